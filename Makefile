@@ -1,0 +1,47 @@
+# Two commands matter: `make run` and `make test`. Everything lives in .venv; nothing else is installed.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
+
+.PHONY: run test lint install bench requirements clean
+
+run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
+	@$(BIN)/guichet demo
+
+install: .venv/runtime  ## .venv with the guichet command
+
+test: .venv/dev  ## every test, on SQLite and on PostgreSQL
+	@$(BIN)/python -m pytest
+
+lint: .venv/dev  ## ruff, mypy --strict, import-linter
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: .venv/dev  ## measures, side by side, into bench/results.md
+	@$(BIN)/python -m bench
+
+requirements:  ## pin again (needs uv): newest versions, with hashes, naming no index
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/runtime.in -o requirements/runtime.txt
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
+
+clean:
+	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Guichet needs Python 3.11 or later (make PYTHON=python3.12 …)")'
+	@$(PYTHON) -m venv .venv
+
+.venv/runtime: .venv/bin/python requirements/runtime.txt pyproject.toml
+	@echo "Installing Guichet into .venv (once)…"
+	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/runtime.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/dev: .venv/runtime requirements/dev.txt
+	@echo "Installing the development tools into .venv (once)…"
+	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,46 @@
+<?php
+
+/**
+ * Vérifie la signature d'un webhook. Aucune dépendance (PHP 8.0 ou plus récent).
+ *
+ * En ligne de commande : WEBHOOK_SECRET=whsec_… php verify_signature.php "<X-Service-Signature>" < corps.json
+ * Code de sortie : 0 si la signature est valide, 1 sinon.
+ */
+
+declare(strict_types=1);
+
+const MAX_AGE = 300; // secondes
+
+/** $body est le corps reçu, octet pour octet : file_get_contents('php://input'), avant json_decode. */
+function verify_signature(string $secret, string $header, string $body, ?int $now = null): bool
+{
+    $times = [];
+    $signatures = [];
+    foreach (explode(',', $header) as $part) {
+        [$name, $value] = array_pad(explode('=', trim($part), 2), 2, '');
+        if ($name === 't') {
+            $times[] = $value;
+        } elseif ($name === 'v1') {
+            $signatures[] = $value;
+        }
+    }
+    if (count($times) !== 1 || preg_match('/^[0-9]{1,15}$/D', $times[0]) !== 1) {
+        return false;
+    }
+    if (($now ?? time()) - (int) $times[0] > MAX_AGE) {
+        return false;
+    }
+    $expected = hash_hmac('sha256', $times[0] . '.' . $body, $secret);
+    foreach ($signatures as $given) {
+        // hash_equals prend le même temps quel que soit l'endroit où les deux textes diffèrent.
+        if (hash_equals($expected, $given)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+if (PHP_SAPI === 'cli' && realpath($argv[0]) === __FILE__) {
+    $valid = verify_signature((string) getenv('WEBHOOK_SECRET'), $argv[1] ?? '', file_get_contents('php://stdin'));
+    exit($valid ? 0 : 1);
+}

@@ -1,0 +1,3 @@
+from guichet.cli import main
+
+main()

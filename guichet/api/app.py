@@ -1,0 +1,143 @@
+"""The routes of the contract and the order of checks: rate limit, route and verb, key, account state, handler (D15)."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from guichet import wire
+from guichet.api import balance, catalogue, links, payments, refunds, webhooks
+from guichet.api.auth import Authenticator
+from guichet.api.http import Call
+from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError, Unauthorized
+from guichet.edge.ratelimit import Allowance, RateLimiter
+from guichet.flows.core import Core
+from guichet.observability import log
+from guichet.storage.engine import StorageError
+
+_NO_SUCH_ADDRESS: Final = "Cette adresse n'existe pas."
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One line of the contract's table of endpoints; `path` is relative to {base_url}."""
+
+    method: str
+    path: str
+    handler: Handler
+
+
+ENDPOINTS: Final = (
+    Endpoint("POST", "/payments", payments.create_payment),
+    Endpoint("GET", "/payments", payments.list_payments),
+    Endpoint("GET", "/payments/{reference}", payments.read_payment),
+    Endpoint("POST", "/payments/{reference}/refund", refunds.create_refund),
+    Endpoint("GET", "/refunds", refunds.list_refunds),
+    Endpoint("GET", "/refunds/{reference}", refunds.read_refund),
+    Endpoint("POST", "/payment-links", links.create_link),
+    Endpoint("GET", "/payment-links", links.list_links),
+    Endpoint("GET", "/payment-links/{id}", links.read_link),
+    Endpoint("GET", "/payment-modes", catalogue.list_modes),
+    Endpoint("POST", "/payment-modes/fees", catalogue.quote_fees),
+    Endpoint("GET", "/balance", balance.read_balance),
+    Endpoint("GET", "/webhooks/endpoint", webhooks.read_endpoint),
+    Endpoint("PUT", "/webhooks/endpoint", webhooks.configure_endpoint),
+    Endpoint("POST", "/webhooks/test", webhooks.send_test),
+    Endpoint("GET", "/webhooks/deliveries", webhooks.list_deliveries),
+)
+
+
+class Api:
+    """The API as one ASGI application, to be mounted at /v1."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._authenticator = Authenticator(core.db, core.clock)
+        settings = core.settings
+        self._limiter = RateLimiter(settings.rate_limit, settings.trusted_proxies, "api")
+        self._router = Router(routes=self._routes(), redirect_slashes=False, default=_no_such_route)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        allowance = await self._limiter.take(scope)
+        if allowance is not None:
+            send = _announcing(allowance, send)
+        try:
+            if allowance is not None and not allowance.allowed:
+                raise RateLimited
+            await self._router(scope, receive, send)
+        except GuichetError as error:
+            await error_response(error)(scope, receive, send)
+
+    def _routes(self) -> list[Route]:
+        by_path: dict[str, dict[str, Handler]] = defaultdict(dict)
+        for endpoint in ENDPOINTS:
+            by_path[endpoint.path][endpoint.method] = endpoint.handler
+        return [Route(path, _Verbs(self._core, self._authenticator, verbs)) for path, verbs in by_path.items()]
+
+
+class _Verbs:
+    """One path of the API: its handlers by verb."""
+
+    def __init__(self, core: Core, authenticator: Authenticator, handlers: Mapping[str, Handler]) -> None:
+        self._core = core
+        self._authenticator = authenticator
+        self._handlers = handlers
+        self._allowed: Final = ", ".join(sorted(handlers))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if handler := self._handlers.get(scope["method"]):
+            response = await self._serve(handler, Request(scope, receive))
+        else:
+            response = error_response(MethodNotAllowed())
+            response.headers["Allow"] = self._allowed
+        await response(scope, receive, send)
+
+    async def _serve(self, handler: Handler, request: Request) -> Response:
+        try:
+            caller = await self._authenticator.caller(request.headers.get("authorization"))
+            return await handler(Call(self._core, request, caller))
+        except GuichetError as error:
+            return error_response(error)
+        except StorageError as error:
+            log.error("request.storage", error=repr(error))
+            return error_response(ServerError())
+        except ClientDisconnect:
+            return Response(status_code=499)
+
+
+def error_response(error: GuichetError) -> Response:
+    response = Response(wire.failure(error), error.status, media_type="application/json")
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def _announcing(allowance: Allowance, send: Send) -> Send:
+    """Puts what is left of the limit on the answer's head."""
+
+    async def announce(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["X-RateLimit-Remaining"] = str(allowance.remaining)
+            if not allowance.allowed:
+                headers["Retry-After"] = str(allowance.retry_after)
+        await send(message)
+
+    return announce
+
+
+async def _no_such_route(scope: Scope, receive: Receive, send: Send) -> None:
+    raise NotFound(_NO_SUCH_ADDRESS)
+
+
+async def no_such_address(scope: Scope, receive: Receive, send: Send) -> None:
+    """The answer outside every room."""
+    await error_response(NotFound(_NO_SUCH_ADDRESS))(scope, receive, send)

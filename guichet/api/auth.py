@@ -1,0 +1,37 @@
+"""Who is calling (spec, "Authentication"). A key is looked up by its hash and remembered for less than a second."""
+
+from guichet.clock import Clock, Instant
+from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
+from guichet.domain.merchants import Caller, key_env, key_hash
+from guichet.storage import merchants
+from guichet.storage.cached import ShortLived
+from guichet.storage.engine import Database
+
+
+class Authenticator:
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._clock = clock
+
+        async def load(hashed: str) -> tuple[Caller, Instant | None] | None:
+            return await merchants.caller_by_hash(db, hashed)
+
+        self._known: ShortLived[str, tuple[Caller, Instant | None]] = ShortLived(clock, load)
+
+    async def caller(self, header: str | None) -> Caller:
+        """The caller named by an `Authorization` header.
+
+        Raises Unauthorized (absent, malformed, unknown, revoked), KeyExpired, MerchantInactive (live keys only).
+        """
+        scheme, _, key = (header or "").partition(" ")
+        key = key.strip()
+        if scheme.lower() != "bearer" or key_env(key) is None:
+            raise Unauthorized
+        found = await self._known.get(key_hash(key))
+        if found is None:
+            raise Unauthorized
+        caller, expires_at = found
+        if expires_at is not None and expires_at <= self._clock.now():
+            raise KeyExpired
+        if caller.livemode and caller.merchant.status != "active":
+            raise MerchantInactive
+        return caller

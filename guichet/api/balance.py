@@ -1,0 +1,19 @@
+"""GET /balance (spec, "Wallet balance")."""
+
+from starlette.responses import Response
+
+from guichet import wire
+from guichet.api.http import Call, answer
+from guichet.domain.ledger import ACTIVE, Wallet
+from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
+from guichet.storage import ledger
+
+
+async def read_balance(call: Call) -> Response:
+    """A currency without movements has a wallet all the same: 0, open, as old as the account (D26)."""
+    currency = call.request.query_params.get("currency", DEFAULT_CURRENCY).upper()
+    if currency not in CURRENCIES:
+        raise wire.refusal({"currency": [f"Valeurs acceptées : {', '.join(CURRENCIES)}."]})
+    merchant = call.caller.merchant
+    found = await ledger.wallet(call.core.db, merchant.id, call.env, currency)
+    return answer(wire.render_wallet(found or Wallet(merchant.id, call.env, currency, ACTIVE, 0, merchant.created_at)))

@@ -1,0 +1,30 @@
+"""GET /payment-modes, POST /payment-modes/fees (spec, "Endpoints")."""
+
+from starlette.responses import Response
+
+from guichet import wire
+from guichet.api.bodies import FeeBody
+from guichet.api.http import Call, answer
+from guichet.domain.catalogue import MODE_TYPES, quote
+
+
+async def list_modes(call: Call) -> Response:
+    """Open modes with this merchant's fees; an unknown country has none, an unknown type is a fault (D12)."""
+    query = call.request.query_params
+    country, kind = query.get("country"), query.get("type")
+    if kind is not None and kind not in MODE_TYPES:
+        raise wire.refusal({"type": [f"Valeurs acceptées : {', '.join(MODE_TYPES)}."]})
+    catalogue = await call.core.catalogues.of(call.merchant_id)
+    modes = [
+        mode
+        for mode in catalogue.active()
+        if (country is None or (mode.country_code or "").casefold() == country.casefold())
+        and (kind is None or mode.type == kind)
+    ]
+    return answer([wire.render_mode(mode) for mode in modes])
+
+
+async def quote_fees(call: Call) -> Response:
+    body = await call.parsed(FeeBody)
+    catalogue = await call.core.catalogues.of(call.merchant_id)
+    return answer(wire.render_quote(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))

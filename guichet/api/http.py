@@ -1,0 +1,117 @@
+"""What every endpoint shares: the caller, the body, the answer, the page asked for."""
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote_to_bytes
+from uuid import UUID
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from guichet import wire
+from guichet.domain.errors import NotFound
+from guichet.domain.merchants import Caller
+from guichet.flows.core import Core
+
+Model = TypeVar("Model", bound=BaseModel)
+
+DEFAULT_PER_PAGE: Final = 25
+MAX_PER_PAGE: Final = 100
+#: Beyond it no page can hold anything, and a database would refuse the number.
+_MAX_PAGE: Final = 10**12
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An authenticated request to one endpoint."""
+
+    core: Core
+    request: Request
+    caller: Caller
+
+    @property
+    def merchant_id(self) -> int:
+        return self.caller.merchant.id
+
+    @property
+    def env(self) -> str:
+        return self.caller.env
+
+    def path_text(self, name: str) -> str:
+        """A path segment, percent-decoded; what is not UTF-8 or holds a NUL names nothing."""
+        try:
+            text = unquote_to_bytes(self.request.path_params[name]).decode("utf-8")
+        except UnicodeDecodeError:
+            raise NotFound from None
+        if "\0" in text:
+            raise NotFound
+        return text
+
+    async def body(self) -> bytes:
+        """The raw body, read no further than the largest one allowed."""
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in self.request.stream():
+            size += len(chunk)
+            chunks.append(chunk)
+            if size > wire.MAX_BODY:
+                break
+        return b"".join(chunks)
+
+    async def parsed(self, model: type[Model]) -> Model:
+        return wire.validate(model, wire.parse_object(await self.body()), self.context)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        return {"development": self.core.settings.development}
+
+
+def answer(data: object, status: int = 200, meta: dict[str, int] | None = None, **extra: object) -> Response:
+    return Response(wire.success(data, meta, **extra), status, media_type="application/json")
+
+
+def as_uuid(text: str) -> str | None:
+    """The canonical form of a UUID; None for any other text."""
+    try:
+        return str(UUID(text)) if len(text) == 36 else None
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page of a list that was asked for."""
+
+    number: int
+    size: int
+
+    @property
+    def offset(self) -> int:
+        return (self.number - 1) * self.size
+
+    def meta(self, total: int) -> dict[str, int]:
+        """`last_page` is at least 1 (D12)."""
+        last = max(1, -(-total // self.size))
+        return {"current_page": self.number, "per_page": self.size, "total": total, "last_page": last}
+
+
+def page_of(request: Request, faults: dict[str, list[str]] | None = None) -> Page:
+    """`page` and `per_page`; 422 with `details` when one is not a number within its bounds, `faults` included."""
+    details = dict(faults or {})
+    size = _bounded(request, "per_page", DEFAULT_PER_PAGE, MAX_PER_PAGE, details)
+    number = _bounded(request, "page", 1, _MAX_PAGE, details)
+    if details:
+        raise wire.refusal(details)
+    return Page(number, size)
+
+
+def _bounded(request: Request, name: str, default: int, most: int, details: dict[str, list[str]]) -> int:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if text.isascii() and text.isdigit() and len(text) <= 13 and 1 <= int(text) <= most:
+        return int(text)
+    upper = f" et {most}" if most == MAX_PER_PAGE else ""
+    details[name] = [f"Un nombre entier {'compris entre' if upper else 'd’au moins'} 1{upper} est attendu."]
+    return default

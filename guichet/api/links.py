@@ -1,0 +1,69 @@
+"""POST /payment-links, GET /payment-links, GET /payment-links/{id} (spec, "Endpoints"). Live only."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from guichet import wire
+from guichet.api.bodies import LinkBody, check_decimals
+from guichet.api.http import Call, answer, page_of
+from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.links import PaymentLink
+from guichet.domain.merchants import random_text
+from guichet.storage import links
+
+#: Two fragments of 22 letters and digits: 261 random bits together.
+TOKEN_LENGTH: Final = 44
+_MAX_ID: Final = 2**63 - 1
+
+
+async def create_link(call: Call) -> Response:
+    if not call.caller.livemode:
+        raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
+    body = await call.parsed(LinkBody)
+    currency = call.caller.merchant.currency
+    try:
+        check_decimals(body.amount, currency)
+    except ValueError as error:
+        raise wire.refusal({"amount": [str(error)]}) from None
+    link = await links.insert_new(
+        call.core.db,
+        PaymentLink(
+            id=0,
+            merchant_id=call.merchant_id,
+            token=random_text(TOKEN_LENGTH),
+            type=body.type,
+            amount=body.amount,
+            currency=currency,
+            description=body.description,
+            max_uses=body.max_uses,
+            reserved=0,
+            completed=0,
+            starts_at=body.starts_at,
+            expires_at=body.expires_at,
+            created_at=call.core.clock.now(),
+        ),
+    )
+    return answer(_rendered(call, link), 201)
+
+
+async def list_links(call: Call) -> Response:
+    page = page_of(call.request)
+    if not call.caller.livemode:
+        return answer([], meta=page.meta(0))
+    rows, total = await links.page(call.core.db, call.merchant_id, page.size, page.offset)
+    return answer([_rendered(call, row) for row in rows], meta=page.meta(total))
+
+
+async def read_link(call: Call) -> Response:
+    text = call.path_text("id")
+    link = None
+    if call.caller.livemode and text.isascii() and text.isdigit() and int(text[:20]) <= _MAX_ID:
+        link = await links.by_id(call.core.db, call.merchant_id, int(text[:20]))
+    if link is None:
+        raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
+    return answer(_rendered(call, link))
+
+
+def _rendered(call: Call, link: PaymentLink) -> dict[str, object]:
+    return wire.render_link(link, f"{call.core.settings.public_url}/pay")

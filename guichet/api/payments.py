@@ -1,0 +1,143 @@
+"""POST /payments, GET /payments, GET /payments/{reference} (spec, "Endpoints")."""
+
+from starlette.responses import Response
+
+from guichet import wire
+from guichet.api.bodies import Customer, PaymentBody, read_date
+from guichet.api.http import Call, answer, as_uuid, page_of
+from guichet.clock import Instant
+from guichet.domain.catalogue import Catalogue, missing_fields
+from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.payments import PAYMENT_STATUSES, Payment
+from guichet.flows.collect import Collected, Order, collect
+from guichet.flows.refresh import refresh
+from guichet.storage import payments
+from guichet.storage.payments import PaymentFilter
+
+
+async def create_payment(call: Call) -> Response:
+    collected = await collect(call.core, call.caller, await _order(call))
+    return answer(_created(call, collected), 201)
+
+
+async def list_payments(call: Call) -> Response:
+    query = call.request.query_params
+    faults: dict[str, list[str]] = {}
+    status = query.get("status")
+    if status is not None and status not in PAYMENT_STATUSES:
+        status = "pending"  # The contract's own leniency.
+    wanted = PaymentFilter(
+        status=status,
+        external_id=query.get("external_id"),
+        since=_bound(call, "from", faults),
+        until=_bound(call, "to", faults),
+    )
+    page = page_of(call.request, faults)
+    if wanted.external_id is not None and "\0" in wanted.external_id:
+        return answer([], meta=page.meta(0))
+    rows, total = await payments.page(call.core.db, call.merchant_id, call.env, wanted, page.size, page.offset)
+    catalogue = await call.core.catalogues.of(call.merchant_id)
+    rendered = [wire.render_payment(row, catalogue.by_operator(row.operator)) for row in rows]
+    return answer(rendered, meta=page.meta(total))
+
+
+async def read_payment(call: Call) -> Response:
+    """A pending payment's operator is asked first."""
+    payment = await refresh(call.core, await find_payment(call))
+    catalogue = await call.core.catalogues.of(call.merchant_id)
+    return answer(wire.render_payment(payment, catalogue.by_operator(payment.operator)))
+
+
+async def find_payment(call: Call) -> Payment:
+    """By reference or, if none has it, by external_id (D10); never says whether it exists elsewhere."""
+    text = call.path_text("reference")
+    mine = (call.core.db, call.merchant_id, call.env)
+    payment = None
+    if reference := as_uuid(text):
+        payment = await payments.by_reference(*mine, reference)
+    if payment is None:
+        payment = await payments.by_external_id(*mine, text)
+    if payment is None:
+        raise NotFound("Aucun paiement de votre compte ne porte cette référence.")
+    return payment
+
+
+async def _order(call: Call) -> Order:
+    """The body as an order. What the chosen mode requires is checked even when other fields are faulty already, so
+    that a merchant sees every fault at once."""
+    raw = await call.body()
+    values = wire.parse_object(raw)
+    context = {**call.context, "suspect": wire.has_suspect_escape(raw)}
+    try:
+        body = wire.validate(PaymentBody, values, context)
+    except InvalidRequest as error:
+        details = {field: list(faults) for field, faults in (error.details or {}).items()}
+        catalogue = await call.core.catalogues.of(call.merchant_id)
+        for field, faults in _missing(catalogue, values).items():
+            if field not in details and field.partition(".")[0] not in details:
+                details[field] = faults
+        raise wire.refusal(details) from None
+    customer = body.customer or Customer()
+    return Order(
+        amount=body.amount,
+        currency=body.currency,
+        operator=body.operator,
+        payment_mode_id=body.payment_mode_id,
+        phone_number=body.phone_number,
+        otp=body.otp,
+        firstname=customer.firstname,
+        lastname=customer.lastname,
+        email=customer.email,
+        address=customer.address,
+        country=customer.country,
+        description=body.description,
+        external_id=body.external_id,
+        return_url=body.return_url,
+        callback_url=body.callback_url,
+        metadata=None if body.metadata is None else wire.raw_member(raw, "metadata"),
+    )
+
+
+def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[str]]:
+    """What a raw body lacks for the mode it names, if it names one."""
+    operator, mode_id = values.get("operator"), values.get("payment_mode_id")
+    try:
+        mode = catalogue.choose(
+            operator if isinstance(operator, str) else None,
+            mode_id if isinstance(mode_id, int) and not isinstance(mode_id, bool) else None,
+        )
+    except InvalidRequest as error:
+        return dict(error.details or {})
+    customer = values.get("customer")
+    given = dict(values)
+    if isinstance(customer, dict):
+        given |= {f"customer.{name}": value for name, value in customer.items()}
+    return missing_fields(mode, given)
+
+
+def _created(call: Call, collected: Collected) -> dict[str, object]:
+    """`payment_url` only for a card, `redirect_url` only where the operator confirms on its own page (D31), and both
+    only in the answer that creates the payment."""
+    payment, mode = collected.payment, collected.mode
+    if not collected.created:
+        return wire.render_payment(payment, mode)
+    if mode.is_card:
+        page = f"{call.core.settings.public_url}/checkout/{payment.checkout_token}"
+        return wire.render_payment(payment, mode, payment.redirect_url or page)
+    rendered = wire.render_payment(payment, mode)
+    if payment.redirect_url is not None:
+        rendered["redirect_url"] = payment.redirect_url
+    return rendered
+
+
+def _bound(call: Call, name: str, faults: dict[str, list[str]]) -> Instant | None:
+    """A date bound; a `+` that arrived as a space inside an offset is understood (D13)."""
+    text = call.request.query_params.get(name)
+    if text is None:
+        return None
+    instant = read_date(text)
+    if instant is None and " " in text:
+        instant = read_date("+".join(text.rsplit(" ", 1)))
+    if instant is None:
+        faults[name] = ["Une date AAAA-MM-JJ ou ISO-8601 est attendue."]
+    return instant

@@ -1,0 +1,44 @@
+"""GET and PUT /webhooks/endpoint, POST /webhooks/test, GET /webhooks/deliveries (spec, "Endpoints")."""
+
+from starlette.responses import Response
+
+from guichet import wire
+from guichet.api.bodies import EndpointBody
+from guichet.api.http import Call, answer, page_of
+from guichet.storage import deliveries
+from guichet.webhooks import endpoints
+
+
+async def read_endpoint(call: Call) -> Response:
+    found = await endpoints.read(call.core.db, call.core.vault, call.merchant_id, call.env)
+    return answer(wire.render_endpoint(found.url, found.secret, livemode=call.caller.livemode))
+
+
+async def configure_endpoint(call: Call) -> Response:
+    body = await call.parsed(EndpointBody)
+    configured = await endpoints.configure(
+        call.core.db,
+        call.core.vault,
+        call.merchant_id,
+        call.env,
+        body.url,
+        call.core.clock.now(),
+        rotate=body.rotate_secret,
+    )
+    return answer(wire.render_endpoint(configured.url, configured.secret, livemode=call.caller.livemode))
+
+
+async def send_test(call: Call) -> Response:
+    """`sent` means queued (D37)."""
+    delivery = await endpoints.queue_test(call.core.db, call.merchant_id, call.env, call.core.clock.now())
+    if delivery is None:
+        message = "Aucun point de terminaison n'est configuré : enregistrez une URL avec PUT /webhooks/endpoint."
+        return answer({"sent": False, "delivery_id": None, "url": None, "message": message})
+    call.core.wake.deliveries.set()
+    return answer({"sent": True, "delivery_id": delivery.reference, "url": delivery.url})
+
+
+async def list_deliveries(call: Call) -> Response:
+    page = page_of(call.request)
+    rows, total = await deliveries.page(call.core.db, call.merchant_id, call.env, page.size, page.offset)
+    return answer([wire.render_delivery(row) for row in rows], meta=page.meta(total))

@@ -1,0 +1,122 @@
+"""The composition root: builds everything once, from the settings."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.types import ASGIApp
+
+from guichet import __version__
+from guichet.api.app import Api, no_such_address
+from guichet.api.health import healthz, readyz
+from guichet.clock import Clock, SystemClock
+from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
+from guichet.edge.context import RequestContext
+from guichet.egress import Egress
+from guichet.flows.core import Core
+from guichet.operators.base import Connector
+from guichet.operators.registry import Registry
+from guichet.pages.app import routes as page_routes
+from guichet.settings import Settings, SettingsError, with_development_key
+from guichet.storage import merchants, migrate
+from guichet.storage.catalogue import Catalogues
+from guichet.storage.catalogue_file import load_catalogue
+from guichet.storage.engine import Database
+from guichet.storage.postgres import PostgresDatabase
+from guichet.storage.sqlite import SqliteDatabase
+from guichet.storage.vault import Vault
+from guichet.worker import Worker
+
+USER_AGENT: Final = f"Guichet/{__version__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One process's everything."""
+
+    core: Core
+    egress: Egress
+
+    def worker(self) -> Worker:
+        return Worker(self.core, self.egress)
+
+
+class SchemaOutdated(SettingsError):
+    """The database's schema is not the one this code needs."""
+
+
+def database(settings: Settings) -> Database:
+    if settings.embedded:
+        return SqliteDatabase(settings.sqlite_path)
+    return PostgresDatabase(settings.database_url)
+
+
+async def ensure_schema(settings: Settings) -> None:
+    """The embedded default migrates itself; a PostgreSQL schema is migrated by a person who decides when."""
+    if settings.embedded:
+        await migrate.upgrade(settings)
+        return
+    revision = await migrate.current(settings)
+    if revision != migrate.head():
+        raise SchemaOutdated("The database schema is not up to date: run `guichet migrate` first.")
+
+
+@asynccontextmanager
+async def service(
+    settings: Settings,
+    clock: Clock | None = None,
+    connections: Mapping[str, Connector] | None = None,
+    routes: Mapping[str, Sequence[str]] | None = None,
+) -> AsyncIterator[Service]:
+    """Everything, opened and closed. The schema must be up to date (`ensure_schema`)."""
+    settings = with_development_key(settings)
+    clock = clock or SystemClock()
+    db = database(settings)
+    await db.open()
+    egress = Egress(
+        allow=settings.egress_allow,
+        ca_file=settings.egress_ca_file,
+        loopback=settings.development,
+        user_agent=USER_AGENT,
+    )
+    try:
+        core = Core(
+            settings=settings,
+            db=db,
+            clock=clock,
+            vault=Vault(settings.secret_keys),
+            registry=Registry(clock, connections or {}, routes or {}),
+            catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
+        )
+        yield Service(core, egress)
+    finally:
+        await egress.aclose()
+        await db.close()
+
+
+def application(service: Service, worker: Worker | None) -> ASGIApp:
+    """The whole server: the API at /v1, the hosted pages, and what a load balancer asks."""
+    core = service.core
+    routes: list[BaseRoute] = [
+        Route("/healthz", healthz),
+        Route("/readyz", readyz(core.db, worker)),
+        Mount("/v1", Api(core)),
+        *page_routes(core),
+    ]
+    return RequestContext(Router(routes, redirect_slashes=False, default=no_such_address))
+
+
+async def create_merchant(
+    core: Core, name: str, status: str = "active", currency: str = "XOF"
+) -> tuple[Merchant, dict[str, str]]:
+    """A merchant with a key for each environment (shown here and never again), endpoints and wallets."""
+    now = core.clock.now()
+    secrets = {env: core.vault.encrypt(new_webhook_secret()) for env in ENVS}
+    keys = {env: new_key(env) for env in ENVS}
+    async with core.db.transaction() as tx:
+        merchant = await merchants.create(tx, name, status, currency, secrets, now)
+        for env, key in keys.items():
+            await merchants.add_key(tx, merchant.id, env, key, None, now)
+    return merchant, keys

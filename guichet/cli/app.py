@@ -1,0 +1,29 @@
+"""The command's tree. Each module of this room adds its own commands."""
+
+from typing import Annotated
+
+import typer
+
+from guichet import __version__
+from guichet.cli import server
+
+app = typer.Typer(
+    name="guichet",
+    help="Guichet: payment aggregation for Mobile Money and cards.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+server.register(app)

@@ -1,0 +1,163 @@
+"""The catalogue: payment modes, the fee rule and the debit bounds (spec, "Payment mode", "Fee quote", "Limits").
+
+The modes are data (`guichet/data/catalogue.toml`, or the file named by `GUICHET_CATALOGUE_FILE`); what an operator of
+the service changes with `guichet mode` is laid over them, globally first, then for one merchant.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from guichet.domain import money
+from guichet.domain.errors import InvalidRequest
+
+MODE_TYPES: Final = ("mobile_money", "card", "bank_transfer", "e_wallet", "other")
+MOBILE_MONEY: Final = "mobile_money"
+CARD: Final = "card"
+
+#: Fee rates are ten-thousandths of a percent: 1.75 % is 17 500.
+RATE_PLACES: Final = 4
+_RATE_UNIT: Final = 100 * 10**RATE_PLACES
+
+#: Bounds of a Mobile Money debit (amount + fee), in hundredths of the currency's unit.
+MIN_DEBIT: Final = 10_00
+MAX_DEBIT: Final = 1_000_000_00
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentMode:
+    """A payment mode as one merchant sees it. `fee_fixed` is in hundredths, `fee_percent` in ten-thousandths of %."""
+
+    id: int
+    operator: str
+    name: str
+    type: str
+    country: str | None
+    country_code: str | None
+    dial_code: str | None
+    fee_percent: int
+    fee_fixed: int
+    requires_otp: bool
+    requires_return_url: bool
+    logo: str | None
+    active: bool
+    #: How the customer obtains the code, by language; None where no code is needed or nobody knows.
+    otp_hint: Mapping[str, str] | None
+    #: False while the hint rests on hearsay (operators.md).
+    otp_hint_verified: bool
+
+    @property
+    def is_card(self) -> bool:
+        return self.type == CARD
+
+
+@dataclass(frozen=True, slots=True)
+class ModeOverride:
+    """What was changed with `guichet mode`; None leaves the catalogue's value. `merchant_id` None means everybody."""
+
+    merchant_id: int | None
+    operator: str
+    active: bool | None
+    fee_percent: int | None
+    fee_fixed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    mode: PaymentMode
+    amount: int
+    fee_amount: int
+
+    @property
+    def total_amount(self) -> int:
+        return self.amount + self.fee_amount
+
+
+class Catalogue:
+    """The modes of one merchant, active or not, by operator code and by id."""
+
+    def __init__(self, modes: Iterable[PaymentMode]) -> None:
+        self.modes = tuple(modes)
+        self._by_operator = {mode.operator.casefold(): mode for mode in self.modes}
+        self._by_id = {mode.id: mode for mode in self.modes}
+
+    def with_overrides(self, overrides: Iterable[ModeOverride]) -> "Catalogue":
+        """Global overrides first, then the merchant's own. A mode closed for everybody stays closed for each."""
+        changed = dict(self._by_operator)
+        for override in sorted(overrides, key=lambda o: o.merchant_id is not None):
+            key = override.operator.casefold()
+            if mode := changed.get(key):
+                changed[key] = _overridden(mode, override)
+        return Catalogue(changed[mode.operator.casefold()] for mode in self.modes)
+
+    def by_operator(self, operator: str) -> PaymentMode | None:
+        """Whatever its state; operator codes are case-insensitive."""
+        return self._by_operator.get(operator.casefold())
+
+    def active(self) -> list[PaymentMode]:
+        return [mode for mode in self.modes if mode.active]
+
+    def choose(self, operator: str | None, payment_mode_id: int | None) -> PaymentMode:
+        """The active mode a request names; 422 on the faulty field, on both when they disagree (D1)."""
+        by_operator = self._by_operator.get(operator.casefold()) if operator is not None else None
+        by_id = self._by_id.get(payment_mode_id) if payment_mode_id is not None else None
+        details: dict[str, list[str]] = {}
+        if operator is not None and not (by_operator and by_operator.active):
+            details["operator"] = ["Cet opérateur est inconnu ou n'est pas ouvert sur votre compte."]
+        if payment_mode_id is not None and not (by_id and by_id.active):
+            details["payment_mode_id"] = ["Ce moyen de paiement est inconnu ou n'est pas ouvert sur votre compte."]
+        if not details and by_operator and by_id and by_operator.id != by_id.id:
+            both = ["L'opérateur et le moyen de paiement désignent deux choses différentes : n'en envoyez qu'un."]
+            details = {"operator": both, "payment_mode_id": both}
+        mode = by_operator or by_id
+        if details or mode is None:
+            raise InvalidRequest("Moyen de paiement inconnu ou inactif.", details)
+        return mode
+
+
+def _overridden(mode: PaymentMode, override: ModeOverride) -> PaymentMode:
+    active = mode.active if override.active is None else override.active
+    if override.merchant_id is not None:
+        active = active and mode.active
+    return replace(
+        mode,
+        active=active,
+        fee_percent=mode.fee_percent if override.fee_percent is None else override.fee_percent,
+        fee_fixed=mode.fee_fixed if override.fee_fixed is None else override.fee_fixed,
+    )
+
+
+def quote(mode: PaymentMode, amount: int) -> Quote:
+    """fee = amount × fee_percent / 100 + fee_fixed, half up to the hundredth (D4)."""
+    proportional = (amount * mode.fee_percent + _RATE_UNIT // 2) // _RATE_UNIT
+    return Quote(mode, amount, proportional + mode.fee_fixed)
+
+
+def check_debit(quoted: Quote, currency: str) -> None:
+    """Mobile Money debits stay within 10 and 1 000 000 of the currency's unit; cards are not subject to it."""
+    total = quoted.total_amount
+    if quoted.mode.type != MOBILE_MONEY or MIN_DEBIT <= total <= MAX_DEBIT:
+        return
+    message = (
+        f"Le total débité ({money.plain(total)} {currency}, frais compris) doit être compris entre "
+        f"{money.plain(MIN_DEBIT)} et {money.plain(MAX_DEBIT)} {currency} pour un paiement Mobile Money."
+    )
+    raise InvalidRequest(message, {"amount": [message]})
+
+
+def missing_fields(mode: PaymentMode, given: Mapping[str, object]) -> dict[str, list[str]]:
+    """What this mode requires and `given` (contract field name → value) lacks: a sentence for each field."""
+    required: dict[str, str] = {}
+    if mode.is_card:
+        required = {
+            "customer.firstname": "Le prénom du client est obligatoire pour un paiement par carte.",
+            "customer.lastname": "Le nom du client est obligatoire pour un paiement par carte.",
+            "customer.email": "L'adresse e-mail du client est obligatoire pour un paiement par carte.",
+        }
+    elif mode.type == MOBILE_MONEY:
+        required["phone_number"] = "Le numéro de téléphone est obligatoire pour un paiement Mobile Money."
+    if mode.requires_otp:
+        required["otp"] = f"{mode.name} demande un code de validation (otp)."
+    if mode.requires_return_url:
+        required["return_url"] = f"{mode.name} demande une adresse de retour (return_url)."
+    return {field: [sentence] for field, sentence in required.items() if not given.get(field)}

@@ -1,0 +1,65 @@
+"""Webhook events: names, envelope facts and the retry schedule (spec, "Events")."""
+
+from dataclasses import dataclass
+from typing import Final
+
+PAYMENT_SUCCEEDED: Final = "payment.succeeded"
+PAYMENT_FAILED: Final = "payment.failed"
+PAYMENT_REFUNDED: Final = "payment.refunded"
+REFUND_SUCCEEDED: Final = "refund.succeeded"
+REFUND_FAILED: Final = "refund.failed"
+WEBHOOK_TEST: Final = "webhook.test"
+
+#: What an endpoint receives; `webhook.test` only ever answers a click.
+EVENTS: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED, PAYMENT_REFUNDED, REFUND_SUCCEEDED, REFUND_FAILED)
+
+#: Seconds to wait before attempt n+1, counted from the end of attempt n.
+RETRY_DELAYS: Final = (10, 60, 300, 1800)
+MAX_ATTEMPTS: Final = 1 + len(RETRY_DELAYS)
+#: A merchant's server has this long to answer, in seconds.
+ANSWER_TIMEOUT: Final = 10.0
+#: A receiver refuses signatures older than this, in seconds.
+SIGNATURE_AGE: Final = 300
+
+DELIVERY_STATUSES: Final = ("pending", "success", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A webhook: its place in the queue and its line in the log. `body` is frozen when it is queued."""
+
+    id: int
+    merchant_id: int
+    env: str
+    reference: str
+    payment_id: int | None
+    event: str
+    #: `account` or `callback`: disabling the endpoint ends only the former (D36).
+    target: str
+    url: str
+    destination: str
+    body: str
+    status: str
+    attempts: int
+    response_code: int | None
+    created_at: int
+    delivered_at: int | None
+    #: End of the latest attempt; None until the first one has ended. Later events of the payment wait for it (D35).
+    answered_at: int | None
+    due_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where one merchant's webhooks of one environment go. `secret` is encrypted at rest."""
+
+    merchant_id: int
+    env: str
+    url: str | None
+    secret: str
+    updated_at: int
+
+
+def retry_delay(attempts: int) -> int | None:
+    """Seconds until the next attempt after `attempts` of them; None when none is left."""
+    return RETRY_DELAYS[attempts - 1] if attempts < MAX_ATTEMPTS else None

@@ -1,0 +1,100 @@
+"""The double-entry rules: which accounts move at each event, and by how much (design §4, D22 to D27).
+
+A posting moves a positive amount from one account to another, so it is balanced by construction. Accounts are named
+within a merchant, an environment and a currency:
+
+    operator:<code>   what an operator owes us (it goes down when we owe the operator)
+    wallet            what we owe the merchant
+    fees              what the service earned
+    rounding          the hundredths that operators without decimals cannot move (D27)
+    suspense          credits that wait for a frozen wallet (D24)
+    hold              the wallet's part of a refund that is being disbursed
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from guichet.domain import money
+
+WALLET: Final = "wallet"
+FEES: Final = "fees"
+ROUNDING: Final = "rounding"
+SUSPENSE: Final = "suspense"
+HOLD: Final = "hold"
+
+ACTIVE: Final = "Actif"
+FROZEN: Final = "Gelé"
+CLOSED: Final = "Fermé"
+WALLET_STATUSES: Final = (ACTIVE, FROZEN, CLOSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """`leg` tells the postings of one cause apart; (cause, subject, leg) happens once."""
+
+    leg: str
+    source: str
+    destination: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wallet:
+    """The folded part of a wallet plus its unfolded entries; `balance` in hundredths."""
+
+    merchant_id: int
+    env: str
+    currency: str
+    status: str
+    balance: int
+    updated_at: int
+
+
+def operator_account(operator: str) -> str:
+    return f"operator:{operator}"
+
+
+def collection(operator: str, amount: int, fee: int, currency: str, *, to_suspense: bool = False) -> list[Posting]:
+    """A customer was debited: the merchant gets `amount`, the service `fee`, rounding the rest."""
+    source = operator_account(operator)
+    postings = [Posting("amount", source, SUSPENSE if to_suspense else WALLET, amount)]
+    if fee:
+        postings.append(Posting("fee", source, FEES, fee))
+    return postings + _rounding(source, amount + fee, currency, customer_pays=True)
+
+
+def suspense_release(amount: int) -> list[Posting]:
+    return [Posting("amount", SUSPENSE, WALLET, amount)]
+
+
+def refund_hold(amount: int) -> list[Posting]:
+    """The wallet's part is set aside when the refund is requested."""
+    return [Posting("amount", WALLET, HOLD, amount)]
+
+
+def refund_release(amount: int) -> list[Posting]:
+    return [Posting("amount", HOLD, WALLET, amount)]
+
+
+def refund_disbursed(operator: str, amount: int, fee: int, currency: str) -> list[Posting]:
+    """The customer got `total_amount` back: the held `amount`, and the fee from the service (D22)."""
+    destination = operator_account(operator)
+    postings = [Posting("amount", HOLD, destination, amount)]
+    if fee:
+        postings.append(Posting("fee", FEES, destination, fee))
+    return postings + _rounding(destination, amount + fee, currency, customer_pays=False)
+
+
+def _rounding(operator: str, total: int, currency: str, *, customer_pays: bool) -> list[Posting]:
+    """The operator moved `total` rounded to what the currency has; the difference is booked, never lost."""
+    difference = money.round_to_currency(total, currency) - total
+    if not difference:
+        return []
+    towards_rounding = (difference > 0) == customer_pays
+    source, destination = (operator, ROUNDING) if towards_rounding else (ROUNDING, operator)
+    return [Posting("rounding", source, destination, abs(difference))]
+
+
+def wallet_movement(postings: list[Posting]) -> int:
+    """What these postings add to the wallet; negative when they take from it."""
+    return sum(posting.amount * ((posting.destination == WALLET) - (posting.source == WALLET)) for posting in postings)

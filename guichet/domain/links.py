@@ -1,0 +1,41 @@
+"""Payment links: types, open window, uses (spec, "Payment link"; D18, D19, D30)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+PERMANENT: Final = "permanent"
+#: Code point by code point, composed form: part of the contract.
+LIMITED: Final = "limit\u00e9"
+LINK_TYPES: Final = (PERMANENT, LIMITED)
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentLink:
+    """`reserved` counts payments in flight or done; `completed` only the done ones. Always live."""
+
+    id: int
+    merchant_id: int
+    token: str
+    type: str
+    amount: int
+    currency: str
+    description: str
+    max_uses: int | None
+    reserved: int
+    completed: int
+    starts_at: int | None
+    expires_at: int | None
+    created_at: int
+
+    @property
+    def uses_left(self) -> int | None:
+        """Completed uses only, as the contract counts them."""
+        return None if self.max_uses is None else max(0, self.max_uses - self.completed)
+
+    @property
+    def path(self) -> str:
+        """The two random fragments of the public address."""
+        return f"{self.token[:22]}/{self.token[22:]}"
+
+    def is_open(self, now: int) -> bool:
+        return (self.starts_at is None or self.starts_at <= now) and (self.expires_at is None or now < self.expires_at)

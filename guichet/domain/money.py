@@ -1,0 +1,74 @@
+"""Money: integer hundredths of a currency's main unit, in every currency (decisions D3 to D5, D27).
+
+The contract's own unit for `balance_minor` is the hundredth, XOF included, so one unit serves everything: 5000 XOF is
+`500_000`, 12.50 EUR is `1_250`. No amount ever passes through a float.
+"""
+
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Final, Literal, get_args
+
+Currency = Literal["XOF", "XAF", "EUR", "USD"]
+CURRENCIES: Final[tuple[str, ...]] = get_args(Currency)
+DEFAULT_CURRENCY: Final = "XOF"
+
+#: Digits after the point that a currency really has.
+DECIMALS: Final[dict[str, int]] = {"XOF": 0, "XAF": 0, "EUR": 2, "USD": 2}
+
+#: Bounds of an `amount` sent by a merchant (spec, "Limits"), in hundredths.
+MIN_AMOUNT: Final = 1_00
+MAX_AMOUNT: Final = 99_999_999_00
+
+
+def to_hundredths(value: int | Decimal) -> int | None:
+    """Hundredths of `value` (main unit), or None when it is finer than a hundredth or not finite."""
+    if isinstance(value, int):
+        return value * 100
+    if not value.is_finite() or abs(value.adjusted()) > 30:
+        return 0 if value.is_zero() else None
+    scaled = value.scaleb(2)
+    return int(scaled) if scaled == scaled.to_integral_value() else None
+
+
+def has_whole_units(hundredths: int, currency: str) -> bool:
+    """Whether an amount is expressible in the currency: XOF and XAF have no subdivision."""
+    return DECIMALS[currency] == 2 or hundredths % 100 == 0
+
+
+def round_to_currency(hundredths: int, currency: str) -> int:
+    """What an operator can really move: half up to the currency's own unit (D27), in hundredths."""
+    if DECIMALS[currency] == 2:
+        return hundredths
+    return (hundredths + 50) // 100 * 100
+
+
+def plain(hundredths: int) -> str:
+    """The main unit as JSON number text without a useless fraction: `5000`, `87.5`, `0.05` (D5)."""
+    sign = "-" if hundredths < 0 else ""
+    units, rest = divmod(abs(hundredths), 100)
+    if not rest:
+        return f"{sign}{units}"
+    return f"{sign}{units}.{rest:02d}".rstrip("0")
+
+
+def french(hundredths: int, currency: str) -> str:
+    """The way a French reader expects it: `5 000 F CFA`, `12,50 €` (no-break spaces)."""
+    units, rest = divmod(abs(hundredths), 100)
+    sign = "-" if hundredths < 0 else ""
+    digits = sign + f"{units:,}".replace(",", "\u202f")
+    fraction = f",{rest:02d}" if rest or DECIMALS[currency] == 2 else ""
+    symbol = {"XOF": "F\u00a0CFA", "XAF": "F\u00a0CFA", "EUR": "€", "USD": "$\u00a0US"}[currency]
+    return f"{digits}{fraction}\u00a0{symbol}"
+
+
+def parse_decimal(text: str, places: int) -> int | None:
+    """`text` as an integer of `10**-places`, half up; None if it is not a plain non-negative number.
+
+    Used for figures typed by people (fees in the catalogue and on the command line).
+    """
+    try:
+        value = Decimal(text)
+    except ArithmeticError:
+        return None
+    if not value.is_finite() or value < 0 or value.adjusted() > 12:
+        return None
+    return int(value.scaleb(places).to_integral_value(rounding=ROUND_HALF_UP))

@@ -1,0 +1,132 @@
+"""Payments and refunds: their fields, states, transitions and the event each transition implies.
+
+Field order is the column order of the tables of the same name: a row *is* its class (held by a test).
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+PaymentStatus = Literal["pending", "succeeded", "failed", "refunded"]
+RefundStatus = Literal["pending", "succeeded", "failed"]
+PAYMENT_STATUSES: Final[tuple[str, ...]] = get_args(PaymentStatus)
+REFUND_STATUSES: Final[tuple[str, ...]] = get_args(RefundStatus)
+
+DEFAULT_DESCRIPTION: Final = "Paiement API"
+DEFAULT_REASON: Final = "Remboursement demandé par le marchand"
+DEFAULT_COUNTRY: Final = "Benin"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """`event` is None when the contract lists none (creation; a refusal told in the answer itself, D20)."""
+
+    source: str | None
+    target: str
+    event: str | None
+
+
+#: Spec, "States and transitions". The only transitions there are.
+PAYMENT_TRANSITIONS: Final = {
+    "created": Transition(None, "pending", None),
+    "refused_at_initiation": Transition("pending", "failed", None),
+    "confirmed": Transition("pending", "succeeded", "payment.succeeded"),
+    "refused": Transition("pending", "failed", "payment.failed"),
+    "refunded": Transition("succeeded", "refunded", "payment.refunded"),
+}
+REFUND_TRANSITIONS: Final = {
+    "requested": Transition(None, "pending", None),
+    "disbursed": Transition("pending", "succeeded", "refund.succeeded"),
+    "refused": Transition("pending", "failed", "refund.failed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A payment as it is stored. Amounts are hundredths, dates are Instants (microseconds)."""
+
+    id: int
+    merchant_id: int
+    env: str
+    reference: str
+    external_id: str | None
+    status: str
+    amount: int
+    fee_amount: int
+    total_amount: int
+    currency: str
+    description: str
+    operator: str
+    phone_number: str | None
+    firstname: str | None
+    lastname: str | None
+    email: str | None
+    address: str | None
+    country: str | None
+    return_url: str | None
+    callback_url: str | None
+    metadata: str | None
+    link_id: int | None
+    checkout_token: str | None
+    created_at: int
+    updated_at: int
+    #: The route that took the request; None until one did. Never changes afterwards: money does not switch routes.
+    connection: str | None
+    #: What the operator calls it, and whatever else its connector must keep (JSON object of strings).
+    provider_ref: str | None
+    provider_memo: str | None
+    redirect_url: str | None
+    #: Why it failed, in the connectors' small vocabulary; None otherwise.
+    failure: str | None
+    #: When somebody must ask the operator next; None once the payment is final.
+    due_at: int | None
+    #: How many times it was asked about; drives the growing interval.
+    asked: int
+    #: Who asks now holds the row until then.
+    leased_until: int | None
+
+    @property
+    def identifier(self) -> str:
+        """The readable number of the contract (D28)."""
+        return f"{self.id:010d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refund:
+    """The one refund a payment can have (D22). `held` says that the wallet's part is set aside."""
+
+    id: int
+    merchant_id: int
+    env: str
+    reference: str
+    payment_id: int
+    payment_reference: str
+    amount: int
+    currency: str
+    status: str
+    reason: str
+    created_at: int
+    processed_at: int | None
+    held: bool
+    connection: str | None
+    provider_ref: str | None
+    provider_memo: str | None
+    failure: str | None
+    #: Set before the first byte of a disbursement leaves: from then on it is asked about, never sent blindly again.
+    sent_at: int | None
+    due_at: int | None
+    asked: int
+    leased_until: int | None
+
+
+#: How long to wait before asking an operator again, by the number of times already asked, in seconds.
+#: The last entry repeats until the payment is 72 hours old; then it is asked once a day.
+ASK_AFTER: Final = (5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+INCIDENT_AGE_SECONDS: Final = 72 * 3600
+DAILY_SECONDS: Final = 24 * 3600
+
+
+def ask_again_after(asked: int, age_seconds: float) -> int:
+    """Seconds until the next question about something still pending."""
+    if age_seconds >= INCIDENT_AGE_SECONDS:
+        return DAILY_SECONDS
+    return ASK_AFTER[min(asked, len(ASK_AFTER) - 1)]

@@ -1,0 +1,69 @@
+"""The outermost layer of every HTTP request: an id, one log line, the path as it was sent, and no traceback ever."""
+
+import re
+import time
+from typing import Final
+from uuid import uuid4
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from guichet import wire
+from guichet.domain.errors import ServerError
+from guichet.observability import log
+
+_SANE_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_INCIDENT: Final = wire.failure(ServerError())
+
+
+class RequestContext:
+    """Gives the request an id (the caller's own, if sane), returned as `X-Request-Id` and put on every log line.
+
+    Routing sees the path percent-encoded as it was sent, so that an `external_id` may hold a slash (D10).
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope["path"] = scope["raw_path"].decode("ascii", "replace")
+        started = time.perf_counter()
+        asked = Headers(scope=scope).get("x-request-id", "")
+        request_id = asked if _SANE_ID.fullmatch(asked) else uuid4().hex
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        except Exception as error:  # Whatever it is, the caller gets the envelope and the log gets the reason.
+            log.error("request.crashed", error=repr(error), exc_info=True)
+            if status:
+                raise
+            await _incident(send_with_id)
+        finally:
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            log.info("request", method=scope["method"], path=_loggable(scope), status=status, ms=milliseconds)
+            structlog.contextvars.clear_contextvars()
+
+
+async def _incident(send: Send) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(_INCIDENT)).encode())]
+    await send({"type": "http.response.start", "status": ServerError.status, "headers": headers})
+    await send({"type": "http.response.body", "body": _INCIDENT})
+
+
+def _loggable(scope: Scope) -> str:
+    """The route rather than the path: a hosted page's token opens it, and belongs in no log."""
+    route = scope.get("route")
+    return getattr(route, "path", None) or str(scope["path"])[:200]

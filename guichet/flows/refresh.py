@@ -1,0 +1,73 @@
+"""Asks the operator what became of a payment: on GET, from the worker, after a callback. One asks at a time."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final, TypeVar
+
+from guichet.clock import SECOND
+from guichet.domain.payments import Payment, ask_again_after
+from guichet.flows.core import Core, charge_of
+from guichet.flows.settle import settle_payment
+from guichet.flows.verdict import confirms
+from guichet.observability import log
+from guichet.operators.base import Refused, StatusAnswer, Succeeded, Unknown
+from guichet.storage import payments
+from guichet.storage.engine import given
+
+T = TypeVar("T")
+
+#: How long an operator may take to answer a question, in seconds; the lease outlives it.
+ASK_BUDGET: Final = 20.0
+LEASE: Final = 30 * SECOND
+
+
+async def refresh(core: Core, payment: Payment) -> Payment:
+    """The payment after its operator was asked; as stored when somebody else is asking, or it is final."""
+    if payment.status != "pending":
+        return payment
+    assert payment.connection is not None
+    connector = core.registry.connector(payment.connection)
+    if connector.remote:
+        now = core.clock.now()
+        leased = await payments.lease(core.db, payment.id, now, now + LEASE)
+        if leased is None:
+            return given(await payments.by_id(core.db, payment.id))
+        payment = leased
+    answer = await within_budget(connector.status(charge_of(core, payment)))
+    return await _apply(core, payment, answer, remote=connector.remote)
+
+
+async def ask_due(core: Core, payment: Payment) -> None:
+    """A question of the worker: nothing pending is left without a next question."""
+    refreshed = await refresh(core, payment)
+    assert payment.connection is not None
+    if refreshed.status == "pending" and not core.registry.connector(payment.connection).remote:
+        await _ask_later(core, refreshed)
+
+
+async def within_budget(question: Awaitable[T]) -> T | Unknown:
+    """An operator that takes longer than the budget has said nothing."""
+    try:
+        async with asyncio.timeout(ASK_BUDGET):
+            return await question
+    except TimeoutError:
+        return Unknown(f"no answer within {ASK_BUDGET:g} s")
+
+
+async def _apply(core: Core, payment: Payment, answer: StatusAnswer, *, remote: bool) -> Payment:
+    match answer:
+        case Succeeded() if confirms(payment, answer):
+            return await settle_payment(core, payment, answer)
+        case Refused():
+            return await settle_payment(core, payment, answer)
+        case Unknown():
+            log.info("status.unknown", reference=payment.reference, raw=answer.raw)
+    if remote:
+        await _ask_later(core, payment)
+    return payment
+
+
+async def _ask_later(core: Core, payment: Payment) -> None:
+    now = core.clock.now()
+    age = (now - payment.created_at) / SECOND
+    await payments.ask_later(core.db, payment.id, now + ask_again_after(payment.asked, age) * SECOND)

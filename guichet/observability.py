@@ -1,0 +1,62 @@
+"""Structured logs with the request's id on every line, and nothing secret on any.
+
+Logs never carry a key, a secret, an OTP or a full phone number: fields with such names are masked whoever logs them.
+"""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+log: Final[structlog.typing.FilteringBoundLogger] = structlog.get_logger("guichet")
+
+_SECRET: Final = frozenset(
+    {"key", "secret", "otp", "password", "token", "authorization", "signature", "body", "api_key", "pin"}
+)
+_PHONE: Final = frozenset({"phone", "phone_number", "msisdn"})
+
+
+def mask_phone(number: str) -> str:
+    """`22997000000` → `229*****000`: enough to recognise a report, not enough to call."""
+    return number[:3] + "*" * max(0, len(number) - 6) + number[-3:]
+
+
+def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """structlog processor."""
+    for name in event.keys() & _SECRET:
+        event[name] = "[masked]"
+    for name in event.keys() & _PHONE:
+        event[name] = mask_phone(str(event[name]))
+    return event
+
+
+def _json(value: Any, **_: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def configure_logs(level: str, *, machine_readable: bool) -> None:
+    """JSON lines on stderr for a machine, short coloured lines for a person."""
+    processors: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        redact,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if machine_readable:
+        processors += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
+    else:
+        # A plain traceback: one that shows local variables would show the caller's key.
+        renderer = structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), pad_event_to=24, exception_formatter=structlog.dev.plain_traceback
+        )
+        processors.append(renderer)
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)

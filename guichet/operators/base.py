@@ -1,0 +1,153 @@
+"""The connector interface: what Guichet asks of an operator, and the few things an operator can answer.
+
+    initiate       debit a customer
+    status         what became of that debit
+    refund         give the money back
+    refund_status  what became of that refund
+    read_callback  which of our payments or refunds a notification speaks of (never what happened to it)
+
+Answers are types. Only `Succeeded` and `Refused` are explicit; everything unclear is `Unknown` and moves no money
+(D21). `NotTaken` alone permits another route: the request provably never reached the operator's books.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+#: Why something was refused, in words we share across families (operators.md §12). Keys of the French sentences below.
+REASONS: Final[dict[str, str]] = {
+    "insufficient_funds": "Le solde du client ne suffit pas pour ce paiement.",
+    "payer_not_found": "Ce numéro n'a pas de compte actif chez l'opérateur.",
+    "rejected_by_payer": "Le client a refusé le paiement.",
+    "expired": "Le client n'a pas validé le paiement à temps.",
+    "bad_otp": "Le code de validation est incorrect ou expiré.",
+    "limit_reached": "Un plafond du compte Mobile Money est atteint.",
+    "operator_unavailable": "L'opérateur est momentanément indisponible.",
+    "configuration": "L'opérateur n'est pas correctement relié au service.",
+    "declined": "La banque a refusé la carte.",
+    "not_connected": "Aucun opérateur n'est encore relié pour ce moyen de paiement en production.",
+    "refused": "L'opérateur a refusé le paiement.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A debit as a connector sees it. `amount` is hundredths, already rounded to what the currency has (D27)."""
+
+    reference: str
+    operator: str
+    amount: int
+    currency: str
+    description: str
+    created_at: int
+    phone_number: str | None = None
+    otp: str | None = None
+    firstname: str | None = None
+    lastname: str | None = None
+    email: str | None = None
+    country: str | None = None
+    return_url: str | None = None
+    #: Where the operator may notify us, ending in our reference; None where no public address is configured.
+    callback_url: str | None = None
+    #: What `Accepted` returned when it was initiated.
+    provider_ref: str | None = None
+    memo: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reversal:
+    """A refund as a connector sees it: our reference for it, and the debit it undoes."""
+
+    reference: str
+    charge: Charge
+    amount: int
+    currency: str
+    provider_ref: str | None = None
+    memo: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Taken, not final. `ask_at` (Instant) is when asking first makes sense; None leaves it to the usual intervals."""
+
+    provider_ref: str | None = None
+    redirect_url: str | None = None
+    memo: Mapping[str, str] = field(default_factory=dict)
+    ask_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """Explicitly done. `amount` (hundredths) and `currency` are what the operator says it moved; compared with ours."""
+
+    amount: int | None
+    currency: str | None
+    provider_ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Explicitly not done, and never will be. `reason` is a key of REASONS; `raw` goes to the log only."""
+
+    reason: str = "refused"
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Nothing can be concluded: timeout, broken connection, 5xx, unreadable body. Ask again later."""
+
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """Provably not taken (connection refused, explicit unavailability before acceptance): another route may try."""
+
+    reason: str = "operator_unavailable"
+    raw: str = ""
+
+
+InitiateAnswer = Accepted | Succeeded | Refused | Unknown | NotTaken
+StatusAnswer = Accepted | Succeeded | Refused | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """A notification as received. `body` is raw: signatures are computed over it."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What a notification lets us look up: our reference or the operator's. `verified`: its signature was checked."""
+
+    kind: str = "payment"
+    reference: str | None = None
+    provider_ref: str | None = None
+    verified: bool = False
+
+
+class Connector(Protocol):
+    """One API family over one connection. Never raises for what an operator does; every fault is an answer."""
+
+    #: False for a connector that answers from what we know already: asking it needs no lease and no network.
+    remote: bool
+
+    def first_question(self, charge: Charge) -> int | None:
+        """When to ask first about a debit whose initiation was never answered (Instant); None for the default."""
+
+    async def initiate(self, charge: Charge) -> InitiateAnswer: ...
+
+    async def status(self, charge: Charge) -> StatusAnswer: ...
+
+    async def refund(self, reversal: Reversal) -> InitiateAnswer: ...
+
+    async def refund_status(self, reversal: Reversal) -> StatusAnswer: ...
+
+    def read_callback(self, callback: Callback) -> Hint | None:
+        """None when the notification is not readable, or its signature is wrong."""

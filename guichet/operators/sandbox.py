@@ -1,0 +1,96 @@
+"""The test environment: no operator is contacted, no money moves (spec, "Test-environment behaviour").
+
+The outcome is a pure function of the phone number and the payment's age, so nothing is remembered and a restart changes
+nothing. Cards wait for the choice made on the hosted page, which is settled by the page itself.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from guichet.clock import SECOND, Clock, Instant
+from guichet.operators.base import (
+    Accepted,
+    Callback,
+    Charge,
+    Hint,
+    InitiateAnswer,
+    Refused,
+    Reversal,
+    StatusAnswer,
+    Succeeded,
+)
+
+VALIDATES_AFTER: Final = 10 * SECOND
+_LATER: Final = 10 * SECOND
+
+Outcome = Callable[[Charge, Instant], StatusAnswer]
+
+
+def _done(charge: Charge) -> Succeeded:
+    return Succeeded(charge.amount, charge.currency)
+
+
+def _validates_at_once(charge: Charge, now: Instant) -> StatusAnswer:
+    return _done(charge)
+
+
+def _never_validates(charge: Charge, now: Instant) -> StatusAnswer:
+    return Accepted()
+
+
+def _refuses(charge: Charge, now: Instant) -> StatusAnswer:
+    return Refused("rejected_by_payer")
+
+
+def _validates_later(charge: Charge, now: Instant) -> StatusAnswer:
+    return _done(charge) if now - charge.created_at >= VALIDATES_AFTER else Accepted()
+
+
+REFUSED_AT_INITIATION: Final = "0001"
+#: The last four digits decide; any other ending validates after ten seconds.
+SUFFIXES: Final[dict[str, Outcome]] = {
+    "0000": _validates_at_once,
+    REFUSED_AT_INITIATION: _refuses,
+    "0002": _never_validates,
+    "0003": _refuses,
+}
+
+
+class Sandbox:
+    """The connector of every payment made with a test key."""
+
+    remote = False
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def first_question(self, charge: Charge) -> Instant:
+        """The instant at which the outcome exists."""
+        ending = _ending(charge)
+        if ending in ("0000", "0003"):
+            return charge.created_at
+        return charge.created_at + (VALIDATES_AFTER if charge.phone_number else _LATER)
+
+    async def initiate(self, charge: Charge) -> InitiateAnswer:
+        if _ending(charge) == REFUSED_AT_INITIATION:
+            return Refused("refused", raw="sandbox: the number ends with 0001")
+        return Accepted()
+
+    async def status(self, charge: Charge) -> StatusAnswer:
+        if not charge.phone_number:
+            return Accepted()
+        outcome = SUFFIXES.get(_ending(charge), _validates_later)
+        return outcome(charge, self._clock.now())
+
+    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+        return Succeeded(reversal.amount, reversal.currency)
+
+    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+        return Succeeded(reversal.amount, reversal.currency)
+
+    def read_callback(self, callback: Callback) -> Hint | None:
+        return None
+
+
+def _ending(charge: Charge) -> str:
+    return (charge.phone_number or "")[-4:]

@@ -1,0 +1,220 @@
+"""Every GUICHET_* variable: its default, unit and meaning. Nothing else reads the environment for configuration.
+
+A wrong value stops the start with one sentence that names the variable (`SettingsError`).
+`docs/operators-guide.md` repeats this table; a test holds it to `VARIABLES`.
+"""
+
+import ipaddress
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+from cryptography.fernet import Fernet
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Profile = Literal["development", "production"]
+
+
+class SettingsError(Exception):
+    """One sentence for the person who starts the service; it names the variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    home: Path
+    database_url: str
+    public_url: str
+    profile: Profile
+    rate_limit: int
+    page_rate_limit: int
+    trusted_proxies: tuple[Network, ...]
+    secret_keys: tuple[str, ...]
+    egress_allow: tuple[Network, ...]
+    egress_ca_file: Path | None
+    catalogue_file: Path | None
+    log_level: str
+
+    @property
+    def development(self) -> bool:
+        return self.profile == "development"
+
+    @property
+    def embedded(self) -> bool:
+        """SQLite in the data folder rather than PostgreSQL."""
+        return self.database_url.startswith("sqlite:")
+
+    @property
+    def sqlite_path(self) -> Path:
+        return Path(self.database_url.removeprefix("sqlite:///"))
+
+
+def _text(raw: str) -> str:
+    return raw
+
+
+def _path(raw: str) -> Path:
+    return Path(raw).expanduser().resolve()
+
+
+def _existing_file(raw: str) -> Path:
+    path = _path(raw)
+    if not path.is_file():
+        raise ValueError(f"the file {raw} does not exist")
+    return path
+
+
+def _database_url(raw: str) -> str:
+    if raw.startswith("postgres://"):
+        raw = "postgresql://" + raw.removeprefix("postgres://")
+    if not raw.startswith(("postgresql://", "sqlite:///")):
+        raise ValueError("must start with postgresql:// (or sqlite:///)")
+    return raw
+
+
+def _url(raw: str) -> str:
+    parts = urlsplit(raw)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be an http or https address without a query, such as https://pay.example.com")
+    return raw.rstrip("/")
+
+
+def _choice(*allowed: str) -> Callable[[str], str]:
+    def parse(raw: str) -> str:
+        if raw not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return raw
+
+    return parse
+
+
+def _count(raw: str) -> int:
+    if not raw.isascii() or not raw.isdigit():
+        raise ValueError("must be a whole number, 0 or more")
+    return int(raw)
+
+
+def _networks(raw: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(part.strip()) for part in raw.split(",") if part.strip())
+
+
+def _fernet_keys(raw: str) -> tuple[str, ...]:
+    keys = tuple(part.strip() for part in raw.split(",") if part.strip())
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ValueError("each key must be 32 bytes in URL-safe base64 (`guichet secret-key` makes one)") from None
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`default` is the text used when the variable is unset or empty; None means "no value"."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: str | None
+    meaning: str
+
+
+VARIABLES: Final = (
+    Variable("GUICHET_HOME", _path, "./var", "Data folder: the embedded database, development keys."),
+    Variable(
+        "GUICHET_DATABASE_URL",
+        _database_url,
+        None,
+        "`postgresql://user:password@host/name`. Unset: an embedded SQLite file in `GUICHET_HOME` (one process).",
+    ),
+    Variable(
+        "GUICHET_PUBLIC_URL",
+        _url,
+        "http://127.0.0.1:8000",
+        "Address under which customers and merchants reach the service; hosted pages and links start with it.",
+    ),
+    Variable(
+        "GUICHET_PROFILE",
+        _choice("development", "production"),
+        "development",
+        "`development`: demo merchant, loopback webhooks, simulated operators. `production`: refuses to start without "
+        "`GUICHET_SECRET_KEYS` and an https `GUICHET_PUBLIC_URL`.",
+    ),
+    Variable("GUICHET_RATE_LIMIT", _count, "120", "API requests a minute for one client address; 0 switches it off."),
+    Variable(
+        "GUICHET_PAGE_RATE_LIMIT", _count, "60", "Hosted-page requests a minute for one client address; 0 is off."
+    ),
+    Variable(
+        "GUICHET_TRUSTED_PROXIES",
+        _networks,
+        "",
+        "Networks (comma-separated) of reverse proxies whose `X-Forwarded-For` is believed.",
+    ),
+    Variable(
+        "GUICHET_SECRET_KEYS",
+        _fernet_keys,
+        "",
+        "Encryption keys for secrets at rest, newest first, comma-separated. Development makes one in `GUICHET_HOME`.",
+    ),
+    Variable(
+        "GUICHET_EGRESS_ALLOW",
+        _networks,
+        "",
+        "Networks (comma-separated) that webhooks may also reach, besides public.",
+    ),
+    Variable(
+        "GUICHET_EGRESS_CA_FILE",
+        _existing_file,
+        None,
+        "PEM file of certificate authorities trusted besides the system's.",
+    ),
+    Variable(
+        "GUICHET_CATALOGUE_FILE",
+        _existing_file,
+        None,
+        "Payment modes and fees in place of the packaged `catalogue.toml`.",
+    ),
+    Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
+)
+
+
+def load(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process; raises SettingsError on the first wrong value."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    for variable in VARIABLES:
+        raw = environ.get(variable.name) or variable.default
+        try:
+            value = None if raw is None else variable.parse(raw)
+        except ValueError as error:
+            raise SettingsError(f"{variable.name} is wrong: {error}.") from None
+        values[variable.name.removeprefix("GUICHET_").lower()] = value
+    if values["database_url"] is None:
+        values["database_url"] = f"sqlite:///{values['home'] / 'guichet.db'}"
+    if not values["secret_keys"]:
+        values["secret_keys"] = ()
+    settings = Settings(**values)
+    if settings.profile == "production":
+        _check_production(settings)
+    return settings
+
+
+def _check_production(settings: Settings) -> None:
+    if not settings.secret_keys:
+        raise SettingsError("GUICHET_SECRET_KEYS is required in production; `guichet secret-key` makes a key.")
+    if not settings.public_url.startswith("https://"):
+        raise SettingsError("GUICHET_PUBLIC_URL must be an https address in production.")
+
+
+def with_development_key(settings: Settings) -> Settings:
+    """Development without keys: one is made once in the data folder, readable by its owner only."""
+    if settings.secret_keys or settings.profile == "production":
+        return settings
+    settings.home.mkdir(parents=True, exist_ok=True)
+    path = settings.home / "secret.key"
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(Fernet.generate_key())
+    return replace(settings, secret_keys=(path.read_text().strip(),))

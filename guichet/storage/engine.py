@@ -1,0 +1,148 @@
+"""What storage means to the rest of the house: one interface, two databases behind it.
+
+Statements are SQLAlchemy Core, written once; each is compiled once per database and its text handed straight to the
+driver (`sqlite.py`, `postgres.py`). A statement must therefore be a module constant or come from a cached builder.
+Rows are tuples in the order of the selected columns.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol, TypeVar
+
+from sqlalchemy import ClauseElement, Executable, Index, UniqueConstraint
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import coercions, roles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import Boolean
+
+from guichet.storage.tables import metadata
+
+#: Tuple-like: it unpacks and indexes. Each driver has a class of its own for it.
+Row = Any
+
+T = TypeVar("T")
+
+
+class StorageError(Exception):
+    """The database did not do what was asked; nothing of the transaction was kept."""
+
+
+class StorageUnavailable(StorageError):
+    """The database cannot be reached or stayed busy for too long."""
+
+
+class ConstraintViolated(StorageError):
+    """A named constraint refused a row; `name` is the constraint's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
+class Reader(Protocol):
+    """Whoever can answer a question: a database (what is committed) or a transaction (its own writes too)."""
+
+    async def one(self, statement: Executable, **params: Any) -> Row | None:
+        """A point read: the first row, or None."""
+
+    async def all(self, statement: Executable, **params: Any) -> list[Row]:
+        """A read of a few rows through an index."""
+
+
+class Writer(Protocol):
+    """Whoever can run one writing statement: a transaction, or a database that makes one of it."""
+
+    async def write(self, statement: Executable, **params: Any) -> Row | None:
+        """The first row it returns, if any."""
+
+
+class Transaction(Reader, Writer, Protocol):
+    """Statements that happen together or not at all. A body awaits nothing but these."""
+
+
+class Database(Reader, Writer, Protocol):
+    """Either database. Every write is durable when its call returns."""
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """Commits when the block ends, rolls back when it raises; never await the network inside."""
+
+    async def scan(self, statement: Executable, **params: Any) -> list[Row]:
+        """A read that may take long (lists, counts, audits): never on the event loop."""
+
+
+def given(value: T | None) -> T:
+    """What must be there: the row of an INSERT … RETURNING, of a primary key that is referenced."""
+    assert value is not None
+    return value
+
+
+class Compiled:
+    """A statement's text for one database, and how to lay out its parameters and rows."""
+
+    __slots__ = ("booleans", "defaults", "order", "text")
+
+    def __init__(self, statement: Executable, dialect: DefaultDialect) -> None:
+        assert isinstance(statement, ClauseElement)
+        compiled = statement.compile(dialect=dialect)
+        assert isinstance(compiled, SQLCompiler)
+        self.text: Final[str] = str(compiled)
+        self.defaults: Final[dict[str, Any]] = dict(compiled.params)
+        self.order: Final[tuple[str, ...]] = tuple(compiled.positiontup or ())
+        columns = compiled._result_columns
+        self.booleans: Final = tuple(i for i, column in enumerate(columns) if isinstance(column.type, Boolean))
+
+    def named(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {**self.defaults, **params} if params else self.defaults
+
+    def positional(self, params: dict[str, Any]) -> list[Any]:
+        defaults = self.defaults
+        return [params[name] if name in params else defaults[name] for name in self.order]
+
+
+class StatementCache:
+    """Compiles each statement object once."""
+
+    def __init__(self, dialect: DefaultDialect) -> None:
+        self._dialect = dialect
+        self._compiled: dict[Executable, Compiled] = {}
+
+    def __getitem__(self, statement: Executable) -> Compiled:
+        compiled = self._compiled.get(statement)
+        if compiled is None:
+            compiled = self._compiled[statement] = Compiled(statement, self._dialect)
+        return compiled
+
+
+class json_texts(ColumnElement[str]):  # noqa: N801 - reads as a SQL function
+    """The texts of a JSON array parameter, as a subquery for IN: the portable form of `= ANY(:array)`."""
+
+    inherit_cache = True
+
+    def __init__(self, parameter: ColumnElement[str]) -> None:
+        self.parameter = coercions.expect(roles.ExpressionElementRole, parameter)
+
+
+@compiles(json_texts, "sqlite")
+def _json_texts_sqlite(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
+    parameter = compiler.process(element.parameter, **kw)
+    return f"(SELECT value FROM json_each({parameter}))"  # noqa: S608 - the parameter is a placeholder
+
+
+@compiles(json_texts, "postgresql")
+def _json_texts_postgresql(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"(SELECT json_array_elements_text(CAST({compiler.process(element.parameter, **kw)} AS json)))"
+
+
+def unique_constraint_on(table: str, columns: Sequence[str]) -> str:
+    """The name of the unique constraint or index over these columns (SQLite reports columns, not names)."""
+    found = metadata.tables[table]
+    for candidate in (*found.constraints, *found.indexes):
+        if isinstance(candidate, UniqueConstraint | Index) and [c.name for c in candidate.columns] == list(columns):
+            return str(candidate.name)
+    return f"{table}({', '.join(columns)})"

@@ -1,0 +1,84 @@
+"""Bringing the schema up to date, forward only (Alembic). Statements themselves are in `migrations/`."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from guichet.settings import Settings
+
+T = TypeVar("T")
+
+_FOLDER: Final = Path(__file__).parent / "migrations"
+#: Two processes that migrate the same PostgreSQL wait for each other on this number.
+_ADVISORY_LOCK: Final = 4_803_271_546
+
+
+def head() -> str:
+    """The revision that this code needs."""
+    revision = ScriptDirectory.from_config(_config()).get_current_head()
+    assert revision is not None
+    return revision
+
+
+async def upgrade(settings: Settings) -> tuple[str | None, str]:
+    """Brings the schema to `head()`; returns the revisions before and after. Harmless when nothing is to do."""
+    return await _with_connection(settings, _upgrade)
+
+
+async def current(settings: Settings) -> str | None:
+    """The schema's revision; None for an empty database."""
+    return await _with_connection(settings, _current)
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _current(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _upgrade(connection: Connection) -> tuple[str | None, str]:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    before = _current(connection)
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    connection.commit()
+    return before, head()
+
+
+def _with_sqlite(path: Path, work: Callable[[Connection], T]) -> T:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": 30})
+    try:
+        with engine.connect() as connection:
+            return work(connection)
+    finally:
+        engine.dispose()
+
+
+async def _with_connection(settings: Settings, work: Callable[[Connection], T]) -> T:
+    if settings.embedded:
+        return await asyncio.to_thread(_with_sqlite, settings.sqlite_path, work)
+    engine = create_async_engine(
+        settings.database_url.replace("postgresql://", "postgresql+asyncpg://", 1), poolclass=NullPool
+    )
+    try:
+        async with engine.connect() as connection:
+            return await connection.run_sync(work)
+    finally:
+        await engine.dispose()

@@ -1,0 +1,239 @@
+"""Payments: statements and row mapping. What each read costs stands beside it."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from sqlalchemy import Executable, Select, bindparam, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant
+from guichet.domain.payments import Payment
+from guichet.storage.engine import Database, Reader, Transaction, Writer, given
+from guichet.storage.tables import payments
+
+_NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
+
+#: One statement creates a payment or, when a unique key (reference, external_id, checkout_token) already holds one,
+#: creates nothing and returns no row: the constraint settles races, on both databases.
+_INSERT: Final = (
+    upsert(payments)
+    .values({name: bindparam(name) for name in _NEW_COLUMNS})
+    .on_conflict_do_nothing()
+    .returning(payments.c.id)
+)
+
+_MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
+_BY_REFERENCE: Final = select(payments).where(*_MINE, payments.c.reference == bindparam("reference"))
+_BY_EXTERNAL_ID: Final = select(payments).where(*_MINE, payments.c.external_id == bindparam("external_id"))
+_BY_ID: Final = select(payments).where(payments.c.id == bindparam("id"))
+_BY_TOKEN: Final = select(payments).where(payments.c.checkout_token == bindparam("token"))
+_BY_CALLBACK: Final = select(payments).where(
+    payments.c.connection == bindparam("connection"), payments.c.provider_ref == bindparam("provider_ref")
+)
+
+_FINISH: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == bindparam("source"))
+    .values(
+        status=bindparam("target"),
+        updated_at=bindparam("now"),
+        failure=bindparam("reason"),
+        provider_ref=func.coalesce(bindparam("new_ref", type_=payments.c.provider_ref.type), payments.c.provider_ref),
+        due_at=None,
+        leased_until=None,
+    )
+    .returning(*payments.c)
+)
+_RECORD_INITIATION: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(
+        connection=bindparam("new_connection"),
+        provider_ref=bindparam("new_ref"),
+        provider_memo=bindparam("new_memo"),
+        redirect_url=bindparam("new_redirect"),
+        due_at=bindparam("next_due"),
+    )
+    .returning(*payments.c)
+)
+_SWITCH: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"))
+    .values(connection=bindparam("new_connection"))
+    .returning(*payments.c)
+)
+_ASK_LATER: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(due_at=bindparam("next_due"), asked=payments.c.asked + 1, leased_until=None)
+)
+_FREE: Final = or_(payments.c.leased_until.is_(None), payments.c.leased_until <= bindparam("now"))
+_LEASE: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", _FREE)
+    .values(leased_until=bindparam("until"))
+    .returning(*payments.c)
+)
+_DUE: Final = (
+    select(payments.c.id)
+    .where(payments.c.status == "pending", payments.c.due_at <= bindparam("now"))
+    .order_by(payments.c.due_at)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+_CLAIM: Final = (
+    update(payments)
+    .where(payments.c.id.in_(_DUE), payments.c.status == "pending")
+    .values(due_at=bindparam("until"))
+    .returning(*payments.c)
+)
+_NEXT_DUE: Final = select(func.min(payments.c.due_at)).where(payments.c.status == "pending")
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFilter:
+    """What `GET /payments` may filter on; bounds are inclusive Instants."""
+
+    status: str | None = None
+    external_id: str | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+
+    def given(self) -> dict[str, Any]:
+        named = (
+            ("status", self.status),
+            ("external_id", self.external_id),
+            ("since", self.since),
+            ("until", self.until),
+        )
+        return {name: value for name, value in named if value is not None}
+
+
+async def insert_new(writer: Writer, payment: Payment) -> int | None:
+    """The new payment's id, or None when a unique key already holds one. One statement, one round trip."""
+    values = {name: getattr(payment, name) for name in _NEW_COLUMNS}
+    row = await writer.write(_INSERT, **values)
+    return row[0] if row else None
+
+
+async def by_reference(db: Reader, merchant_id: int, env: str, reference: str) -> Payment | None:
+    """`reference` must be a UUID."""
+    return _payment(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
+
+
+async def by_external_id(db: Reader, merchant_id: int, env: str, external_id: str) -> Payment | None:
+    return _payment(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id))
+
+
+async def by_id(db: Reader, payment_id: int) -> Payment | None:
+    return _payment(await db.one(_BY_ID, id=payment_id))
+
+
+async def by_token(db: Reader, token: str) -> Payment | None:
+    """The payment of a hosted page; the token itself is the authorisation."""
+    return _payment(await db.one(_BY_TOKEN, token=token))
+
+
+async def by_provider_ref(db: Database, connection: str, provider_ref: str) -> Payment | None:
+    return _payment(await db.one(_BY_CALLBACK, connection=connection, provider_ref=provider_ref))
+
+
+async def finish(
+    tx: Transaction,
+    payment_id: int,
+    source: str,
+    target: str,
+    now: Instant,
+    *,
+    failure: str | None = None,
+    provider_ref: str | None = None,
+) -> Payment | None:
+    """The conditional transition; None when the payment was no longer in `source`: somebody else applied one."""
+    row = await tx.write(
+        _FINISH, payment_id=payment_id, source=source, target=target, now=now, reason=failure, new_ref=provider_ref
+    )
+    return _payment(row)
+
+
+async def switch_connection(db: Database, payment: Payment, connection: str) -> Payment:
+    """The route before provably took nothing: the next one is stored before its first byte leaves."""
+    return Payment(*given(await db.write(_SWITCH, payment_id=payment.id, new_connection=connection)))
+
+
+async def record_initiation(
+    db: Database,
+    payment_id: int,
+    connection: str,
+    provider_ref: str | None,
+    memo: str | None,
+    redirect_url: str | None,
+    due_at: Instant,
+) -> Payment | None:
+    row = await db.write(
+        _RECORD_INITIATION,
+        payment_id=payment_id,
+        new_connection=connection,
+        new_ref=provider_ref,
+        new_memo=memo,
+        new_redirect=redirect_url,
+        next_due=due_at,
+    )
+    return _payment(row)
+
+
+async def ask_later(db: Database, payment_id: int, due_at: Instant) -> None:
+    """Nothing was learned: counts the question, ends the lease, sets the next one."""
+    await db.write(_ASK_LATER, payment_id=payment_id, next_due=due_at)
+
+
+async def lease(db: Database, payment_id: int, now: Instant, until: Instant) -> Payment | None:
+    """The right to ask about a pending payment until `until`; None when somebody else has it, or it is final."""
+    return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
+
+
+async def claim_due(db: Database, now: Instant, until: Instant, most: int) -> list[Payment]:
+    """Up to `most` payments to ask about; they come back at `until` if this process dies. Cost: those rows."""
+    async with db.transaction() as tx:
+        return [Payment(*row) for row in await tx.all(_CLAIM, now=now, until=until, most=most)]
+
+
+async def next_due(db: Database) -> Instant | None:
+    """When the next pending payment must be asked about. One index probe."""
+    row = await db.one(_NEXT_DUE)
+    return row[0] if row else None
+
+
+@cache
+def _filtered(names: frozenset[str], *, counting: bool) -> Executable:
+    conditions: dict[str, Any] = {
+        "status": payments.c.status == bindparam("status"),
+        "external_id": payments.c.external_id == bindparam("external_id"),
+        "since": payments.c.created_at >= bindparam("since"),
+        "until": payments.c.created_at <= bindparam("until"),
+    }
+    chosen: Select[Any] = select(func.count()).select_from(payments) if counting else select(payments)
+    chosen = chosen.where(*_MINE, *(conditions[name] for name in sorted(names)))
+    if counting:
+        return chosen
+    newest_first = chosen.order_by(payments.c.created_at.desc(), payments.c.id.desc())
+    return newest_first.limit(bindparam("most")).offset(bindparam("skipped"))
+
+
+async def page(
+    db: Database, merchant_id: int, env: str, wanted: PaymentFilter, limit: int, offset: int
+) -> tuple[list[Payment], int]:
+    """One page, newest first, and the exact total. Cost: an index range of the matching rows (count and skip)."""
+    asked = wanted.given()
+    names = frozenset(asked)
+    mine = {"merchant_id": merchant_id, "env": env, **asked}
+    counted = await db.scan(_filtered(names, counting=True), **mine)
+    total: int = counted[0][0]
+    if offset >= total:
+        return [], total
+    rows = await db.scan(_filtered(names, counting=False), **mine, most=limit, skipped=offset)
+    return [Payment(*row) for row in rows], total
+
+
+def _payment(row: Any) -> Payment | None:
+    return Payment(*row) if row is not None else None

@@ -1,0 +1,26 @@
+"""Secrets at rest: encrypted with the newest of `GUICHET_SECRET_KEYS`, readable with any of them."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+
+class UnreadableSecret(Exception):
+    """A stored secret was encrypted with a key that is no longer in GUICHET_SECRET_KEYS."""
+
+
+class Vault:
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._fernet = MultiFernet([Fernet(key) for key in keys])
+        # A signature needs its secret at every attempt; the texts are few and small.
+        self.decrypt = lru_cache(maxsize=4096)(self._decrypt)
+
+    def encrypt(self, secret: str) -> str:
+        return self._fernet.encrypt(secret.encode()).decode()
+
+    def _decrypt(self, token: str) -> str:
+        try:
+            return self._fernet.decrypt(token).decode()
+        except InvalidToken as error:
+            raise UnreadableSecret("GUICHET_SECRET_KEYS no longer holds the key of a stored secret") from error

@@ -1,0 +1,51 @@
+"""One notification endpoint per merchant and environment: address, secret, test event (spec, "Webhook endpoint")."""
+
+from dataclasses import dataclass
+
+from guichet.clock import Instant
+from guichet.domain.events import WEBHOOK_TEST, Delivery
+from guichet.domain.merchants import new_webhook_secret
+from guichet.storage import deliveries, merchants
+from guichet.storage.engine import Database
+from guichet.storage.vault import Vault
+from guichet.webhooks import outbox
+
+_TEST_DATA = {"message": "Ceci est un événement de test : votre point de terminaison reçoit bien les notifications."}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """An endpoint with its secret in clear, for its owner's eyes."""
+
+    url: str | None
+    secret: str
+
+
+async def read(db: Database, vault: Vault, merchant_id: int, env: str) -> Configuration:
+    endpoint = await merchants.endpoint(db, merchant_id, env)
+    return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
+
+
+async def configure(
+    db: Database, vault: Vault, merchant_id: int, env: str, url: str | None, now: Instant, *, rotate: bool
+) -> Configuration:
+    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34)."""
+    new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
+    async with db.transaction() as tx:
+        endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now)
+        if url is None:
+            await deliveries.cancel_waiting(tx, merchant_id, env)
+    return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
+
+
+async def queue_test(db: Database, merchant_id: int, env: str, now: Instant) -> Delivery | None:
+    """A `webhook.test` for the configured address; None when there is none (D37)."""
+    async with db.transaction() as tx:
+        endpoint = await merchants.endpoint(tx, merchant_id, env)
+        if endpoint.url is None:
+            return None
+        delivery = outbox.new_delivery(
+            merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, dict(_TEST_DATA), now
+        )
+        await deliveries.insert_new(tx, delivery)
+    return delivery

@@ -1,0 +1,48 @@
+"""One attempt at one delivery (spec, "Events"). Knows no database: what is due and what follows is the worker's."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from guichet.clock import SECOND, Instant
+from guichet.domain.events import ANSWER_TIMEOUT, Delivery
+from guichet.egress import Egress, Lost, NotSent
+from guichet.webhooks.signing import sign
+
+USER_AGENT: Final = "Guichet-Webhooks/1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """`response_code` is the status the merchant's server returned; None when none came."""
+
+    delivered: bool
+    response_code: int | None
+
+
+async def send(
+    egress: Egress, delivery: Delivery, secret: str, now: Instant, timeout: float = ANSWER_TIMEOUT
+) -> Attempt:
+    """Sign with `secret` (the whole `whsec_…` string) as of `now`, post once, judge the status. Raises no EgressError.
+
+    The status acknowledges, not the body: a 2xx that came in time counts even if its body then breaks off or drips
+    beyond the limit, because that receiver has taken the event and would only see it twice.
+    """
+    body = delivery.body.encode()
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Service-Event": delivery.event,
+        "X-Service-Delivery": delivery.reference,
+        "X-Service-Signature": sign(secret, now // SECOND, body),
+    }
+    try:
+        answer = await egress.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
+    except NotSent:
+        return Attempt(delivered=False, response_code=None)
+    except Lost as fault:
+        return _judge(fault.status)
+    return _judge(answer.status)
+
+
+def _judge(status: int | None) -> Attempt:
+    return Attempt(delivered=status is not None and 200 <= status < 300, response_code=status)

@@ -1,0 +1,307 @@
+"""JSON in and out. The API and the webhooks share it, so a resource looks the same everywhere.
+
+In:  `parse_object` turns a body into a dict (floats as Decimal, so that no amount passes through a float) and
+     `validate` turns that into a model, with every fault at once, in French, under dotted field names.
+Out: one `render_*` per resource of the contract. Amounts leave as exact number text, `metadata` as the very bytes sent.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Final, NoReturn, TypeVar
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from guichet.clock import Instant, iso
+from guichet.domain.catalogue import RATE_PLACES, PaymentMode, Quote
+from guichet.domain.errors import GuichetError, InvalidRequest
+from guichet.domain.events import EVENTS, Delivery
+from guichet.domain.ledger import Wallet
+from guichet.domain.links import PaymentLink
+from guichet.domain.money import plain
+from guichet.domain.payments import Payment, Refund
+
+MAX_BODY: Final = 64 * 1024
+MAX_DEPTH: Final = 32
+_MALFORMED: Final = (
+    "Le corps de la requête doit être un objet JSON valide, en UTF-8, "
+    "de 64 Kio au plus et de 32 niveaux d'imbrication au plus."
+)
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+#: Written as an escape in a JSON text: NUL, or half of a surrogate pair.
+_SUSPECT: Final = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+
+Model = TypeVar("Model", bound=BaseModel)
+encode: Final = msgspec.json.Encoder().encode
+
+
+# --- in ---------------------------------------------------------------------------------------------------------------
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """The object a body holds; an absent body is an empty one. Raises InvalidRequest without details (D6)."""
+    if not body.strip():
+        return {}
+    if len(body) > MAX_BODY or _depth(body) > MAX_DEPTH:
+        raise InvalidRequest(_MALFORMED)
+    try:
+        value = json.loads(body.decode("utf-8"), parse_float=Decimal, parse_constant=_no_constant)
+    except (ValueError, ArithmeticError, RecursionError):
+        raise InvalidRequest(_MALFORMED) from None
+    if not isinstance(value, dict):
+        raise InvalidRequest(_MALFORMED)
+    return value
+
+
+def raw_member(body: bytes, name: str) -> str | None:
+    """The JSON text of a top-level member, byte for byte (D8); None when absent or null."""
+    raw = bytes(_MEMBERS[name].decode(body).value)
+    return None if raw in (b"", b"null") else raw.decode()
+
+
+class _Metadata(msgspec.Struct):
+    value: msgspec.Raw = msgspec.field(name="metadata", default=msgspec.Raw())
+
+
+_MEMBERS: Final = {"metadata": msgspec.json.Decoder(_Metadata)}
+
+
+def has_bad_text(value: object) -> bool:
+    """Whether a parsed JSON value holds a NUL or a lone surrogate anywhere (D7)."""
+    match value:
+        case str():
+            return "\0" in value or any("\ud800" <= character <= "\udfff" for character in value)
+        case dict():
+            return any(has_bad_text(key) or has_bad_text(item) for key, item in value.items())
+        case list():
+            return any(has_bad_text(item) for item in value)
+        case _:
+            return False
+
+
+def has_suspect_escape(body: bytes) -> bool:
+    """A cheap first look before `has_bad_text`."""
+    return _SUSPECT.search(body) is not None
+
+
+def validate(model: type[Model], values: Mapping[str, Any], context: Mapping[str, Any] | None = None) -> Model:
+    """Raises InvalidRequest with a sentence for each faulty field, all of them at once."""
+    try:
+        return model.model_validate(values, context=context)
+    except ValidationError as error:
+        details: dict[str, list[str]] = {}
+        for fault in error.errors(include_url=False):
+            field = ".".join(str(part) for part in fault["loc"]) or "body"
+            sentence = _sentence(fault["type"], fault.get("ctx", {}), fault["msg"])
+            if fault["input"] is None and fault["type"].endswith("_type"):
+                sentence = _FRENCH["missing"]
+            details.setdefault(field, []).append(sentence)
+        raise refusal(details) from None
+
+
+def refusal(details: dict[str, list[str]]) -> InvalidRequest:
+    """One fault speaks for itself; several are announced."""
+    sentences = [sentence for field in details.values() for sentence in field]
+    if len(sentences) == 1:
+        return InvalidRequest(f"{next(iter(details))} : {sentences[0]}", details)
+    return InvalidRequest(f"La requête comporte {len(sentences)} erreurs, détaillées champ par champ.", details)
+
+
+#: pydantic's error types as French sentences; our own rules raise `PydanticCustomError`, whose message is the sentence.
+_FRENCH: Final = {
+    "missing": "Ce champ est obligatoire.",
+    "int_type": "Un nombre entier est attendu.",
+    "string_type": "Une chaîne de caractères est attendue.",
+    "bool_type": "true ou false est attendu.",
+    "model_type": "Un objet est attendu.",
+    "model_attributes_type": "Un objet est attendu.",
+    "dict_type": "Un objet est attendu.",
+    "string_unicode": "Ce texte contient un caractère interdit.",
+    "string_too_long": "{max_length} caractères au maximum.",
+    "string_too_short": "Ce champ ne peut pas être vide.",
+    "greater_than_equal": "La valeur minimale est {ge}.",
+    "less_than_equal": "La valeur maximale est {le}.",
+    "literal_error": "Valeurs acceptées : {expected}.",
+}
+
+
+def _sentence(kind: str, context: Mapping[str, Any], message: str) -> str:
+    if template := _FRENCH.get(kind):
+        facts = {name: str(value).replace(" or ", " ou ") for name, value in context.items()}
+        return template.format(**facts)
+    return message
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _depth(body: bytes) -> int:
+    if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
+        return 0
+    deepest = depth = 0
+    for byte in _STRING.sub(b"", body):
+        if byte in b"{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"}]":
+            depth -= 1
+    return deepest
+
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+def success(data: object, meta: Mapping[str, int] | None = None, **extra: object) -> bytes:
+    answer: dict[str, object] = {"success": True, "data": data, **extra}
+    if meta is not None:
+        answer["meta"] = meta
+    return encode(answer)
+
+
+def failure(error: GuichetError) -> bytes:
+    described: dict[str, object] = {"code": error.code, "message": error.message}
+    if error.details:
+        described["details"] = error.details
+    return encode({"success": False, "error": described})
+
+
+def number(hundredths: int) -> msgspec.Raw:
+    """An amount as JSON number text: exact, and whole numbers without a fraction."""
+    return msgspec.Raw(plain(hundredths).encode())
+
+
+def percent(rate: int) -> msgspec.Raw:
+    """A fee rate (ten-thousandths of a percent) as JSON number text."""
+    return msgspec.Raw(f"{Decimal(rate).scaleb(-RATE_PLACES).normalize():f}".encode())
+
+
+def render_payment(payment: Payment, mode: PaymentMode | None, payment_url: str | None = None) -> dict[str, object]:
+    """A payment object; `payment_url` only in the answer that creates a card payment."""
+    return {
+        "reference": payment.reference,
+        "identifier": payment.identifier,
+        "external_id": payment.external_id,
+        "status": payment.status,
+        "amount": number(payment.amount),
+        "fee_amount": number(payment.fee_amount),
+        "total_amount": number(payment.total_amount),
+        "currency": payment.currency,
+        "description": payment.description,
+        "payment_mode": None if mode is None else _mode_summary(mode),
+        "customer": {
+            "firstname": payment.firstname,
+            "lastname": payment.lastname,
+            "email": payment.email,
+            "phone_number": payment.phone_number,
+        },
+        "payment_url": payment_url,
+        "metadata": None if payment.metadata is None else msgspec.Raw(payment.metadata.encode()),
+        "created_at": iso(payment.created_at),
+        "updated_at": iso(payment.updated_at),
+    }
+
+
+def _mode_summary(mode: PaymentMode) -> dict[str, object]:
+    return {
+        "id": mode.id,
+        "name": mode.name,
+        "type": mode.type,
+        "operator": mode.operator,
+        "country": mode.country,
+        "country_code": mode.country_code,
+    }
+
+
+def render_refund(refund: Refund) -> dict[str, object]:
+    return {
+        "reference": refund.reference,
+        "payment_reference": refund.payment_reference,
+        "amount": number(refund.amount),
+        "currency": refund.currency,
+        "status": refund.status,
+        "reason": refund.reason,
+        "processed_at": _date(refund.processed_at),
+        "created_at": iso(refund.created_at),
+    }
+
+
+def render_link(link: PaymentLink, base: str) -> dict[str, object]:
+    """`base` is {link_base}."""
+    return {
+        "id": link.id,
+        "url": f"{base}/{link.path}",
+        "type": link.type,
+        "amount": number(link.amount),
+        "description": link.description,
+        "max_uses": link.max_uses,
+        "uses_count": link.completed,
+        "uses_left": link.uses_left,
+        "starts_at": _date(link.starts_at),
+        "expires_at": _date(link.expires_at),
+        "created_at": iso(link.created_at),
+    }
+
+
+def render_mode(mode: PaymentMode) -> dict[str, object]:
+    return {
+        **_mode_summary(mode),
+        "fee_percent": percent(mode.fee_percent),
+        "fee_fixed": number(mode.fee_fixed),
+        "requires_otp": mode.requires_otp,
+        "logo": mode.logo,
+    }
+
+
+def render_quote(quoted: Quote) -> dict[str, object]:
+    return {
+        "payment_mode_id": quoted.mode.id,
+        "operator": quoted.mode.operator,
+        "amount": number(quoted.amount),
+        "fee_amount": number(quoted.fee_amount),
+        "total_amount": number(quoted.total_amount),
+        "fee_percent": percent(quoted.mode.fee_percent),
+        "fee_fixed": number(quoted.mode.fee_fixed),
+    }
+
+
+def render_wallet(wallet: Wallet) -> dict[str, object]:
+    """`balance_minor` is our own unit: hundredths, in every currency."""
+    return {
+        "currency": wallet.currency,
+        "balance": number(wallet.balance),
+        "balance_minor": wallet.balance,
+        "status": wallet.status,
+        "updated_at": iso(wallet.updated_at),
+    }
+
+
+def render_endpoint(url: str | None, secret: str | None, *, livemode: bool) -> dict[str, object]:
+    """Without a configured URL the secret is not shown (D33)."""
+    return {"url": url, "secret": secret if url else None, "events": list(EVENTS), "livemode": livemode}
+
+
+def render_delivery(delivery: Delivery) -> dict[str, object]:
+    return {
+        "id": delivery.reference,
+        "event": delivery.event,
+        "url": delivery.url,
+        "status": delivery.status,
+        "attempts": delivery.attempts,
+        "response_code": delivery.response_code,
+        "created_at": iso(delivery.created_at),
+        "delivered_at": _date(delivery.delivered_at),
+    }
+
+
+def webhook_body(reference: str, event: str, data: object, created_at: Instant, *, livemode: bool) -> str:
+    """The notification envelope, frozen as text when it is queued."""
+    return encode(
+        {"id": reference, "event": event, "livemode": livemode, "created_at": iso(created_at), "data": data}
+    ).decode()
+
+
+def _date(instant: Instant | None) -> str | None:
+    return None if instant is None else iso(instant)

@@ -1,0 +1,118 @@
+"""The receivers that merchants copy from the guide accept what Guichet signs, and nothing else."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from guichet.clock import SECOND, SystemClock
+from guichet.domain.events import SIGNATURE_AGE
+from guichet.webhooks.signing import sign
+
+SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
+SECRET = "whsec_" + "Ab3" * 13 + "x"
+BODY = json.dumps(
+    {"event": "payment.succeeded", "data": {"amount": 5000, "description": "Café à Thiès ☕"}}, ensure_ascii=False
+).encode()
+
+
+@dataclass(frozen=True)
+class Sample:
+    command: list[str]
+
+    def accepts(self, header: str, body: bytes = BODY, secret: str = SECRET) -> bool:
+        done = subprocess.run(
+            [*self.command, header],
+            input=body,
+            env={**os.environ, "WEBHOOK_SECRET": secret},
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+        # A crash also exits with 1 in all three languages; only a silent 1 is a verdict.
+        assert (done.stdout, done.stderr) == (b"", b""), done.stderr.decode()
+        assert done.returncode in (0, 1)
+        return done.returncode == 0
+
+
+@pytest.fixture(params=["python", "php", "node"])
+def sample(request: pytest.FixtureRequest) -> Sample:
+    language: str = request.param
+    suffix = {"python": "py", "php": "php", "node": "mjs"}[language]
+    program = sys.executable if language == "python" else shutil.which(language)
+    if program is None:
+        pytest.skip(f"{language} is not installed: the guide's {language} receiver was NOT checked against our signer")
+    return Sample([program, str(SAMPLES / f"verify_signature.{suffix}")])
+
+
+def now() -> int:
+    return SystemClock().now() // SECOND
+
+
+def test_what_guichet_signs_is_accepted(sample: Sample) -> None:
+    assert sample.accepts(sign(SECRET, now(), BODY))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}\n", '{"nom":"N\'Guessan Éloïse – Côte d\'Ivoire 💸"}'.encode(), b'{"a":"\\u00e9"}\r\n', b"\xff\x00\n"],
+)
+def test_any_body_is_taken_byte_for_byte(sample: Sample, body: bytes) -> None:
+    header = sign(SECRET, now(), body)
+
+    assert sample.accepts(header, body)
+    assert not sample.accepts(header, body + b" ")
+
+
+def test_an_altered_body_is_refused(sample: Sample) -> None:
+    assert not sample.accepts(sign(SECRET, now(), BODY), BODY.replace(b"5000", b"9000"))
+
+
+def test_another_secret_is_refused(sample: Sample) -> None:
+    header = sign(SECRET, now(), BODY)
+
+    assert not sample.accepts(header, secret=SECRET[:-1] + "y")
+    assert not sample.accepts(header, secret=SECRET.removeprefix("whsec_"))
+
+
+def test_an_old_signature_is_refused_and_a_slow_one_is_not(sample: Sample) -> None:
+    assert not sample.accepts(sign(SECRET, now() - SIGNATURE_AGE - 5, BODY))
+    assert sample.accepts(sign(SECRET, now() - SIGNATURE_AGE + 30, BODY))
+
+
+def test_an_old_signature_is_not_made_young_by_another_time(sample: Sample) -> None:
+    old = sign(SECRET, now() - 2 * SIGNATURE_AGE, BODY)
+    signature = old.partition(",")[2]
+
+    assert not sample.accepts(f"t={now()},{signature}")
+    assert not sample.accepts(f"t={now()},{old}")
+
+
+def test_one_good_signature_among_several_is_enough(sample: Sample) -> None:
+    header = sign(SECRET, now(), BODY)
+    time, _, good = header.partition(",")
+
+    assert sample.accepts(f"{time},v1={'0' * 64},{good}")
+    assert sample.accepts(f"{time}, {good}, v1=, v2=something")
+    assert not sample.accepts(f"{time},v1={'0' * 64},v1=,v2={good.removeprefix('v1=')}")
+
+
+@pytest.mark.parametrize(
+    "header", ["", ",", "=", "t", "t=,v1=", "v1=abc", "t=abc,v1=abc", "t=²,v1=abc", "t=-1,v1=é", "t=" + "9" * 400]
+)
+def test_a_header_that_says_nothing_is_refused(sample: Sample, header: str) -> None:
+    assert not sample.accepts(header)
+
+
+def test_a_signature_cut_short_or_without_its_time_is_refused(sample: Sample) -> None:
+    header = sign(SECRET, now(), BODY)
+
+    assert not sample.accepts(header[:-1])
+    assert not sample.accepts(header.partition(",")[0])
+    assert not sample.accepts(header.partition(",")[2])
+    assert not sample.accepts(header.replace("v1=", "v0="))

@@ -1,0 +1,156 @@
+"""A whole Guichet for tests: the real application on a real port, with a clock that the test turns."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import msgspec
+import uvicorn
+
+from guichet.bootstrap import Service, application, create_merchant, service
+from guichet.clock import SECOND, Instant, SystemClock
+from guichet.settings import Settings
+from guichet.worker import Worker
+
+
+class ManualClock:
+    """Stands still until it is turned."""
+
+    def __init__(self, start: Instant | None = None) -> None:
+        self._now = SystemClock().now() if start is None else start
+
+    def now(self) -> Instant:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        self._now += round(seconds * SECOND)
+
+    async def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP answer; `body` is the decoded JSON, `raw` its bytes."""
+
+    status: int
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def body(self) -> Any:
+        return msgspec.json.decode(self.raw)
+
+    @property
+    def data(self) -> Any:
+        assert self.body["success"] is True, self.raw
+        return self.body["data"]
+
+    @property
+    def error(self) -> Any:
+        assert self.body["success"] is False, self.raw
+        return self.body["error"]
+
+
+@dataclass
+class Account:
+    """A merchant's keys, and how its developer calls the API with one of them."""
+
+    house: "House"
+    id: int
+    keys: dict[str, str]
+    env: str = "test"
+
+    @property
+    def live(self) -> "Account":
+        return Account(self.house, self.id, self.keys, "live")
+
+    async def call(self, method: str, path: str, body: object = None, **kw: Any) -> Answer:
+        """`body`: bytes as they are, anything else as JSON."""
+        headers = {"Authorization": f"Bearer {self.keys[self.env]}", **kw.pop("headers", {})}
+        return await self.house.call(method, f"/v1{path}", body, headers=headers, **kw)
+
+    async def get(self, path: str, **kw: Any) -> Answer:
+        return await self.call("GET", path, **kw)
+
+    async def post(self, path: str, body: object = None, **kw: Any) -> Answer:
+        return await self.call("POST", path, body, **kw)
+
+    async def put(self, path: str, body: object = None, **kw: Any) -> Answer:
+        return await self.call("PUT", path, body, **kw)
+
+    async def pay(self, ending: str = "1234", **fields: Any) -> Any:
+        """The payment object of a new MTN payment of 5 000 XOF."""
+        body = {"amount": 5000, "operator": "mtn", "phone_number": f"2299700{ending}", **fields}
+        answer = await self.post("/payments", body)
+        assert answer.status == 201, answer.raw
+        return answer.data
+
+
+@dataclass
+class House:
+    service: Service
+    worker: Worker
+    clock: ManualClock
+    base_url: str
+    client: aiohttp.ClientSession
+    _merchants: int = field(default=0)
+
+    @property
+    def core(self) -> Any:
+        return self.service.core
+
+    async def merchant(self, name: str | None = None, status: str = "active", currency: str = "XOF") -> Account:
+        self._merchants += 1
+        merchant, keys = await create_merchant(self.service.core, name or f"M{self._merchants}", status, currency)
+        return Account(self, merchant.id, keys)
+
+    async def call(
+        self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None, **kw: Any
+    ) -> Answer:
+        """`path` is sent as it is written: percent-encoding is the test's business."""
+        from yarl import URL
+
+        data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
+        url = URL(self.base_url + path, encoded=True)
+        async with self.client.request(
+            method, url, data=data, headers=headers, allow_redirects=False, **kw
+        ) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    async def settle(self, seconds: float = 0) -> None:
+        """Turns the clock and lets the worker do everything that is due."""
+        self.clock.advance(seconds)
+        await self.worker.run_until_idle()
+
+
+@asynccontextmanager
+async def serving(app: Any) -> AsyncIterator[str]:
+    """An ASGI application on a loopback port of its own; its address."""
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="off", proxy_headers=False
+    )
+    server = uvicorn.Server(config)
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    await server.startup()
+    main_loop = asyncio.create_task(server.main_loop())
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await main_loop
+        await server.shutdown()
+
+
+@asynccontextmanager
+async def open_house(settings: Settings, clock: ManualClock | None = None, **connections: Any) -> AsyncIterator[House]:
+    """The schema must be there already."""
+    clock = clock or ManualClock()
+    async with service(settings, clock, **connections) as opened:
+        worker = opened.worker()
+        async with serving(application(opened, None)) as base_url, aiohttp.ClientSession() as client:
+            yield House(opened, worker, clock, base_url, client)

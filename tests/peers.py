@@ -1,0 +1,162 @@
+"""Servers outside Guichet, on real sockets: one scripted peer that can misbehave below HTTP, and names that lie."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import trustme
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came off the socket. `address` is the local address the client connected to."""
+
+    line: str
+    headers: dict[str, str]
+    body: bytes
+    address: str
+
+
+Script = Callable[[asyncio.StreamWriter, Received], Awaitable[None]]
+
+
+def answers(raw: bytes, *, hang_up: bool = False) -> Script:
+    """Always the same bytes, whole or not."""
+
+    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+        writer.write(raw)
+        await writer.drain()
+        if hang_up:
+            writer.close()
+
+    return script
+
+
+async def hangs(writer: asyncio.StreamWriter, _: Received) -> None:
+    """Reads the request and never says a word."""
+    await asyncio.sleep(60)
+
+
+async def hangs_up(writer: asyncio.StreamWriter, _: Received) -> None:
+    """Reads the request and closes."""
+    writer.close()
+
+
+async def drips(writer: asyncio.StreamWriter, _: Received) -> None:
+    """A 200 whose body never ends and never pauses."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while True:
+        writer.write(b".")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
+@dataclass
+class Peer:
+    """`async with Peer(script, tls=…) as peer`: listens on every address unless told `host`, remembers what came."""
+
+    script: Script = field(default_factory=lambda: answers(OK))
+    tls: ssl.SSLContext | None = None
+    #: Connections are closed as soon as they are accepted.
+    deaf: bool = False
+    received: list[Received] = field(default_factory=list)
+    connections: int = 0
+    host: str = "0.0.0.0"
+    port: int = 0
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def url(self, host: str = "localhost", path: str = "/hook") -> str:
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
+
+    async def __aenter__(self) -> "Peer":
+        self._server = await asyncio.start_server(self._serve, self.host, 0, ssl=self.tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        try:
+            while not self.deaf and not writer.is_closing():
+                request = await _read(reader, writer.get_extra_info("sockname")[0])
+                self.received.append(request)
+                await self.script(writer, request)
+        except (OSError, EOFError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort() if not writer.is_closing() else writer.close()
+
+
+async def _read(reader: asyncio.StreamReader, address: str) -> Received:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    line, *rest = head.strip().split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in rest)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Received(line, headers, body, address)
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority of the test's own, and its PEM file."""
+
+    ca: trustme.CA
+    file: Path
+
+    @classmethod
+    def create(cls, folder: Path) -> "Authority":
+        ca = trustme.CA()
+        file = folder / "ca.pem"
+        ca.cert_pem.write_to_path(str(file))
+        return cls(ca, file)
+
+    def server(self, *names: str) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self.ca.issue_cert(*names).configure_cert(context)
+        return context
+
+
+class Names(AbstractResolver):
+    """Name service under the test's control: each name has a list of answers, the last one repeated."""
+
+    def __init__(self, **names: Sequence[Sequence[str]]) -> None:
+        self._answers = {name.replace("_", "."): list(found) for name, found in names.items()}
+        self.asked: list[str] = []
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        self.asked.append(host)
+        found = self._answers.get(host)
+        if not found:
+            raise socket.gaierror(socket.EAI_NONAME, "name unknown")
+        addresses = found.pop(0) if len(found) > 1 else found[0]
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=socket.IPPROTO_TCP,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,204 @@
+"""One attempt at one delivery, against real HTTPS receivers that verify as the contract tells merchants to."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from ipaddress import ip_network
+
+import pytest
+
+from guichet.clock import SECOND
+from guichet.domain.events import Delivery
+from guichet.egress import Egress
+from guichet.webhooks.sender import Attempt, send
+from guichet.webhooks.signing import verify
+from tests.peers import Authority, Names, Peer, Script, answers, drips, hangs, hangs_up
+
+SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
+NOW = 1_795_255_200 * SECOND + 999_999
+HOST = "shop.test"
+SHORT = 0.4
+BODY = json.dumps({"id": "d1", "data": {"description": "Café à emporter"}}, ensure_ascii=False)
+DELIVERY = Delivery(
+    id=1,
+    merchant_id=1,
+    env="test",
+    reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10",
+    payment_id=1,
+    event="payment.succeeded",
+    target="account",
+    url="https://shop.test/hook",
+    destination=HOST,
+    body=BODY,
+    status="pending",
+    attempts=1,
+    response_code=None,
+    created_at=NOW,
+    delivered_at=None,
+    answered_at=None,
+    due_at=None,
+)
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.create(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture
+async def egress(authority: Authority) -> AsyncIterator[Egress]:
+    """In this world 127.0.0.2 is a public address and `shop.test` is there; `home.test` is private."""
+    names = Names(shop_test=[["127.0.0.2"]], home_test=[["127.0.0.1"]])
+    made = Egress(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=names)
+    yield made
+    await made.aclose()
+
+
+def to(peer: Peer, host: str = HOST) -> Delivery:
+    return replace(DELIVERY, url=peer.url(host))
+
+
+def status(code: int, *headers: str) -> Script:
+    lines = [f"HTTP/1.1 {code} Whatever", *headers]
+    if code != 204:
+        lines.append("Content-Length: 0")
+    return answers("\r\n".join([*lines, "", ""]).encode())
+
+
+async def test_the_request_is_the_one_of_the_contract(egress: Egress, authority: Authority) -> None:
+    async with Peer(tls=authority.server(HOST)) as peer:
+        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+    (request,) = peer.received
+    assert request.line == "POST /hook HTTP/1.1"
+    assert request.body == BODY.encode()
+    assert request.headers["content-type"] == "application/json"
+    assert request.headers["user-agent"] == "Guichet-Webhooks/1.0"
+    assert request.headers["x-service-event"] == "payment.succeeded"
+    assert request.headers["x-service-delivery"] == DELIVERY.reference
+    signature = request.headers["x-service-signature"]
+    assert signature.startswith("t=1795255200,v1=")
+    assert verify(SECRET, signature, request.body, now=1_795_255_200)
+    assert not verify("whsec_other", signature, request.body, now=1_795_255_200)
+
+
+async def test_each_attempt_is_signed_anew_over_the_same_bytes(egress: Egress, authority: Authority) -> None:
+    async with Peer(tls=authority.server(HOST)) as peer:
+        await send(egress, to(peer), SECRET, NOW)
+        await send(egress, to(peer), "whsec_rotated", NOW + 360 * SECOND)
+    first, second = peer.received
+    assert (first.body, first.headers["x-service-delivery"]) == (second.body, second.headers["x-service-delivery"])
+    assert verify("whsec_rotated", second.headers["x-service-signature"], second.body, now=1_795_255_560)
+
+
+@pytest.mark.parametrize(
+    ("code", "delivered"),
+    [
+        (200, True),
+        (201, True),
+        (202, True),
+        (204, True),
+        (299, True),
+        (300, False),
+        (304, False),
+        (400, False),
+        (401, False),
+        (404, False),
+        (410, False),
+        (429, False),
+        (500, False),
+        (503, False),
+    ],
+)
+async def test_any_2xx_acknowledges_and_nothing_else(
+    egress: Egress, authority: Authority, code: int, delivered: bool
+) -> None:
+    async with Peer(status(code), tls=authority.server(HOST)) as peer:
+        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered, code)
+    assert len(peer.received) == 1
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_a_failure_and_is_not_followed(egress: Egress, authority: Authority, code: int) -> None:
+    tls = authority.server(HOST)
+    async with Peer(tls=tls) as elsewhere, Peer(status(code, f"Location: {elsewhere.url(HOST)}"), tls=tls) as peer:
+        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=code)
+    assert elsewhere.connections == 0
+
+
+async def test_a_receiver_that_hangs_up_gave_no_status(egress: Egress, authority: Authority) -> None:
+    async with Peer(hangs_up, tls=authority.server(HOST)) as peer:
+        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+    assert len(peer.received) == 1
+
+
+async def test_a_receiver_that_hangs_gave_no_status(egress: Egress, authority: Authority) -> None:
+    async with Peer(hangs, tls=authority.server(HOST)) as peer:
+        attempt = await send(egress, to(peer), SECRET, NOW, timeout=SHORT)
+    assert attempt == Attempt(delivered=False, response_code=None)
+
+
+async def test_a_2xx_whose_body_never_ends_has_acknowledged_and_holds_nobody_up(
+    egress: Egress, authority: Authority
+) -> None:
+    async with Peer(drips, tls=authority.server(HOST)) as peer, asyncio.timeout(20):
+        assert await send(egress, to(peer), SECRET, NOW, timeout=SHORT) == Attempt(delivered=True, response_code=200)
+
+
+async def test_an_error_whose_body_breaks_off_keeps_its_status(egress: Egress, authority: Authority) -> None:
+    cut = answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nTraceback", hang_up=True)
+    async with Peer(cut, tls=authority.server(HOST)) as peer:
+        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=500)
+
+
+async def test_a_huge_answer_is_judged_by_its_status(egress: Egress, authority: Authority) -> None:
+    huge = answers(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1_000_000)
+    async with Peer(huge, tls=authority.server(HOST)) as peer, asyncio.timeout(20):
+        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+
+
+async def test_a_refused_connection_gave_no_status(egress: Egress) -> None:
+    with socket.create_server(("127.0.0.2", 0)) as reserved:
+        port = reserved.getsockname()[1]
+    delivery = replace(DELIVERY, url=f"https://{HOST}:{port}/hook")
+    assert await send(egress, delivery, SECRET, NOW) == Attempt(delivered=False, response_code=None)
+
+
+async def test_a_private_destination_is_never_contacted(egress: Egress, authority: Authority) -> None:
+    async with Peer(tls=authority.server("home.test")) as peer:
+        for url in (
+            peer.url("home.test"),
+            peer.url("127.0.0.1"),
+            peer.url("localhost"),
+            "http://shop.test/",
+            "nonsense",
+        ):
+            attempt = await send(egress, replace(DELIVERY, url=url), SECRET, NOW)
+            assert attempt == Attempt(delivered=False, response_code=None)
+    assert peer.connections == 0
+
+
+async def test_a_receiver_with_a_bad_certificate_learns_nothing(egress: Egress, authority: Authority) -> None:
+    async with Peer(tls=authority.server("other.test")) as peer:
+        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+    assert peer.received == []
+
+
+@pytest.mark.slow
+async def test_a_receiver_has_ten_seconds(egress: Egress, authority: Authority) -> None:
+    """An answer after seven seconds counts, one that takes fourteen does not; both at once, on the real limit."""
+
+    def after(seconds: float) -> Script:
+        ok = status(204)
+
+        async def script(writer, request):  # type: ignore[no-untyped-def]
+            await asyncio.sleep(seconds)
+            await ok(writer, request)
+
+        return script
+
+    tls = authority.server(HOST)
+    async with Peer(after(7), tls=tls) as patient, Peer(after(14), tls=tls) as late:
+        attempts = await asyncio.gather(*(send(egress, to(peer), SECRET, NOW) for peer in (patient, late)))
+    assert attempts == [Attempt(delivered=True, response_code=204), Attempt(delivered=False, response_code=None)]
