@@ -1,8 +1,10 @@
 """The composition root: builds everything once, from the settings."""
 
+import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import resources
 from typing import Final
 
 from starlette.routing import BaseRoute, Mount, Route, Router
@@ -10,6 +12,7 @@ from starlette.types import ASGIApp
 
 from guichet import __version__
 from guichet.api.app import Api, no_such_address
+from guichet.api.callbacks import routes as callback_routes
 from guichet.api.health import healthz, readyz
 from guichet.clock import Clock, SystemClock
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
@@ -18,8 +21,10 @@ from guichet.egress import Egress
 from guichet.flows.core import Core
 from guichet.operators.base import Connector
 from guichet.operators.registry import Registry
+from guichet.operators.routes_file import NOBODY, Operators, read_operators
 from guichet.pages.app import routes as page_routes
 from guichet.settings import Settings, SettingsError, with_development_key
+from guichet.simulator.app import SECRETS, Dashboard, create_simulator
 from guichet.storage import merchants, migrate
 from guichet.storage.catalogue import Catalogues
 from guichet.storage.catalogue_file import load_catalogue
@@ -69,8 +74,13 @@ async def service(
     clock: Clock | None = None,
     connections: Mapping[str, Connector] | None = None,
     routes: Mapping[str, Sequence[str]] | None = None,
+    operators: Operators = NOBODY,
 ) -> AsyncIterator[Service]:
-    """Everything, opened and closed. The schema must be up to date (`ensure_schema`)."""
+    """Everything, opened and closed. The schema must be up to date (`ensure_schema`).
+
+    `operators` are those of the operators' file; `connections` and `routes` stand in for them where a test brings
+    connectors of its own.
+    """
     settings = with_development_key(settings)
     clock = clock or SystemClock()
     db = database(settings)
@@ -87,7 +97,7 @@ async def service(
             db=db,
             clock=clock,
             vault=Vault(settings.secret_keys),
-            registry=Registry(clock, connections or {}, routes or {}),
+            registry=Registry(clock, connections, routes or {}) if connections else operators.registry(clock, egress),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
         )
         yield Service(core, egress)
@@ -96,25 +106,63 @@ async def service(
         await db.close()
 
 
-def application(service: Service, worker: Worker | None) -> ASGIApp:
+def live_operators(settings: Settings) -> Operators:
+    """The operators' file; without one the simulator in development, nobody in production."""
+    codes = {mode.operator for mode in load_catalogue(settings.catalogue_file).modes}
+    if settings.operators_file is not None:
+        operators = read_operators(settings.operators_file, os.environ, codes)
+    elif settings.development:
+        with resources.as_file(resources.files("guichet.data") / "simulated_operators.toml") as path:
+            operators = read_operators(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
+    else:
+        operators = NOBODY
+    if operators.simulated and not (settings.development or settings.allow_simulator):
+        raise SettingsError(
+            f"GUICHET_OPERATORS_FILE leads to the simulator ({operators.simulated[0]}): "
+            "the production profile refuses it unless GUICHET_ALLOW_SIMULATOR is yes."
+        )
+    return operators
+
+
+def simulator(settings: Settings, clock: Clock, operators: Operators, address: str | None = None) -> ASGIApp | None:
+    """The operators' simulator, where this profile may serve it; it notifies the server at `public_url`.
+
+    `address`: where it is found itself, when it is served alone.
+    """
+    if not (settings.development or settings.allow_simulator):
+        return None
+    dashboards = {
+        family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
+        for family in {each.family for each in operators.connections.values()}
+    }
+    state = settings.home / "simulator.db"
+    return create_simulator(
+        state, public_url=address or f"{settings.public_url}/simulator", clock=clock, callbacks=dashboards
+    )
+
+
+def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
     """The whole server: the API at /v1, the hosted pages, and what a load balancer asks."""
     core = service.core
     routes: list[BaseRoute] = [
         Route("/healthz", healthz),
         Route("/readyz", readyz(core.db, worker)),
         Mount("/v1", Api(core)),
+        *callback_routes(core),
         *page_routes(core),
     ]
+    if operators_simulator is not None:
+        routes.append(Mount("/simulator", operators_simulator))
     return RequestContext(Router(routes, redirect_slashes=False, default=no_such_address))
 
 
 async def create_merchant(
-    core: Core, name: str, status: str = "active", currency: str = "XOF"
+    core: Core, name: str, status: str = "active", currency: str = "XOF", keys: Mapping[str, str] | None = None
 ) -> tuple[Merchant, dict[str, str]]:
-    """A merchant with a key for each environment (shown here and never again), endpoints and wallets."""
+    """A merchant with a key for each environment (new unless given; shown here and never again), endpoints, wallets."""
     now = core.clock.now()
     secrets = {env: core.vault.encrypt(new_webhook_secret()) for env in ENVS}
-    keys = {env: new_key(env) for env in ENVS}
+    keys = dict(keys) if keys else {env: new_key(env) for env in ENVS}
     async with core.db.transaction() as tx:
         merchant = await merchants.create(tx, name, status, currency, secrets, now)
         for env, key in keys.items():

@@ -17,6 +17,8 @@ from cryptography.fernet import Fernet
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Profile = Literal["development", "production"]
 
+DEFAULT_PUBLIC_URL: Final = "http://127.0.0.1:8000"
+
 
 class SettingsError(Exception):
     """One sentence for the person who starts the service; it names the variable."""
@@ -35,6 +37,8 @@ class Settings:
     egress_allow: tuple[Network, ...]
     egress_ca_file: Path | None
     catalogue_file: Path | None
+    operators_file: Path | None
+    allow_simulator: bool
     log_level: str
 
     @property
@@ -96,6 +100,12 @@ def _count(raw: str) -> int:
     return int(raw)
 
 
+def _flag(raw: str) -> bool:
+    if raw.lower() not in ("yes", "no"):
+        raise ValueError("must be yes or no")
+    return raw.lower() == "yes"
+
+
 def _networks(raw: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(part.strip()) for part in raw.split(",") if part.strip())
 
@@ -131,7 +141,7 @@ VARIABLES: Final = (
     Variable(
         "GUICHET_PUBLIC_URL",
         _url,
-        "http://127.0.0.1:8000",
+        DEFAULT_PUBLIC_URL,
         "Address under which customers and merchants reach the service; hosted pages and links start with it.",
     ),
     Variable(
@@ -174,6 +184,18 @@ VARIABLES: Final = (
         _existing_file,
         None,
         "Payment modes and fees in place of the packaged `catalogue.toml`.",
+    ),
+    Variable(
+        "GUICHET_OPERATORS_FILE",
+        _existing_file,
+        None,
+        "TOML file of operator connections and routes. Unset: the simulator in development, no operator in production.",
+    ),
+    Variable(
+        "GUICHET_ALLOW_SIMULATOR",
+        _flag,
+        "no",
+        "`yes` lets the production profile serve the operators' simulator and route live payments to it (rehearsals).",
     ),
     Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
 )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Final, NoReturn, TypeVar
+from uuid import UUID
 
 import msgspec
 from pydantic import BaseModel, ValidationError
@@ -56,16 +57,34 @@ def parse_object(body: bytes) -> dict[str, Any]:
 
 
 def raw_member(body: bytes, name: str) -> str | None:
-    """The JSON text of a top-level member, byte for byte (D8); None when absent or null."""
-    raw = bytes(_MEMBERS[name].decode(body).value)
-    return None if raw in (b"", b"null") else raw.decode()
+    """The JSON text of a top-level member, byte for byte (D8); None when absent or null, the last one when repeated.
+
+    `body` went through `parse_object`, and the same parser finds the member: they never disagree on what is JSON.
+    """
+    text = body.decode()
+    found = None
+    at = _skipped(text, text.index("{") + 1)
+    while text[at] != "}":
+        key, at = _SPANS.raw_decode(text, at)
+        start = _skipped(text, _skipped(text, at) + 1)
+        _, at = _SPANS.raw_decode(text, start)
+        if key == name:
+            found = text[start:at]
+        at = _skipped(text, at)
+        if text[at] == ",":
+            at = _skipped(text, at + 1)
+    return None if found == "null" else found
 
 
-class _Metadata(msgspec.Struct):
-    value: msgspec.Raw = msgspec.field(name="metadata", default=msgspec.Raw())
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+#: Only where values end matters, so that no number is converted.
+_SPANS: Final = json.JSONDecoder(parse_float=str, parse_int=str)
 
 
-_MEMBERS: Final = {"metadata": msgspec.json.Decoder(_Metadata)}
+def _skipped(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
 
 
 def has_bad_text(value: object) -> bool:
@@ -149,6 +168,14 @@ def _depth(body: bytes) -> int:
         elif byte in b"}]":
             depth -= 1
     return deepest
+
+
+def as_uuid(text: str) -> str | None:
+    """The canonical form of a UUID written in full; None for any other text."""
+    try:
+        return str(UUID(text)) if len(text) == 36 else None
+    except ValueError:
+        return None
 
 
 # --- out --------------------------------------------------------------------------------------------------------------
@@ -281,6 +308,11 @@ def render_wallet(wallet: Wallet) -> dict[str, object]:
 def render_endpoint(url: str | None, secret: str | None, *, livemode: bool) -> dict[str, object]:
     """Without a configured URL the secret is not shown (D33)."""
     return {"url": url, "secret": secret if url else None, "events": list(EVENTS), "livemode": livemode}
+
+
+def render_configured(url: str | None, secret: str | None, *, livemode: bool) -> dict[str, object]:
+    """What writing an endpoint answers: the contract lists no events here."""
+    return {"url": url, "secret": secret if url else None, "livemode": livemode}
 
 
 def render_delivery(delivery: Delivery) -> dict[str, object]:

@@ -1,8 +1,7 @@
 """The routes of the contract and the order of checks: rate limit, route and verb, key, account state, handler (D15)."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.datastructures import MutableHeaders
@@ -12,8 +11,8 @@ from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from guichet import wire
-from guichet.api import balance, catalogue, links, payments, refunds, webhooks
 from guichet.api.auth import Authenticator
+from guichet.api.endpoints import ENDPOINTS, Handler
 from guichet.api.http import Call
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError, Unauthorized
 from guichet.edge.ratelimit import Allowance, RateLimiter
@@ -22,37 +21,6 @@ from guichet.observability import log
 from guichet.storage.engine import StorageError
 
 _NO_SUCH_ADDRESS: Final = "Cette adresse n'existe pas."
-
-Handler = Callable[[Call], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One line of the contract's table of endpoints; `path` is relative to {base_url}."""
-
-    method: str
-    path: str
-    handler: Handler
-
-
-ENDPOINTS: Final = (
-    Endpoint("POST", "/payments", payments.create_payment),
-    Endpoint("GET", "/payments", payments.list_payments),
-    Endpoint("GET", "/payments/{reference}", payments.read_payment),
-    Endpoint("POST", "/payments/{reference}/refund", refunds.create_refund),
-    Endpoint("GET", "/refunds", refunds.list_refunds),
-    Endpoint("GET", "/refunds/{reference}", refunds.read_refund),
-    Endpoint("POST", "/payment-links", links.create_link),
-    Endpoint("GET", "/payment-links", links.list_links),
-    Endpoint("GET", "/payment-links/{id}", links.read_link),
-    Endpoint("GET", "/payment-modes", catalogue.list_modes),
-    Endpoint("POST", "/payment-modes/fees", catalogue.quote_fees),
-    Endpoint("GET", "/balance", balance.read_balance),
-    Endpoint("GET", "/webhooks/endpoint", webhooks.read_endpoint),
-    Endpoint("PUT", "/webhooks/endpoint", webhooks.configure_endpoint),
-    Endpoint("POST", "/webhooks/test", webhooks.send_test),
-    Endpoint("GET", "/webhooks/deliveries", webhooks.list_deliveries),
-)
 
 
 class Api:

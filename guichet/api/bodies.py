@@ -1,11 +1,11 @@
 """The request bodies of the contract as models: they validate, and `/openapi.json` is made from them.
 
 JSON types are strict (D2), null on an optional field means absent, unknown fields are ignored. Amounts become
-hundredths, dates Instants.
+hundredths, dates Instants. The fields' docstrings are in French because merchants read them in `/docs`.
 """
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -26,14 +26,17 @@ from pydantic_core import PydanticCustomError
 
 from guichet.clock import Instant, from_datetime
 from guichet.domain import money
-from guichet.domain.links import LIMITED, PERMANENT
+from guichet.domain.links import LIMITED, LINK_TYPES, PERMANENT
 from guichet.domain.money import Currency
+from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, DEFAULT_REASON
 from guichet.egress import is_loopback_host
 from guichet.wire import has_bad_text
 
 _PHONE: Final = re.compile(r"\+?([0-9]{8,15})")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
 _MAX_ID: Final = 2**31 - 1
+#: Parsing drops some of these silently, and what is stored is what was sent.
+_NOT_IN_URLS: Final = re.compile(r"[\s\\\x00-\x20\x7f]")
 
 
 def refuse(sentence: str) -> PydanticCustomError:
@@ -87,7 +90,7 @@ def _email(value: str) -> str:
 def _url(value: str, schemes: tuple[str, ...]) -> str:
     try:
         parts = urlsplit(value)
-        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0 and not re.search(r"[\s\\]", value)
+        valid = parts.scheme in schemes and bool(parts.hostname) and parts.port != 0 and not _NOT_IN_URLS.search(value)
     except ValueError:
         valid = False
     if not valid:
@@ -112,17 +115,20 @@ def _webhook_url(value: str, info: ValidationInfo) -> str:
 def _date(value: object) -> Instant | None:
     if value is None:
         return None
-    if not isinstance(value, str) or not (instant := read_date(value)):
+    instant = read_date(value) if isinstance(value, str) else None
+    if instant is None:
         raise refuse("Une date ISO-8601 est attendue, par exemple 2026-11-20T10:15:30Z.")
     return instant
 
 
 def read_date(text: str) -> Instant | None:
-    """An ISO-8601 date or date-time, UTC unless it says otherwise (D13); None if it is not one."""
+    """An ISO-8601 date or date-time, UTC unless it says otherwise (D13); None if it is not one, or not within years
+    1 to 9999 once in UTC."""
     if not _DATE.fullmatch(text):
         return None
     try:
-        return from_datetime(datetime.fromisoformat(text.upper().replace(",", ".")))
+        moment = datetime.fromisoformat(text.upper().replace(",", "."))
+        return from_datetime((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC))
     except (ValueError, OverflowError):
         return None
 
@@ -134,26 +140,35 @@ Amount = Annotated[
     PlainValidator(_amount),
     WithJsonSchema({"type": "number", "minimum": 1, "maximum": 99_999_999, "examples": [5000]}),
 ]
-Url = Annotated[Text, Field(max_length=2048), AfterValidator(_return_url)]
-WebhookUrl = Annotated[Text, Field(max_length=255), AfterValidator(_webhook_url)]
+Url = Annotated[Text, Field(max_length=2048, json_schema_extra={"format": "uri"}), AfterValidator(_return_url)]
+WebhookUrl = Annotated[Text, Field(max_length=255, json_schema_extra={"format": "uri"}), AfterValidator(_webhook_url)]
 Date = Annotated[
     Instant | None, PlainValidator(_date), WithJsonSchema({"type": ["string", "null"], "format": "date-time"})
 ]
-CurrencyCode = Annotated[Currency, BeforeValidator(lambda value: money.DEFAULT_CURRENCY if value is None else value)]
+CurrencyCode = Annotated[
+    Currency,
+    BeforeValidator(lambda value: money.DEFAULT_CURRENCY if value is None else value),
+    WithJsonSchema({"type": ["string", "null"], "enum": [*money.CURRENCIES, None]}),
+]
 
 
 class Body(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore", validate_default=True)
+    model_config = ConfigDict(strict=True, extra="ignore", validate_default=True, use_attribute_docstrings=True)
 
 
 class Customer(Body):
     """Who pays; required for cards."""
 
-    firstname: Annotated[Text | None, Field(max_length=100)] = None
-    lastname: Annotated[Text | None, Field(max_length=100)] = None
+    firstname: Annotated[Text | None, Field(max_length=100, examples=["Awa"])] = None
+    """Prénom. Obligatoire pour une carte."""
+    lastname: Annotated[Text | None, Field(max_length=100, examples=["Diallo"])] = None
+    """Nom. Obligatoire pour une carte."""
     email: Annotated[Text | None, Field(max_length=150, json_schema_extra={"format": "email"})] = None
+    """Adresse e-mail, qui sert à rapprocher vos clients. Obligatoire pour une carte."""
     address: Annotated[Text | None, Field(max_length=255)] = None
-    country: Annotated[Text | None, Field(max_length=60)] = None
+    """Adresse postale."""
+    country: Annotated[Text | None, Field(max_length=60, json_schema_extra={"default": DEFAULT_COUNTRY})] = None
+    """Pays, pour les cartes."""
 
     @field_validator("email")
     @classmethod
@@ -164,8 +179,15 @@ class Customer(Body):
 class ModeBody(Body):
     """A mode is named by its operator code or by its catalogue id (both only if they agree, D1)."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["operator"]}, {"required": ["payment_mode_id"]}]}
+    )
+
     operator: Annotated[Text | None, Field(max_length=32, examples=["mtn"])] = None
+    """Code de l'opérateur, sans égard à la casse. Obligatoire sans `payment_mode_id` ; si les deux sont envoyés, ils
+    doivent désigner le même moyen de paiement."""
     payment_mode_id: Integer | None = None
+    """Identifiant du moyen de paiement dans le catalogue. Obligatoire sans `operator`."""
 
     @field_validator("payment_mode_id")
     @classmethod
@@ -179,15 +201,33 @@ class PaymentBody(ModeBody):
     """POST /payments."""
 
     currency: CurrencyCode = "XOF"
+    """Devise du paiement."""
     amount: Amount
-    phone_number: Annotated[Text | None, Field(examples=["22997000000"])] = None
+    """Ce que vous encaissez, dans l'unité principale. Entier en XOF et XAF, deux décimales au plus en EUR et USD."""
+    phone_number: Annotated[
+        Text | None, Field(examples=["2290197001234"], json_schema_extra={"pattern": r"^\+?[0-9]{8,15}$"})
+    ] = None
+    """De 8 à 15 chiffres, indicatif compris, sans espace ni tiret ; un `+` initial est toléré. Obligatoire en Mobile
+    Money, inutile pour une carte."""
     otp: Annotated[Text | None, Field(max_length=16)] = None
-    description: Annotated[Text | None, Field(max_length=255)] = None
-    external_id: Annotated[Text | None, Field(min_length=1, max_length=100)] = None
+    """Code de validation obtenu par le client auprès de son opérateur. Obligatoire quand le catalogue dit
+    `requires_otp`."""
+    description: Annotated[Text | None, Field(max_length=255, json_schema_extra={"default": DEFAULT_DESCRIPTION})] = (
+        None
+    )
+    """Libellé de la commande."""
+    external_id: Annotated[Text | None, Field(min_length=1, max_length=100, examples=["commande-1042"])] = None
+    """Votre identifiant de commande, unique dans chaque environnement. Il rend l'appel rejouable : répété, il rend le
+    paiement existant et ne crée rien."""
     return_url: Url | None = None
+    """Page où le client revient après le paiement (http ou https) ; `reference` et `status` y sont ajoutés. Obligatoire
+    pour `free_sn`, utile pour les cartes."""
     callback_url: WebhookUrl | None = None
+    """Adresse HTTPS qui reçoit les événements de ce paiement et de son remboursement à la place de celle du compte."""
     metadata: dict[str, Any] | None = None
+    """Données libres, rendues telles quelles dans les réponses et les webhooks."""
     customer: Customer | None = None
+    """Le client. Obligatoire pour une carte."""
 
     @field_validator("amount")
     @classmethod
@@ -199,9 +239,9 @@ class PaymentBody(ModeBody):
     def _digits(cls, value: str | None) -> str | None:
         return None if value is None else _phone(value)
 
-    @field_validator("metadata")
+    @field_validator("metadata", mode="before")
     @classmethod
-    def _clean(cls, value: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+    def _clean(cls, value: object, info: ValidationInfo) -> object:
         if info.context and info.context.get("suspect") and has_bad_text(value):
             raise refuse("Un texte de cet objet contient un caractère interdit.")
         return value
@@ -210,26 +250,36 @@ class PaymentBody(ModeBody):
 class RefundBody(Body):
     """POST /payments/{reference}/refund."""
 
-    reason: Annotated[Text | None, Field(max_length=255)] = None
+    reason: Annotated[Text | None, Field(max_length=255, json_schema_extra={"default": DEFAULT_REASON})] = None
+    """Motif, pour vos archives."""
 
 
 class FeeBody(ModeBody):
     """POST /payment-modes/fees."""
 
     amount: Amount
+    """Le montant que vous voulez encaisser."""
 
 
 class LinkBody(Body):
     """POST /payment-links."""
 
     amount: Amount
+    """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""
     description: Annotated[Text, Field(max_length=255)]
+    """Libellé montré au client."""
     type: Annotated[
-        Literal["permanent", "limité"], BeforeValidator(lambda value: PERMANENT if value is None else value)
+        Literal["permanent", "limité"],
+        BeforeValidator(lambda value: PERMANENT if value is None else value),
+        WithJsonSchema({"type": ["string", "null"], "enum": [*LINK_TYPES, None]}),
     ] = "permanent"
-    max_uses: Integer | None = None
+    """`limité` s'écrit avec l'accent, en UTF-8 ; toute autre écriture est refusée."""
+    max_uses: Annotated[Integer | None, Field(json_schema_extra={"minimum": 1, "maximum": _MAX_ID})] = None
+    """Nombre d'utilisations. Obligatoire pour un lien `limité`, ignoré sinon."""
     starts_at: Date = None
+    """Ouverture. Sans fuseau, la date est lue en UTC."""
     expires_at: Date = None
+    """Fermeture, postérieure à `starts_at`."""
 
     @field_validator("max_uses", mode="before")
     @classmethod
@@ -260,4 +310,10 @@ class EndpointBody(Body):
     """PUT /webhooks/endpoint. `url` must be present, even when null."""
 
     url: WebhookUrl | None = Field()
-    rotate_secret: Annotated[bool, BeforeValidator(lambda value: False if value is None else value)] = False
+    """Adresse HTTPS publique. Le champ doit être présent ; `null` désactive les webhooks."""
+    rotate_secret: Annotated[
+        bool,
+        BeforeValidator(lambda value: False if value is None else value),
+        WithJsonSchema({"type": ["boolean", "null"]}),
+    ] = False
+    """`true` remplace le secret ; l'ancien cesse aussitôt de valoir."""

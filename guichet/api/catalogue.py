@@ -5,15 +5,15 @@ from starlette.responses import Response
 from guichet import wire
 from guichet.api.bodies import FeeBody
 from guichet.api.http import Call, answer
-from guichet.domain.catalogue import MODE_TYPES, quote
+from guichet.domain.catalogue import FILTER_TYPES, quote
 
 
 async def list_modes(call: Call) -> Response:
     """Open modes with this merchant's fees; an unknown country has none, an unknown type is a fault (D12)."""
     query = call.request.query_params
     country, kind = query.get("country"), query.get("type")
-    if kind is not None and kind not in MODE_TYPES:
-        raise wire.refusal({"type": [f"Valeurs acceptées : {', '.join(MODE_TYPES)}."]})
+    if kind is not None and kind not in FILTER_TYPES:
+        raise wire.refusal({"type": [f"Valeurs acceptées : {', '.join(FILTER_TYPES)}."]})
     catalogue = await call.core.catalogues.of(call.merchant_id)
     modes = [
         mode

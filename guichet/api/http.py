@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
-from uuid import UUID
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -69,14 +68,6 @@ class Call:
 
 def answer(data: object, status: int = 200, meta: dict[str, int] | None = None, **extra: object) -> Response:
     return Response(wire.success(data, meta, **extra), status, media_type="application/json")
-
-
-def as_uuid(text: str) -> str | None:
-    """The canonical form of a UUID; None for any other text."""
-    try:
-        return str(UUID(text)) if len(text) == 36 else None
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """POST /payment-links, GET /payment-links, GET /payment-links/{id} (spec, "Endpoints"). Live only."""
 
+import re
 from typing import Final
 
 from starlette.responses import Response
@@ -14,6 +15,7 @@ from guichet.storage import links
 
 #: Two fragments of 22 letters and digits: 261 random bits together.
 TOKEN_LENGTH: Final = 44
+_ID: Final = re.compile(r"[0-9]{1,19}")
 _MAX_ID: Final = 2**63 - 1
 
 
@@ -58,8 +60,8 @@ async def list_links(call: Call) -> Response:
 async def read_link(call: Call) -> Response:
     text = call.path_text("id")
     link = None
-    if call.caller.livemode and text.isascii() and text.isdigit() and int(text[:20]) <= _MAX_ID:
-        link = await links.by_id(call.core.db, call.merchant_id, int(text[:20]))
+    if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
+        link = await links.by_id(call.core.db, call.merchant_id, int(text))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
     return answer(_rendered(call, link))

@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from guichet import wire
 from guichet.api.bodies import Customer, PaymentBody, read_date
-from guichet.api.http import Call, answer, as_uuid, page_of
+from guichet.api.http import Call, answer, page_of
 from guichet.clock import Instant
 from guichet.domain.catalogue import Catalogue, missing_fields
 from guichet.domain.errors import InvalidRequest, NotFound
@@ -53,7 +53,7 @@ async def find_payment(call: Call) -> Payment:
     text = call.path_text("reference")
     mine = (call.core.db, call.merchant_id, call.env)
     payment = None
-    if reference := as_uuid(text):
+    if reference := wire.as_uuid(text):
         payment = await payments.by_reference(*mine, reference)
     if payment is None:
         payment = await payments.by_external_id(*mine, text)

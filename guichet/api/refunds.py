@@ -4,7 +4,7 @@ from starlette.responses import Response
 
 from guichet import wire
 from guichet.api.bodies import RefundBody
-from guichet.api.http import Call, answer, as_uuid, page_of
+from guichet.api.http import Call, answer, page_of
 from guichet.api.payments import find_payment
 from guichet.domain.errors import NotFound
 from guichet.flows.refund import refresh_refund, request_refund
@@ -25,7 +25,7 @@ async def list_refunds(call: Call) -> Response:
 
 async def read_refund(call: Call) -> Response:
     """A disbursement in progress is asked about first."""
-    reference = as_uuid(call.path_text("reference"))
+    reference = wire.as_uuid(call.path_text("reference"))
     refund = reference and await refunds.by_reference(call.core.db, call.merchant_id, call.env, reference)
     if not refund:
         raise NotFound("Aucun remboursement de votre compte ne porte cette référence.")

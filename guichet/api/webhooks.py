@@ -25,7 +25,7 @@ async def configure_endpoint(call: Call) -> Response:
         call.core.clock.now(),
         rotate=body.rotate_secret,
     )
-    return answer(wire.render_endpoint(configured.url, configured.secret, livemode=call.caller.livemode))
+    return answer(wire.render_configured(configured.url, configured.secret, livemode=call.caller.livemode))
 
 
 async def send_test(call: Call) -> Response:

@@ -3,23 +3,21 @@
 import asyncio
 import fcntl
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from typing import Annotated, Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
-import uvicorn
 import uvloop
 
-from guichet.bootstrap import Service, application, ensure_schema, service
-from guichet.cli.support import errors, people, print_json, refuse, run_async, settings_or_refusal
+from guichet.bootstrap import Service, application, ensure_schema, live_operators, service, simulator
+from guichet.cli.listening import Server, address_of, bound
+from guichet.cli.support import Json, errors, people, print_json, run_async, settings_or_refusal
 from guichet.observability import configure_logs, log
-from guichet.settings import Settings, SettingsError
+from guichet.operators.routes_file import Operators
+from guichet.settings import DEFAULT_PUBLIC_URL, Settings, SettingsError
 from guichet.storage import migrate as schema
-from guichet.worker import Worker
-
-#: How long requests that were accepted may finish when the service stops, in seconds.
-GRACE: Final = 1
 
 
 def register(app: typer.Typer) -> None:
@@ -44,26 +42,27 @@ def start(
     *,
     with_worker: bool,
     before: Callable[[Service], Awaitable[None]] | None = None,
+    migrating: bool = False,
 ) -> None:
-    """Serves until it is told to stop; `before` runs once everything is open."""
+    """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`."""
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
-        async with _opened(settings) as opened:
-            if before:
-                await before(opened)
-            running = opened.worker() if with_worker else None
-            server = _server(opened, running, host, port)
-            _on_stop(server.handle_exit)
-            if running:
-                running.start()
-            try:
-                await server.serve()
-            finally:
+        with _only_process(settings), bound(host, port) as listening:
+            reachable = _reachable(settings, address_of(listening))
+            operators = live_operators(reachable)
+            async with _opened(reachable, operators, migrating=migrating) as opened:
+                running = opened.worker() if with_worker else None
+                app = application(opened, running, simulator(reachable, opened.core.clock, operators))
+                server = Server(app, beside_shutdown=running.stop if running else None)
+                _on_stop(server.handle_exit)
+                if before:
+                    await before(opened)
                 if running:
-                    await running.stop()
+                    running.start()
+                await server.serve([listening])
 
-    _run(main)
+    run_async(main(), _uvloop)
 
 
 def worker() -> None:
@@ -72,21 +71,20 @@ def worker() -> None:
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
-        async with _opened(settings) as opened:
-            stopped = asyncio.Event()
-            _on_stop(lambda *_: stopped.set())
-            running = opened.worker()
-            running.start()
-            log.info("worker.started")
-            await stopped.wait()
-            await running.stop()
+        with _only_process(settings):
+            async with _opened(settings, live_operators(settings)) as opened:
+                stopped = asyncio.Event()
+                _on_stop(lambda *_: stopped.set())
+                running = opened.worker()
+                running.start()
+                log.info("worker.started")
+                await stopped.wait()
+                await running.stop()
 
-    _run(main)
+    run_async(main(), _uvloop)
 
 
-def migrate(
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+def migrate(as_json: Json = False) -> None:
     """Bring the database schema up to date. Harmless when it already is."""
     settings = settings_or_refusal()
     with errors.status("Migrating…"):
@@ -99,60 +97,40 @@ def migrate(
         people.print(f"The schema went from {before or 'nothing'} to {after}.")
 
 
-class _Server(uvicorn.Server):
-    """Signals are ours: the worker and the database are closed after the last request, not before."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def _server(opened: Service, running: Worker | None, host: str, port: int) -> _Server:
-    config = uvicorn.Config(
-        application(opened, running),
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        lifespan="off",
-        timeout_graceful_shutdown=GRACE,
-    )
-    return _Server(config)
-
-
 def _on_stop(stop: Callable[[int, None], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number, None)
 
 
-def _run(main: Callable[[], Awaitable[None]]) -> None:
-    async def wrapped() -> None:
-        await main()
-
+def _uvloop(main: Coroutine[Any, Any, None]) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        try:
-            runner.run(wrapped())
-        except SettingsError as error:
-            refuse(str(error))
-        except OSError as error:
-            refuse(f"Cannot start: {error}")
+        runner.run(main)
+
+
+def _reachable(settings: Settings, address: str) -> Settings:
+    """In development nobody has to repeat the port in GUICHET_PUBLIC_URL."""
+    if settings.development and settings.public_url == DEFAULT_PUBLIC_URL:
+        return replace(settings, public_url=address)
+    return settings
 
 
 @asynccontextmanager
-async def _opened(settings: Settings) -> AsyncIterator[Service]:
-    async with AsyncExitStack() as stack:
-        if settings.embedded:
-            stack.enter_context(_only_process(settings))
+async def _opened(settings: Settings, operators: Operators, *, migrating: bool = False) -> AsyncIterator[Service]:
+    if migrating:
+        await schema.upgrade(settings)
+    else:
         await ensure_schema(settings)
-        yield await stack.enter_async_context(service(settings))
+    async with service(settings, operators=operators) as opened:
+        yield opened
 
 
 @contextmanager
 def _only_process(settings: Settings) -> Iterator[None]:
     """SQLite has one server process; a second one is told what to use instead."""
+    if not settings.embedded:
+        yield
+        return
     settings.sqlite_path.parent.mkdir(parents=True, exist_ok=True)
     with settings.sqlite_path.with_suffix(".lock").open("w") as lock:
         try:

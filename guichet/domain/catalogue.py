@@ -12,6 +12,8 @@ from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
 
 MODE_TYPES: Final = ("mobile_money", "card", "bank_transfer", "e_wallet", "other")
+#: What `GET /payment-modes` filters on; `other` is shown but cannot be asked for.
+FILTER_TYPES: Final = MODE_TYPES[:-1]
 MOBILE_MONEY: Final = "mobile_money"
 CARD: Final = "card"
 

@@ -25,8 +25,9 @@ def to_hundredths(value: int | Decimal) -> int | None:
         return value * 100
     if not value.is_finite() or abs(value.adjusted()) > 30:
         return 0 if value.is_zero() else None
-    scaled = value.scaleb(2)
-    return int(scaled) if scaled == scaled.to_integral_value() else None
+    hundredths = int(value.scaleb(2))
+    # Scaling rounds beyond 28 digits and comparing never does: a long tail of decimals is not lost, it is refused.
+    return hundredths if Decimal(hundredths).scaleb(-2) == value else None
 
 
 def has_whole_units(hundredths: int, currency: str) -> bool:

@@ -182,8 +182,9 @@ async def _initiate(core: Core, payment: Payment, route: list[str], otp: str | N
     match answer:
         case Accepted():
             return await _accepted(core, payment, answer)
-        case Succeeded() if confirms(payment, answer):
-            await settle_payment(core, payment, answer)
+        case Succeeded():
+            if await confirms(core, payment, answer, "payment", payment.reference):
+                await settle_payment(core, payment, answer)
         case Refused() | NotTaken():
             await settle_payment(core, payment, Refused(answer.reason, answer.raw), at_initiation=True)
             raise PaymentFailed(REASONS[answer.reason])

@@ -67,8 +67,10 @@ def reversal_of(core: Core, refund: Refund, payment: Payment) -> Reversal:
         charge=replace(charge, callback_url=_callback_url(core, refund.connection, refund.reference)),
         amount=charge.amount,
         currency=refund.currency,
+        collected_here=refund.connection == payment.connection,
         provider_ref=refund.provider_ref,
         memo=_memo(refund.provider_memo),
+        sent_at=refund.sent_at,
     )
 
 

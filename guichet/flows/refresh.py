@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final, TypeVar
 
+import msgspec
+
 from guichet.clock import SECOND
-from guichet.domain.payments import Payment, ask_again_after
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, ask_again_after
 from guichet.flows.core import Core, charge_of
 from guichet.flows.settle import settle_payment
 from guichet.flows.verdict import confirms
 from guichet.observability import log
-from guichet.operators.base import Refused, StatusAnswer, Succeeded, Unknown
-from guichet.storage import payments
+from guichet.operators.base import Accepted, Refused, StatusAnswer, Succeeded, Unknown
+from guichet.storage import incidents, payments
 from guichet.storage.engine import given
 
 T = TypeVar("T")
@@ -56,10 +58,13 @@ async def within_budget(question: Awaitable[T]) -> T | Unknown:
 
 async def _apply(core: Core, payment: Payment, answer: StatusAnswer, *, remote: bool) -> Payment:
     match answer:
-        case Succeeded() if confirms(payment, answer):
-            return await settle_payment(core, payment, answer)
+        case Succeeded():
+            if await confirms(core, payment, answer, "payment", payment.reference):
+                return await settle_payment(core, payment, answer)
         case Refused():
             return await settle_payment(core, payment, answer)
+        case Accepted() if remote:
+            payment = await _learn(core, payment, answer)
         case Unknown():
             log.info("status.unknown", reference=payment.reference, raw=answer.raw)
     if remote:
@@ -67,7 +72,39 @@ async def _apply(core: Core, payment: Payment, answer: StatusAnswer, *, remote: 
     return payment
 
 
+async def _learn(core: Core, payment: Payment, answer: Accepted) -> Payment:
+    """A lost answer found again, or a page that the operator prepared meanwhile."""
+    new_ref = payment.provider_ref is None and answer.provider_ref is not None
+    new_page = payment.redirect_url is None and answer.redirect_url is not None
+    if not (new_ref or new_page):
+        return payment
+    memo = msgspec.json.encode(answer.memo).decode() if answer.memo else payment.provider_memo
+    learned = await payments.record_initiation(
+        core.db,
+        payment.id,
+        given(payment.connection),
+        answer.provider_ref or payment.provider_ref,
+        memo,
+        answer.redirect_url or payment.redirect_url,
+        given(payment.due_at),
+    )
+    return learned or payment
+
+
 async def _ask_later(core: Core, payment: Payment) -> None:
+    """Nothing pending is ever without a next question; after 72 hours a person is told as well."""
     now = core.clock.now()
     age = (now - payment.created_at) / SECOND
+    if age >= INCIDENT_AGE_SECONDS and payment.env == "live":
+        await incidents.report(
+            core.db,
+            payment.merchant_id,
+            payment.env,
+            incidents.STUCK,
+            "payment",
+            payment.reference,
+            payment.connection,
+            "pending for more than 72 hours",
+            now,
+        )
     await payments.ask_later(core.db, payment.id, now + ask_again_after(payment.asked, age) * SECOND)

@@ -8,18 +8,19 @@ from uuid import uuid4
 
 import msgspec
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant
 from guichet.domain import ledger
 from guichet.domain.errors import Conflict
 from guichet.domain.ledger import ACTIVE
-from guichet.domain.payments import DEFAULT_REASON, Payment, Refund, ask_again_after
+from guichet.domain.payments import DEFAULT_REASON, INCIDENT_AGE_SECONDS, Payment, Refund, ask_again_after
 from guichet.flows.core import Core, reversal_of
 from guichet.flows.refresh import LEASE, within_budget
 from guichet.flows.settle import HELD, settle_refund
+from guichet.flows.verdict import confirms
 from guichet.observability import log
 from guichet.operators.base import Accepted, InitiateAnswer, NotTaken, Refused, StatusAnswer, Succeeded
+from guichet.storage import incidents, payments, refunds
 from guichet.storage import ledger as ledger_rows
-from guichet.storage import payments, refunds
 from guichet.storage.engine import Transaction, given
 
 _ALREADY: Final = "Ce paiement a déjà fait l'objet d'une demande de remboursement."
@@ -107,7 +108,9 @@ async def disburse(core: Core, refund: Refund) -> Refund:
 
 async def _send(core: Core, refund: Refund, payment: Payment) -> Refund:
     """The mark goes to disk before the first byte: a crash in between makes us ask, never send twice."""
-    name = given(payment.connection)
+    name = core.registry.refund_route(payment.env, payment.operator, given(payment.connection))
+    if name is None:
+        return await settle_refund(core, refund, payment, Refused("no_refund"))
     sending = await refunds.mark_sending(core.db, refund.id, name, core.clock.now())
     if sending is None:
         return given(await refunds.by_id(core.db, refund.id))
@@ -116,10 +119,13 @@ async def _send(core: Core, refund: Refund, payment: Payment) -> Refund:
 
 
 async def _apply(core: Core, refund: Refund, payment: Payment, answer: InitiateAnswer | StatusAnswer) -> Refund:
-    now = core.clock.now()
-    due_at = now + ask_again_after(refund.asked, (now - refund.created_at) / SECOND) * SECOND
+    due_at = await _next_question(core, refund)
     match answer:
-        case Succeeded() | Refused():
+        case Succeeded():
+            if await confirms(core, payment, answer, "refund", refund.reference):
+                return await settle_refund(core, refund, payment, answer)
+            await refunds.ask_later(core.db, refund.id, due_at)
+        case Refused():
             return await settle_refund(core, refund, payment, answer)
         case NotTaken():
             log.warning("refund.not_taken", reference=refund.reference, raw=answer.raw)
@@ -130,3 +136,22 @@ async def _apply(core: Core, refund: Refund, payment: Payment, answer: InitiateA
         case _:
             await refunds.ask_later(core.db, refund.id, due_at)
     return given(await refunds.by_id(core.db, refund.id))
+
+
+async def _next_question(core: Core, refund: Refund) -> Instant:
+    """When to work on a pending refund again; after 72 hours a person is told as well."""
+    now = core.clock.now()
+    age = (now - refund.created_at) / SECOND
+    if age >= INCIDENT_AGE_SECONDS:
+        await incidents.report(
+            core.db,
+            refund.merchant_id,
+            refund.env,
+            incidents.STUCK,
+            "refund",
+            refund.reference,
+            refund.connection,
+            "pending for more than 72 hours",
+            now,
+        )
+    return now + ask_again_after(refund.asked, age) * SECOND

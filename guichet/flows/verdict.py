@@ -1,23 +1,33 @@
 """Whether an operator's success is ours: amount and currency that come back are compared with what was asked."""
 
-from guichet.domain.money import round_to_currency
+from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment
+from guichet.flows.core import Core
 from guichet.observability import log
 from guichet.operators.base import Succeeded
+from guichet.storage import incidents
 
 
-def confirms(payment: Payment, answer: Succeeded) -> bool:
-    """False, and said loudly, when the operator moved something else than what we asked: nothing is credited."""
+async def confirms(core: Core, payment: Payment, answer: Succeeded, subject: str, reference: str) -> bool:
+    """False, with an incident, when the operator moved something else than what was asked: nothing is booked.
+
+    `subject` and `reference` name what was asked for: the payment, or its refund (both move the same total).
+    """
     asked = round_to_currency(payment.total_amount, payment.currency)
     if answer.amount == asked and answer.currency == payment.currency:
         return True
-    log.error(
-        "operator.mismatch",
-        reference=payment.reference,
-        connection=payment.connection,
-        asked=asked,
-        asked_currency=payment.currency,
-        answered=answer.amount,
-        answered_currency=answer.currency,
+    stated = "no amount" if answer.amount is None else f"{plain(answer.amount)} {answer.currency}"
+    detail = f"asked {plain(asked)} {payment.currency}, the operator states {stated}"
+    log.error("operator.mismatch", reference=reference, connection=payment.connection, detail=detail)
+    await incidents.report(
+        core.db,
+        payment.merchant_id,
+        payment.env,
+        incidents.MISMATCH,
+        subject,
+        reference,
+        payment.connection,
+        detail,
+        core.clock.now(),
     )
     return False

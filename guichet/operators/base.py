@@ -26,6 +26,7 @@ REASONS: Final[dict[str, str]] = {
     "configuration": "L'opérateur n'est pas correctement relié au service.",
     "declined": "La banque a refusé la carte.",
     "not_connected": "Aucun opérateur n'est encore relié pour ce moyen de paiement en production.",
+    "no_refund": "Aucun remboursement automatique n'existe pour ce moyen de paiement.",
     "refused": "L'opérateur a refusé le paiement.",
 }
 
@@ -62,8 +63,12 @@ class Reversal:
     charge: Charge
     amount: int
     currency: str
+    #: The connection asked is the one that took the payment; otherwise only a payout can give the money back.
+    collected_here: bool = True
     provider_ref: str | None = None
     memo: Mapping[str, str] = field(default_factory=dict)
+    #: When its disbursement was last sent (Instant).
+    sent_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,12 @@ class Connector(Protocol):
     def first_question(self, charge: Charge) -> int | None:
         """When to ask first about a debit whose initiation was never answered (Instant); None for the default."""
 
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        """Whether `refund` can give money back to customers of this operator code.
+
+        `collected_here`: this connection took the payment; otherwise only a payout can serve.
+        """
+
     async def initiate(self, charge: Charge) -> InitiateAnswer: ...
 
     async def status(self, charge: Charge) -> StatusAnswer: ...
@@ -148,6 +159,9 @@ class Connector(Protocol):
     async def refund(self, reversal: Reversal) -> InitiateAnswer: ...
 
     async def refund_status(self, reversal: Reversal) -> StatusAnswer: ...
+
+    async def probe(self) -> str:
+        """Asks something harmless; `ok`, or what is wrong."""
 
     def read_callback(self, callback: Callback) -> Hint | None:
         """None when the notification is not readable, or its signature is wrong."""

@@ -71,6 +71,12 @@ class Sandbox:
             return charge.created_at
         return charge.created_at + (VALIDATES_AFTER if charge.phone_number else _LATER)
 
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    async def probe(self) -> str:
+        return "ok"
+
     async def initiate(self, charge: Charge) -> InitiateAnswer:
         if _ending(charge) == REFUSED_AT_INITIATION:
             return Refused("refused", raw="sandbox: the number ends with 0001")

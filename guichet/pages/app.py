@@ -57,6 +57,8 @@ def routes(core: Core) -> list[BaseRoute]:
     ]
     inside_checkout = [Route("/{token}", on_checkout, methods=["GET", "POST"])]
     return [
+        Route("/pay", _page(desk, get=_nothing)),
+        Route("/checkout", _page(desk, get=_nothing)),
         Mount("/pay", _application(desk, inside_pay)),
         Mount("/checkout", _application(desk, inside_checkout)),
     ]
@@ -96,6 +98,10 @@ def _page(desk: Desk, *, get: Handler, post: Handler | None = None) -> Callable[
             return states.message(visit, "server_error")
 
     return run
+
+
+async def _nothing(desk: Desk, visit: Visit) -> Response:
+    raise NotFound
 
 
 def _asset(desk: Desk) -> Callable[[Request], Awaitable[Response]]:

@@ -155,7 +155,7 @@ class Desk:
         if scenario.notice is Notice.FORGED:
             self.queue(tx, SUCCEEDED, after=FORGED_AFTER, forged=True)
         if scenario.answer is Answer.FINAL and scenario.plan is not None:
-            self.decide(tx, scenario.plan, scenario.reason, last_word=True)
+            self.decide(tx, scenario.plan, scenario.reason)
         self._news.set()
         return self.store.get(tx.id)
 

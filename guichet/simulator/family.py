@@ -99,7 +99,8 @@ class Family(ABC):
         answer = scenario.answer
         if answer is Answer.SLOW:
             await self.desk.clock.sleep(scenario.delay)
-        if answer in (Answer.NORMAL, Answer.FINAL, Answer.SLOW):
+        nothing_special = answer is Answer.DUPLICATE and answer not in self.faults
+        if nothing_special or answer in (Answer.NORMAL, Answer.FINAL, Answer.SLOW):
             return whole
         on_the_wire: dict[Answer, Callable[[], Response]] = {
             Answer.DROPPED: Dropped,

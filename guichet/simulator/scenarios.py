@@ -140,12 +140,16 @@ _BY_DIGITS: Final = {scenario.digits: scenario for scenario in SCENARIOS}
 #: Rows that a family cannot show, and why. Everywhere else the table holds in full.
 NOT_SHOWN: Final[dict[tuple[str, str], str]] = {
     ("feexpay", "wrong_currency"): "answers carry no currency",
-    ("feexpay", "duplicate"): "there is no idempotency: a repeat is simply a second transaction",
+    ("wave", "duplicate"): "a repeat is simply a second session",
+    ("stripe", "duplicate"): "a repeat replays the first answer, by Idempotency-Key",
     ("orange", "wrong_amount"): "the status is asked by amount: another amount finds nothing",
     ("orange", "wrong_currency"): "answers carry no currency",
     ("orange", "hidden_amount"): "answers carry no amount anyway",
     ("sonatel", "hidden_amount"): "the status carries no amount anyway; the list does",
     ("coris", "wrong_currency"): "answers carry no currency",
+    ("coris", "never_final"): "every answer is final",
+    ("coris", "pending_long"): "every answer is final",
+    ("coris", "succeeds_late"): "every answer is final",
     ("coris", "forged_callback"): "no callbacks",
     ("coris", "duplicate_callback"): "no callbacks",
     ("coris", "late_callback"): "no callbacks",

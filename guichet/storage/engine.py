@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import ClauseElement, Executable, Index, UniqueConstraint
+from sqlalchemy import ClauseElement, Executable, Index, PrimaryKeyConstraint, UniqueConstraint
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
@@ -140,9 +140,11 @@ def _json_texts_postgresql(element: json_texts, compiler: SQLCompiler, **kw: Any
 
 
 def unique_constraint_on(table: str, columns: Sequence[str]) -> str:
-    """The name of the unique constraint or index over these columns (SQLite reports columns, not names)."""
+    """The name of the key, unique constraint or unique index over these columns (SQLite reports columns, not names)."""
     found = metadata.tables[table]
     for candidate in (*found.constraints, *found.indexes):
-        if isinstance(candidate, UniqueConstraint | Index) and [c.name for c in candidate.columns] == list(columns):
+        if isinstance(candidate, PrimaryKeyConstraint | UniqueConstraint | Index) and [
+            c.name for c in candidate.columns
+        ] == list(columns):
             return str(candidate.name)
     return f"{table}({', '.join(columns)})"

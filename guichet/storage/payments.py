@@ -32,6 +32,10 @@ _BY_CALLBACK: Final = select(payments).where(
     payments.c.connection == bindparam("connection"), payments.c.provider_ref == bindparam("provider_ref")
 )
 
+_BY_CALLBACK_REFERENCE: Final = select(payments).where(
+    payments.c.reference == bindparam("reference"), payments.c.connection == bindparam("connection")
+)
+
 _FINISH: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == bindparam("source"))
@@ -137,6 +141,11 @@ async def by_token(db: Reader, token: str) -> Payment | None:
 
 async def by_provider_ref(db: Database, connection: str, provider_ref: str) -> Payment | None:
     return _payment(await db.one(_BY_CALLBACK, connection=connection, provider_ref=provider_ref))
+
+
+async def by_callback_reference(db: Database, connection: str, reference: str) -> Payment | None:
+    """`reference` must be a UUID. An operator does not say whose payment it is; references are unique anyway."""
+    return _payment(await db.one(_BY_CALLBACK_REFERENCE, connection=connection, reference=reference))
 
 
 async def finish(

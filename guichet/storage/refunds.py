@@ -20,6 +20,12 @@ _INSERT: Final = (
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
+_BY_CALLBACK_REFERENCE: Final = select(refunds).where(
+    refunds.c.reference == bindparam("reference"), refunds.c.connection == bindparam("connection")
+)
+_BY_PROVIDER_REF: Final = select(refunds).where(
+    refunds.c.connection == bindparam("connection"), refunds.c.provider_ref == bindparam("provider_ref")
+)
 _COUNT: Final = select(func.count()).select_from(refunds).where(*_MINE)
 _PAGE: Final = (
     select(refunds).where(*_MINE).order_by(refunds.c.id.desc()).limit(bindparam("most")).offset(bindparam("skipped"))
@@ -96,6 +102,15 @@ async def by_reference(db: Reader, merchant_id: int, env: str, reference: str) -
 
 async def by_id(db: Reader, refund_id: int) -> Refund | None:
     return _refund(await db.one(_BY_ID, id=refund_id))
+
+
+async def by_callback_reference(db: Reader, connection: str, reference: str) -> Refund | None:
+    """`reference` must be a UUID. An operator does not say whose refund it is; references are unique anyway."""
+    return _refund(await db.one(_BY_CALLBACK_REFERENCE, connection=connection, reference=reference))
+
+
+async def by_provider_ref(db: Reader, connection: str, provider_ref: str) -> Refund | None:
+    return _refund(await db.one(_BY_PROVIDER_REF, connection=connection, provider_ref=provider_ref))
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Refund], int]:

@@ -41,7 +41,7 @@ class SqliteDatabase:
         self._statements = StatementCache(sqlite_dialect(paramstyle="named"))
         self._group: asyncio.Future[None] | None = None
         self._committing: asyncio.Future[None] | None = None
-        self._body_open = False
+        self._body: asyncio.Task[Any] | None = None
         self._body_suspended = False
 
     async def open(self) -> None:
@@ -105,44 +105,63 @@ class SqliteDatabase:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         group = await self._join_group()
-        self._body_open = True
-        self._writer.execute("SAVEPOINT body")
+        self._body = asyncio.current_task()
         try:
+            self._writer.execute("SAVEPOINT body")
             yield _Transaction(self._writer, self._statements)
             self._refuse_suspended_body()
-        except BaseException:
-            self._writer.execute("ROLLBACK TO body")
+            self._writer.execute("RELEASE body")
+        except BaseException as error:
+            self._undo_body()
+            if isinstance(error, sqlite3.Error):
+                raise StorageUnavailable(str(error)) from error
             raise
         finally:
-            self._writer.execute("RELEASE body")
-            self._body_open = self._body_suspended = False
+            self._body, self._body_suspended = None, False
         await asyncio.shield(group)
+
+    def _undo_body(self) -> None:
+        try:
+            self._writer.execute("ROLLBACK TO body")
+            self._writer.execute("RELEASE body")
+        except sqlite3.Error:
+            # SQLite gave up the whole transaction by itself (a full or failing disk). Without one the commit fails,
+            # and everybody in the group is told.
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
 
     def _refuse_suspended_body(self) -> None:
         if self._body_suspended:
             raise StorageError("a transaction body awaited something that is not storage")
 
     async def _join_group(self) -> asyncio.Future[None]:
-        """The group to write in, begun if there is none; waits for a running commit and for other processes."""
+        """The group to write in, begun if there is none; waits for a running commit, for other processes, for a body
+        that was suspended."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + BUSY_TIMEOUT
         while True:
             if self._committing is not None:
-                await asyncio.shield(self._committing)
-            elif self._group is not None:
+                await asyncio.wait([self._committing])  # Whether it succeeds is its own group's business.
+            elif self._group is not None and not self._writer.in_transaction:
+                await asyncio.wait([self._group])
+            elif self._group is not None and self._body is None:
                 break
-            elif self._try_begin():
+            elif self._group is None and self._try_begin():
                 self._group = loop.create_future()
                 loop.call_soon(self._flush)
                 break
             elif loop.time() > deadline:
-                raise StorageUnavailable("the embedded database stayed locked by another process")
+                raise StorageUnavailable("the embedded database stayed locked")
             else:
+                self._note_suspended_body()
                 await asyncio.sleep(_BUSY_STEP)
-        if self._body_open:
-            self._body_suspended = True
-            raise StorageError("a transaction body is already open: it awaited something that is not storage")
         return self._group
+
+    def _note_suspended_body(self) -> None:
+        """Somebody else runs while a body is open: it is refused when it ends, and only it."""
+        self._body_suspended = self._body is not None
+        if self._body is not None and self._body is asyncio.current_task():
+            raise StorageError("a transaction inside a transaction")
 
     def _try_begin(self) -> bool:
         try:
@@ -156,7 +175,7 @@ class SqliteDatabase:
     def _flush(self) -> None:
         """Runs one loop turn after the group began: everything written since goes to disk together."""
         loop = asyncio.get_running_loop()
-        if self._body_open:  # It was suspended, which a body must not do; it is rolled back when it ends.
+        if self._body is not None:  # It was suspended, which a body must not do; it is rolled back when it ends.
             self._body_suspended = True
             loop.call_soon(self._flush)
             return

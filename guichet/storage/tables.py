@@ -188,7 +188,7 @@ payments: Final = _table(
     Column("due_at", BigInteger),
     Column("asked", Integer, nullable=False),
     Column("leased_until", BigInteger),
-    UniqueConstraint("merchant_id", "env", "reference", name="uq_payments_reference"),
+    UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     _one_of("env", merchants.ENVS, "payments"),
     _one_of("status", rules.PAYMENT_STATUSES, "payments"),
@@ -243,13 +243,20 @@ refunds: Final = _table(
     Column("asked", Integer, nullable=False),
     Column("leased_until", BigInteger),
     UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
-    UniqueConstraint("merchant_id", "env", "reference", name="uq_refunds_reference"),
+    UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
     _one_of("env", merchants.ENVS, "refunds"),
     _one_of("status", rules.REFUND_STATUSES, "refunds"),
     CheckConstraint("amount > 0", name="ck_refunds_amount"),
     CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
     CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_refunds_due"),
     Index("ix_refunds_newest", "merchant_id", "env", "id"),
+    Index(
+        "ix_refunds_provider_ref",
+        "connection",
+        "provider_ref",
+        postgresql_where=text("provider_ref IS NOT NULL"),
+        sqlite_where=text("provider_ref IS NOT NULL"),
+    ),
     Index(
         "ix_refunds_due",
         "due_at",
@@ -353,4 +360,54 @@ wallet_entries: Final = _table(
         postgresql_where=text("suspended"),
         sqlite_where=text("suspended"),
     ),
+)
+
+#: What a person must look at: an operator that contradicts us, a payment nobody can settle. Open until `closed_at`.
+incidents: Final = _table(
+    "incidents",
+    _id(),
+    _merchant(),
+    _env(),
+    Column("kind", String(32), nullable=False),
+    Column("subject", String(8), nullable=False),
+    Column("reference", _UUID, nullable=False),
+    Column("connection", String(64)),
+    Column("detail", Text, nullable=False),
+    Column("seen", Integer, nullable=False),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("closed_at", BigInteger),
+    UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
+    _one_of("env", merchants.ENVS, "incidents"),
+    _one_of("subject", ("payment", "refund"), "incidents"),
+    Index(
+        "ix_incidents_open", "id", postgresql_where=text("closed_at IS NULL"), sqlite_where=text("closed_at IS NULL")
+    ),
+)
+
+#: Notifications of operators that match nothing of ours: kept for a person, never dropped, never believed.
+stray_callbacks: Final = _table(
+    "stray_callbacks",
+    _id(),
+    Column("connection", String(64), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("reason", String(32), nullable=False),
+    Column("received_at", BigInteger, nullable=False),
+    Index("ix_stray_callbacks_received_at", "received_at"),
+)
+
+#: A tamper-evident chain over the postings, batch by batch: which ids, a mark of each row, and a digest that includes
+#: the digest before it (storage/seals.py).
+ledger_seals: Final = _table(
+    "ledger_seals",
+    _id(),
+    Column("first_id", BigInteger, nullable=False),
+    Column("last_id", BigInteger, nullable=False),
+    Column("ids", Text, nullable=False),
+    Column("marks", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("first_id", name="uq_ledger_seals_first_id"),
+    CheckConstraint("last_id >= first_id", name="ck_ledger_seals_range"),
 )

@@ -76,6 +76,11 @@ def test_rounding_to_a_currency_is_half_up(hundredths: int, currency: str) -> No
     assert money.has_whole_units(expected, currency)
 
 
+@pytest.mark.parametrize(("hundredths", "rounded"), [(5087_49, 5087_00), (5087_50, 5088_00), (5087_51, 5088_00)])
+def test_half_a_franc_rounds_up(hundredths: int, rounded: int) -> None:
+    assert money.round_to_currency(hundredths, "XOF") == rounded
+
+
 @pytest.mark.parametrize(
     ("hundredths", "currency", "text"),
     [

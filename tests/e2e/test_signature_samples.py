@@ -91,6 +91,13 @@ def test_an_old_signature_is_not_made_young_by_another_time(sample: Sample) -> N
 
     assert not sample.accepts(f"t={now()},{signature}")
     assert not sample.accepts(f"t={now()},{old}")
+    assert not sample.accepts(f"{old},t={now()}")
+
+
+def test_two_times_are_refused(sample: Sample) -> None:
+    header = sign(SECRET, now(), BODY)
+
+    assert not sample.accepts(f"{header},t={now() - 1}")
 
 
 def test_one_good_signature_among_several_is_enough(sample: Sample) -> None:

@@ -1,25 +1,20 @@
-"""A merchant whose hosted pages are really served: the real application on a real port, an operator that obeys the test."""
+"""A merchant whose hosted pages are really served: the real application, and an operator that obeys the test."""
 
 import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import uvicorn
-from starlette.applications import Starlette
-from starlette.routing import Mount
 
-from guichet import bootstrap, settings
-from guichet.api.app import Api
+from guichet import bootstrap
 from guichet.clock import Clock
 from guichet.domain.catalogue import Catalogue
-from guichet.edge.context import RequestContext
 from guichet.flows.core import Core
 from guichet.operators.base import (
     Accepted,
@@ -33,8 +28,9 @@ from guichet.operators.base import (
     Succeeded,
     Unknown,
 )
-from guichet.pages import app as pages
+from guichet.settings import Settings
 from guichet.storage.catalogue_file import load_catalogue
+from tests.house import ManualClock
 
 CATALOGUE: Catalogue = load_catalogue(None)
 
@@ -91,7 +87,7 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     text: str
-    #: Bytes of the body as they travelled.
+    #: Bytes of the body as it travelled.
     wire_size: int
 
     def forms(self) -> list[dict[str, str]]:
@@ -122,12 +118,25 @@ class Shop:
     """One active merchant; `live` and `test` are its keys."""
 
     url: str
-    core: Core
+    service: bootstrap.Service
     http: aiohttp.ClientSession
+    clock: Clock
     operator: Operator
     merchant_id: int
     live: str
     test: str
+
+    @property
+    def core(self) -> Core:
+        return self.service.core
+
+    def pass_time(self, seconds: float) -> None:
+        assert isinstance(self.clock, ManualClock)
+        self.clock.advance(seconds)
+
+    async def work(self) -> None:
+        """Lets the worker do everything that is due."""
+        await self.service.worker().run_until_idle()
 
     async def api(self, method: str, path: str, key: str = "", **options: Any) -> Any:
         headers = {"Authorization": f"Bearer {key or self.live}"}
@@ -139,14 +148,14 @@ class Shop:
     async def link(self, amount: float = 5000, description: str = "Commande 42", **more: Any) -> str:
         """A new link's path on this server."""
         created = await self.api("POST", "/payment-links", json={"amount": amount, "description": description, **more})
-        return urlsplit(created["url"]).path
+        return urlsplit(str(created["url"])).path
 
     async def card(self, **more: Any) -> str:
         """A new test card payment's page."""
         customer = {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}
         body = {"amount": 5000, "operator": "VISA", "customer": customer, **more}
         created = await self.api("POST", "/payments", self.test, json=body)
-        return urlsplit(created["payment_url"]).path
+        return urlsplit(str(created["payment_url"])).path
 
     async def get(self, path: str, **headers: str) -> Answer:
         return await self.send("GET", path, headers=_dashed(headers))
@@ -156,9 +165,9 @@ class Shop:
 
     async def send(self, method: str, path: str, **options: Any) -> Answer:
         async with self.http.request(method, self.url + path, allow_redirects=False, **options) as answer:
-            raw = answer.content.total_raw_bytes if hasattr(answer.content, "total_raw_bytes") else 0
-            text = await answer.text()
-            return Answer(answer.status, answer.headers, text, int(answer.headers.get("Content-Length", raw)))
+            return Answer(
+                answer.status, answer.headers, await answer.text(), int(answer.headers.get("Content-Length", "0"))
+            )
 
     async def pay(self, path: str, operator: str = "mtn", phone: str = "01 97 00 00 45", **more: str) -> Answer:
         """Opens a link's page, fills in its form and sends it."""
@@ -184,34 +193,20 @@ def loopback() -> tuple[socket.socket, str]:
 
 @contextlib.asynccontextmanager
 async def open_shop(
-    home: Path,
-    environ: Mapping[str, str] | None = None,
-    clock: Clock | None = None,
-    name: str = "Boutique Kora",
-    currency: str = "XOF",
+    settings: Settings, clock: Clock | None = None, name: str = "Boutique Kora", currency: str = "XOF"
 ) -> AsyncIterator[Shop]:
-    """`environ` holds more GUICHET_* variables; limits are off unless it sets them."""
+    """The schema must be there already. Without a `clock` the test turns its own."""
     sock, url = loopback()
-    chosen = settings.load(
-        {
-            "GUICHET_HOME": str(home),
-            "GUICHET_PUBLIC_URL": url,
-            "GUICHET_RATE_LIMIT": "0",
-            "GUICHET_PAGE_RATE_LIMIT": "0",
-            "GUICHET_LOG_LEVEL": "error",
-            **(environ or {}),
-        }
-    )
     operator = Operator()
     routes = {mode.operator: ["obedient"] for mode in CATALOGUE.modes}
-    if chosen.embedded:
-        home.mkdir(parents=True, exist_ok=True)
-    await bootstrap.migrate.upgrade(chosen)
-    async with bootstrap.service(chosen, clock, {"obedient": operator}, routes) as service:
+    clock = clock or ManualClock()
+    async with bootstrap.service(
+        replace(settings, public_url=url), clock, connections={"obedient": operator}, routes=routes
+    ) as service:
         merchant, keys = await bootstrap.create_merchant(service.core, name, currency=currency)
-        application = RequestContext(Starlette(routes=[Mount("/v1", Api(service.core)), *pages.routes(service.core)]))
-        async with _serving(application, sock), aiohttp.ClientSession() as http:
-            yield Shop(url, service.core, http, operator, merchant.id, keys["live"], keys["test"])
+        app = bootstrap.application(service, None)
+        async with _serving(app, sock), aiohttp.ClientSession() as http:
+            yield Shop(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])
 
 
 @contextlib.asynccontextmanager

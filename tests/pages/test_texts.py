@@ -81,7 +81,8 @@ def test_language_from_the_header(header: str, language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "country"), [("fr-BJ,fr;q=0.9", "BJ"), ("fr, en-sn", "SN"), ("fr", None), ("zh-Hant-CG", "CG"), ("", None)]
+    ("header", "country"),
+    [("fr-BJ,fr;q=0.9", "BJ"), ("fr, en-sn", "SN"), ("fr", None), ("zh-Hant-CG", "CG"), ("", None)],
 )
 def test_country_guessed_from_the_header(header: str, country: str | None) -> None:
     assert i18n.region(header) == country

@@ -9,6 +9,22 @@ down_revision = None
 
 def upgrade() -> None:
     op.create_table(
+        "ledger_seals",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
+        ),
+        sa.Column("first_id", sa.BigInteger(), nullable=False),
+        sa.Column("last_id", sa.BigInteger(), nullable=False),
+        sa.Column("ids", sa.Text(), nullable=False),
+        sa.Column("marks", sa.Text(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint("last_id >= first_id", name="ck_ledger_seals_range"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_ledger_seals")),
+        sa.UniqueConstraint("first_id", name="uq_ledger_seals_first_id"),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
         "merchants",
         sa.Column(
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
@@ -21,6 +37,20 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_merchants")),
         sqlite_autoincrement=True,
     )
+    op.create_table(
+        "stray_callbacks",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
+        ),
+        sa.Column("connection", sa.String(length=64), nullable=False),
+        sa.Column("path", sa.Text(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("reason", sa.String(length=32), nullable=False),
+        sa.Column("received_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_stray_callbacks")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_stray_callbacks_received_at", "stray_callbacks", ["received_at"], unique=False)
     op.create_table(
         "api_keys",
         sa.Column(
@@ -88,6 +118,37 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
+    )
+    op.create_table(
+        "incidents",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
+        ),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        sa.Column("env", sa.String(length=4), nullable=False),
+        sa.Column("kind", sa.String(length=32), nullable=False),
+        sa.Column("subject", sa.String(length=8), nullable=False),
+        sa.Column("reference", sa.Uuid(as_uuid=False).with_variant(sa.String(length=36), "sqlite"), nullable=False),
+        sa.Column("connection", sa.String(length=64), nullable=True),
+        sa.Column("detail", sa.Text(), nullable=False),
+        sa.Column("seen", sa.Integer(), nullable=False),
+        sa.Column("opened_at", sa.BigInteger(), nullable=False),
+        sa.Column("seen_at", sa.BigInteger(), nullable=False),
+        sa.Column("closed_at", sa.BigInteger(), nullable=True),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_incidents_env"),
+        sa.CheckConstraint("subject IN ('payment', 'refund')", name="ck_incidents_subject"),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_incidents_merchant_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_incidents")),
+        sa.UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index(
+        "ix_incidents_open",
+        "incidents",
+        ["id"],
+        unique=False,
+        postgresql_where=sa.text("closed_at IS NULL"),
+        sqlite_where=sa.text("closed_at IS NULL"),
     )
     op.create_table(
         "mode_overrides",
@@ -275,7 +336,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_payments_merchant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_payments")),
         sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
-        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_payments_reference"),
+        sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
         sqlite_autoincrement=True,
     )
     op.create_index(
@@ -341,8 +402,8 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_refunds_merchant_id")),
         sa.ForeignKeyConstraint(["payment_id"], ["payments.id"], name=op.f("fk_refunds_payment_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_refunds")),
-        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_refunds_reference"),
         sa.UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
+        sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
         sqlite_autoincrement=True,
     )
     op.create_index(
@@ -354,3 +415,11 @@ def upgrade() -> None:
         sqlite_where=sa.text("status = 'pending'"),
     )
     op.create_index("ix_refunds_newest", "refunds", ["merchant_id", "env", "id"], unique=False)
+    op.create_index(
+        "ix_refunds_provider_ref",
+        "refunds",
+        ["connection", "provider_ref"],
+        unique=False,
+        postgresql_where=sa.text("provider_ref IS NOT NULL"),
+        sqlite_where=sa.text("provider_ref IS NOT NULL"),
+    )

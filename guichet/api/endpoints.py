@@ -1,0 +1,374 @@
+"""The contract's table of endpoints: each route with all that `/openapi.json` says about it, in one place.
+
+Texts are in French because merchants read them. What every endpoint can answer (401, 403, 429, 500) is not repeated.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from starlette.responses import Response
+
+from guichet.api import balance, bodies, catalogue, links, payments, refunds, resources, webhooks
+from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, Call
+from guichet.domain.catalogue import MODE_TYPES
+from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFound, PaymentFailed
+from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
+from guichet.domain.payments import PAYMENT_STATUSES
+
+Handler = Callable[[Call], Awaitable[Response]]
+Example = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A path or query parameter. `schema` is what it should be; `sample` stands in the examples."""
+
+    name: str
+    schema: Mapping[str, Any]
+    description: str
+    where: Literal["query", "path"] = "query"
+    sample: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One line of the contract's table of endpoints; `path` is relative to {base_url}.
+
+    `data` describes the resource answered; `shape` says whether one, an array or a page of them. `requests` are whole
+    example bodies by title: tests send each of them. `live_only` ones are refused with a test key.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    tag: str
+    summary: str
+    description: str
+    data: type[resources.Resource]
+    status: int = 200
+    shape: Literal["one", "array", "page"] = "one"
+    body: type[bodies.Body] | None = None
+    parameters: tuple[Parameter, ...] = ()
+    errors: tuple[type[GuichetError], ...] = ()
+    requests: Mapping[str, Example] = field(default_factory=dict)
+    live_only: bool = False
+
+
+PAYMENTS: Final = "Paiements"
+REFUNDS: Final = "Remboursements"
+LINKS: Final = "Liens de paiement"
+CATALOGUE: Final = "Catalogue"
+WALLET: Final = "Solde"
+WEBHOOKS: Final = "Webhooks"
+
+TAGS: Final = {
+    PAYMENTS: "Débiter un client par Mobile Money ou par carte, relire et lister les paiements.",
+    REFUNDS: "Rendre au client la totalité d'un paiement réussi.",
+    LINKS: "Des pages de paiement hébergées, à montant fixe, à partager. En production seulement.",
+    CATALOGUE: "Les moyens de paiement ouverts à votre compte, et vos frais.",
+    WALLET: "Ce qui vous revient.",
+    WEBHOOKS: "Où vous notifier, avec quelle clé signer, et ce que sont devenus les envois.",
+}
+
+_PAGING: Final = (
+    Parameter(
+        "per_page",
+        {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
+        "Éléments par page.",
+    ),
+    Parameter(
+        "page",
+        {"type": "integer", "minimum": 1, "default": 1},
+        "Numéro de page. Au-delà de la dernière, la liste est vide.",
+    ),
+)
+_DATES: Final = "`AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."
+_PAYMENT_REFERENCE: Final = Parameter(
+    "reference",
+    {"type": "string"},
+    "La référence du paiement, ou votre `external_id` encodé pour une adresse (`/` devient `%2F`).",
+    "path",
+    "commande-1042",
+)
+_MOBILE: Final = {
+    "amount": 5000,
+    "operator": "mtn",
+    "phone_number": "2290197001234",
+    "description": "Commande 1042",
+    "external_id": "commande-1042",
+    "metadata": {"panier": 77},
+}
+_CARD: Final = {
+    "amount": 15000,
+    "operator": "VISA",
+    "external_id": "commande-1044",
+    "return_url": "https://boutique.example/merci?panier=77",
+    "customer": {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"},
+}
+_WITH_CODE: Final = {
+    "amount": 2500,
+    "operator": "orange_sn",
+    "phone_number": "221771230000",
+    "otp": "123456",
+    "external_id": "commande-1043",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "POST",
+        "/payments",
+        payments.create_payment,
+        PAYMENTS,
+        "Créer un paiement",
+        "Demande à l'opérateur de débiter le client. **Un `201` n'est pas un encaissement** : le paiement est "
+        "`pending`, et vous livrez quand il est `succeeded`.\n\n"
+        "Répéter un `external_id` rend le paiement existant, aussi avec `201`, et ne crée rien. Un délai dépassé ne "
+        "prouve pas que rien n'a été créé : rejouez avec le même `external_id`.\n\n"
+        "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre 10 et 1 000 000. Un "
+        "refus immédiat de l'opérateur donne `402` ; le paiement est alors enregistré `failed`.",
+        resources.CreatedPayment,
+        201,
+        body=bodies.PaymentBody,
+        errors=(InvalidRequest, PaymentFailed, Conflict),
+        requests={"Mobile Money": _MOBILE, "Mobile Money avec code (OTP)": _WITH_CODE, "Carte": _CARD},
+    ),
+    Endpoint(
+        "GET",
+        "/payments",
+        payments.list_payments,
+        PAYMENTS,
+        "Lister les paiements",
+        "Les plus récents d'abord, dans l'environnement de la clé.",
+        resources.Payment,
+        shape="page",
+        parameters=(
+            Parameter(
+                "status",
+                {"type": "string", "enum": list(PAYMENT_STATUSES)},
+                "État. Une valeur inconnue vaut `pending`.",
+                sample="succeeded",
+            ),
+            Parameter("external_id", {"type": "string"}, "Votre identifiant de commande, exactement."),
+            Parameter("from", {"type": "string"}, f"Début : {_DATES}", sample="2026-11-01"),
+            Parameter(
+                "to",
+                {"type": "string"},
+                f"Fin : {_DATES} Une date seule est ce jour à 00:00:00, ce qui exclut les paiements du jour : envoyez "
+                "le lendemain ou un horodatage complet.",
+                sample="2026-12-01",
+            ),
+            *_PAGING,
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "GET",
+        "/payments/{reference}",
+        payments.read_payment,
+        PAYMENTS,
+        "Lire un paiement",
+        "Tant que le paiement est `pending`, l'opérateur est interrogé avant la réponse : prévoyez chez vous un délai "
+        "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici.",
+        resources.Payment,
+        parameters=(_PAYMENT_REFERENCE,),
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        "POST",
+        "/payments/{reference}/refund",
+        refunds.create_refund,
+        REFUNDS,
+        "Rembourser un paiement",
+        "Enregistre la demande de remboursement total d'un paiement `succeeded`. Le versement est exécuté ensuite ; "
+        "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
+        "Un paiement n'a jamais qu'un remboursement. Le client reçoit `total_amount` ; votre solde est débité de "
+        "`amount`, et les frais sont rendus par le service. Si le solde ne suffit pas, le remboursement échoue et rien "
+        "n'est pris.",
+        resources.Refund,
+        201,
+        body=bodies.RefundBody,
+        parameters=(_PAYMENT_REFERENCE,),
+        errors=(InvalidRequest, NotFound, Conflict),
+        requests={"Avec un motif": {"reason": "Article indisponible"}, "Sans motif": {}},
+    ),
+    Endpoint(
+        "GET",
+        "/refunds",
+        refunds.list_refunds,
+        REFUNDS,
+        "Lister les remboursements",
+        "Les plus récents d'abord, dans l'environnement de la clé.",
+        resources.Refund,
+        shape="page",
+        parameters=_PAGING,
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "GET",
+        "/refunds/{reference}",
+        refunds.read_refund,
+        REFUNDS,
+        "Lire un remboursement",
+        "Si le versement est en cours, l'opérateur est interrogé avant la réponse.",
+        resources.Refund,
+        parameters=(
+            Parameter(
+                "reference",
+                {"type": "string"},
+                "La référence **du remboursement**, et non celle du paiement.",
+                "path",
+                "8a4a1f0c-2b7e-4c55-8f3d-1e2d3c4b5a69",
+            ),
+        ),
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        "POST",
+        "/payment-links",
+        links.create_link,
+        LINKS,
+        "Créer un lien de paiement",
+        "Clé de production seulement : avec une clé de test, la demande est refusée (`invalid_request`, sans "
+        "`details`). Un lien ne se modifie pas et ne se désactive pas par l'API.",
+        resources.PaymentLink,
+        201,
+        body=bodies.LinkBody,
+        errors=(InvalidRequest,),
+        requests={
+            "Limité": {
+                "amount": 10000,
+                "description": "Cotisation 2026",
+                "type": "limité",
+                "max_uses": 50,
+                "expires_at": "2026-12-31T23:59:59Z",
+            },
+            "Permanent": {"amount": 2000, "description": "Don"},
+        },
+        live_only=True,
+    ),
+    Endpoint(
+        "GET",
+        "/payment-links",
+        links.list_links,
+        LINKS,
+        "Lister les liens de paiement",
+        "Les plus récents d'abord. La liste est toujours vide avec une clé de test.",
+        resources.PaymentLink,
+        shape="page",
+        parameters=_PAGING,
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "GET",
+        "/payment-links/{id}",
+        links.read_link,
+        LINKS,
+        "Lire un lien de paiement",
+        "Toujours `404` avec une clé de test.",
+        resources.PaymentLink,
+        parameters=(Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "12"),),
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        "GET",
+        "/payment-modes",
+        catalogue.list_modes,
+        CATALOGUE,
+        "Lister les moyens de paiement",
+        "Les moyens ouverts à votre compte, avec vos frais. Ce catalogue seul fait foi. Il n'est pas paginé ; les deux "
+        "filtres se combinent.",
+        resources.PaymentMode,
+        shape="array",
+        parameters=(
+            Parameter("country", {"type": "string"}, "Code ISO-2, sans égard à la casse.", sample="bj"),
+            Parameter(
+                "type",
+                {"type": "string", "enum": [kind for kind in MODE_TYPES if kind != "other"]},
+                "Famille du moyen de paiement.",
+                sample="mobile_money",
+            ),
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "POST",
+        "/payment-modes/fees",
+        catalogue.quote_fees,
+        CATALOGUE,
+        "Simuler les frais",
+        "Ne crée rien.",
+        resources.FeeQuote,
+        body=bodies.FeeBody,
+        errors=(InvalidRequest,),
+        requests={
+            "Par opérateur": {"amount": 5000, "operator": "mtn"},
+            "Par identifiant": {"amount": 5000, "payment_mode_id": 1},
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/balance",
+        balance.read_balance,
+        WALLET,
+        "Lire le solde",
+        "Avec une clé de test, la somme des encaissements de test, et non le solde réel.",
+        resources.Balance,
+        parameters=(
+            Parameter(
+                "currency",
+                {"type": "string", "default": DEFAULT_CURRENCY, "examples": list(CURRENCIES)},
+                f"Devise, sans égard à la casse : {', '.join(f'`{code}`' for code in CURRENCIES)}.",
+                sample=DEFAULT_CURRENCY,
+            ),
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "GET",
+        "/webhooks/endpoint",
+        webhooks.read_endpoint,
+        WEBHOOKS,
+        "Lire le point de terminaison",
+        "Celui de l'environnement de la clé.",
+        resources.WebhookEndpoint,
+    ),
+    Endpoint(
+        "PUT",
+        "/webhooks/endpoint",
+        webhooks.configure_endpoint,
+        WEBHOOKS,
+        "Configurer le point de terminaison",
+        "N'agit que sur l'environnement de la clé. Le secret est créé avec la première adresse.",
+        resources.WrittenWebhookEndpoint,
+        body=bodies.EndpointBody,
+        errors=(InvalidRequest,),
+        requests={
+            "Configurer": {"url": "https://boutique.example/webhooks/guichet"},
+            "Changer de secret": {"url": "https://boutique.example/webhooks/guichet", "rotate_secret": True},
+            "Désactiver": {"url": None},
+        },
+    ),
+    Endpoint(
+        "POST",
+        "/webhooks/test",
+        webhooks.send_test,
+        WEBHOOKS,
+        "Envoyer un événement de test",
+        "Met en file un événement `webhook.test`, signé comme un vrai. Sans point de terminaison, la réponse est aussi "
+        "`200`, avec `sent: false` et la raison dans `message`.",
+        resources.WebhookTest,
+    ),
+    Endpoint(
+        "GET",
+        "/webhooks/deliveries",
+        webhooks.list_deliveries,
+        WEBHOOKS,
+        "Lire le journal des envois",
+        "Les plus récents d'abord, dans l'environnement de la clé.",
+        resources.WebhookDelivery,
+        shape="page",
+        parameters=_PAGING,
+        errors=(InvalidRequest,),
+    ),
+)

@@ -1,0 +1,188 @@
+"""What holds for every endpoint, in French and in CommonMark (with tables): the introduction of the OpenAPI document.
+
+Figures come from where they are enforced.
+"""
+
+from typing import Final
+
+from guichet import wire
+from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE
+from guichet.clock import SECOND
+from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
+from guichet.domain.errors import BY_CODE
+from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
+from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT
+from guichet.operators.sandbox import SUFFIXES, VALIDATES_AFTER
+
+_UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
+
+#: Code → what it means, in words of its own: a message is about one request, this is about the code.
+MEANINGS: Final = {
+    "unauthorized": "clé absente, invalide ou révoquée, ou en-tête mal formé",
+    "key_expired": "clé dont la date d'expiration est passée",
+    "merchant_inactive": "compte marchand non actif ; clés de production seulement",
+    "invalid_request": "corps illisible, champ manquant ou hors bornes, moyen de paiement inconnu ou inactif, total "
+    "débité hors bornes, code ou identité manquants",
+    "payment_failed": "l'opérateur a refusé ; le paiement est enregistré `failed`",
+    "insufficient_funds": f"le solde ne couvre pas un retrait ({_UNUSED})",
+    "payout_failed": f"un versement a été refusé ({_UNUSED})",
+    "payout_limit_exceeded": f"le plafond de retrait est atteint ({_UNUSED})",
+    "not_found": "ressource absente, d'un autre compte ou de l'autre environnement, sans distinction",
+    "conflict": "l'état l'interdit : paiement non réussi, déjà remboursé, ou solde hors de `Actif`",
+    "method_not_allowed": "l'adresse existe, mais pas avec cette méthode HTTP",
+    "rate_limited": "trop de requêtes depuis cette adresse IP",
+    "server_error": "incident de notre côté",
+}
+_RETRIES: Final = {
+    402: "pas automatiquement : c'est au client de décider",
+    409: "après avoir relu la ressource",
+    429: "oui, après `Retry-After`",
+    500: "oui, en espaçant",
+}
+_ENDINGS: Final = {
+    "0000": ("`201`, `pending`", "le client valide aussitôt : `succeeded`"),
+    "0001": ("`402 payment_failed`", "refusé d'emblée : `failed`"),
+    "0002": ("`201`, `pending`", "le client ne valide jamais : `pending`"),
+    "0003": ("`201`, `pending`", "le client refuse : `failed`"),
+}
+
+
+def introduction(rate_limit: int) -> str:
+    """`rate_limit`: requests a minute and address; 0 means that the limit is off."""
+    return "\n\n".join(
+        [
+            "Guichet débite vos clients par Mobile Money (Bénin, Burkina Faso, Côte d'Ivoire, Mali, Sénégal, Togo, "
+            "Congo) et par carte (VISA, MASTERCARD). Vous recevez `amount` ; les frais s'y ajoutent et sont payés par "
+            "le client, débité de `total_amount`.",
+            _requests(),
+            _amounts(),
+            _keys(),
+            _sandbox(),
+            _lists_and_limits(rate_limit),
+            _errors(),
+            _webhooks(),
+            _stability(),
+        ]
+    )
+
+
+def _requests() -> str:
+    return (
+        "## Requêtes et réponses\n\n"
+        'Toute réponse est en JSON : `{"success": true, "data": …}`, avec `meta` pour une liste paginée, ou '
+        '`{"success": false, "error": …}`.\n\n'
+        f"- Un corps est un objet JSON en UTF-8 de {wire.MAX_BODY // 1024} Kio et {wire.MAX_DEPTH} niveaux "
+        "d'imbrication au plus.\n"
+        '- Les types sont stricts : `5000`, pas `"5000"`. `null` équivaut à un champ absent ; un champ inconnu est '
+        "ignoré.\n"
+        "- Toutes les fautes d'un corps sont signalées à la fois, dans `error.details`.\n"
+        "- Les dates sont en temps universel : `2026-11-20T10:15:30.123456Z`."
+    )
+
+
+def _amounts() -> str:
+    whole = " et ".join(code for code, places in DECIMALS.items() if not places)
+    split = " et ".join(code for code, places in DECIMALS.items() if places)
+    return (
+        "## Montants\n\n"
+        "Les montants sont dans l'unité principale de la devise : `5000` signifie 5 000 F CFA. "
+        f"{whole} n'ont pas de décimales ; {split} en acceptent deux. Un `amount` va de {_figure(MIN_AMOUNT)} à "
+        f"{_figure(MAX_AMOUNT)} ; le total débité d'un paiement Mobile Money, de {_figure(MIN_DEBIT)} à "
+        f"{_figure(MAX_DEBIT)}. Les cartes ne connaissent pas cette seconde borne."
+    )
+
+
+def _keys() -> str:
+    return (
+        "## Clés et environnements\n\n"
+        "Chaque requête porte `Authorization: Bearer <clé secrète>`. La clé choisit l'environnement, et rien d'autre "
+        "ne change : `sk_test_…` pour le test, `sk_live_…` pour la production. Les deux ne se voient pas. Une clé de "
+        "production demande un compte actif, une clé de test non."
+    )
+
+
+def _sandbox() -> str:
+    rows = [(f"`{ending}`", *_ENDINGS[ending]) for ending in SUFFIXES]
+    seconds = VALIDATES_AFTER // SECOND
+    rows.append(("autre", "`201`, `pending`", f"le client valide après {seconds} secondes : `succeeded`"))
+    return (
+        "## Environnement de test\n\n"
+        "Aucun opérateur n'est contacté, aucun argent ne bouge. Les quatre derniers chiffres de `phone_number` "
+        "décident :\n\n"
+        f"{_table(('Fin du numéro', 'Réponse', 'Issue'), rows)}\n\n"
+        "Une carte mène à une page qui propose deux choix, réussite ou refus. Un remboursement est répondu déjà "
+        "`succeeded`."
+    )
+
+
+def _lists_and_limits(rate_limit: int) -> str:
+    limited = (
+        f"Au-delà de **{rate_limit} requêtes par minute** depuis une adresse IP, la réponse est `429 rate_limited`, "
+        "avec `Retry-After`. Toute réponse porte `X-RateLimit-Remaining`."
+        if rate_limit
+        else "Ce service ne limite pas le nombre de requêtes."
+    )
+    return (
+        "## Listes et limites\n\n"
+        f"Une liste paginée va du plus récent au plus ancien ; `per_page` va de 1 à {MAX_PER_PAGE} "
+        f"({DEFAULT_PER_PAGE} par défaut), `page` part de 1. {limited}"
+    )
+
+
+def _errors() -> str:
+    rows = [
+        (f"`{code}`", str(error.status), MEANINGS[code], _RETRIES.get(error.status, "non"))
+        for code, error in BY_CODE.items()
+    ]
+    return (
+        "## Erreurs\n\n"
+        "Décidez sur `error.code`. `error.message` est une phrase pour les humains, qui peut changer. "
+        "`error.details`, propre aux erreurs de validation, donne les messages de chaque champ.\n\n"
+        f"{_table(('Code', 'HTTP', 'Sens', 'Réessayer'), rows)}\n\n"
+        "Un délai dépassé sur `POST /payments` ne prouve pas que le paiement n'existe pas : rejouez avec le même "
+        "`external_id`, sans quoi le client peut être débité deux fois. Traitez un code inconnu comme un incident "
+        "passager."
+    )
+
+
+def _webhooks() -> str:
+    delays = ["immédiate", *(f"{_duration(seconds)} après l'échec de la précédente" for seconds in RETRY_DELAYS)]
+    rows = [(str(number), delay) for number, delay in enumerate(delays, 1)]
+    return (
+        "## Signature des webhooks\n\n"
+        "Guichet appelle votre adresse par POST à chaque changement d'état. Pour vérifier l'appel :\n\n"
+        "1. Séparez `X-Service-Signature` en `t` et `v1`.\n"
+        "2. Formez le texte : `t`, un point, puis le corps **brut**, octet pour octet.\n"
+        "3. Calculez son HMAC SHA-256 avec le secret entier (`whsec_` compris), en hexadécimal minuscule.\n"
+        "4. Comparez à `v1` en temps constant.\n"
+        f"5. Refusez un `t` vieux de plus de {SIGNATURE_AGE // 60} minutes.\n\n"
+        f"Répondez un statut 2xx en moins de {ANSWER_TIMEOUT:.0f} secondes. Tout autre statut, une redirection ou un "
+        f"silence est un échec. Il y a {MAX_ATTEMPTS} tentatives au plus :\n\n"
+        f"{_table(('Tentative', 'Délai'), rows)}\n\n"
+        "Une notification peut arriver plusieurs fois : son `id` est stable. Acceptez un événement inconnu sans erreur."
+    )
+
+
+def _stability() -> str:
+    return (
+        "## Stabilité\n\n"
+        "La version est dans l'adresse. La v1 peut gagner des champs, des paramètres facultatifs, des événements et "
+        "des codes d'erreur ; rien n'y est retiré ni renommé. Ignorez ce que vous ne connaissez pas."
+    )
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _figure(hundredths: int) -> str:
+    """A whole amount with no-break spaces between its thousands."""
+    return f"{hundredths // 100:,}".replace(",", "\u202f")
+
+
+def _duration(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    if rest or not minutes:
+        return f"{seconds} secondes"
+    return f"{minutes} minute{'s' if minutes > 1 else ''}"

@@ -1,0 +1,142 @@
+"""`guichet demo`, which `make run` runs: a demo merchant, a newcomer's first commands, the whole service."""
+
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import typer
+from rich.text import Text
+
+from guichet import __version__
+from guichet.bootstrap import Service, create_merchant
+from guichet.cli.server import start
+from guichet.cli.support import Refused, people, refuse, settings_or_refusal, this_command
+from guichet.domain.merchants import ENVS, key_env, key_hash, new_key
+from guichet.flows.core import Core
+from guichet.settings import Settings
+from guichet.storage import merchants
+from guichet.storage.engine import ConstraintViolated
+from guichet.webhooks import endpoints
+
+NAME: Final = "Boutique Démo"
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """The demo merchant; keys by environment, the endpoint's of the test environment."""
+
+    merchant_id: int
+    keys: dict[str, str]
+    webhook_url: str | None
+    webhook_secret: str
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: `guichet demo --port 8001`")(demo)
+
+
+def demo(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
+) -> None:
+    """Serve everything with a demo merchant, and print its keys and a first payment. Development only."""
+    settings = settings_or_refusal()
+    refuse_in_production(settings)
+
+    async def welcome(opened: Service) -> None:
+        _print_welcome(opened.core, await demo_merchant(opened.core))
+
+    start(settings, host, port, with_worker=True, before=welcome, migrating=True)
+
+
+def refuse_in_production(settings: Settings) -> None:
+    if not settings.development:
+        refuse("There is no demo merchant in production: GUICHET_PROFILE must be development.")
+
+
+async def demo_merchant(core: Core) -> Demo:
+    """The demo merchant, made on the first call. The database holds only hashes of its keys, so the keys themselves are
+    kept in the data folder; a database that does not know them yet (a new one, another one) learns the same keys.
+    """
+    file = core.settings.home / "demo.json"
+    keys = _kept_keys(file) or _keep(file, {env: new_key(env) for env in ENVS})
+    merchant_id = await _owner(core, keys)
+    if merchant_id is None:
+        try:
+            merchant_id = (await create_merchant(core, NAME, keys=keys))[0].id
+        except ConstraintViolated:  # Some of them were revoked: a demo needs keys that work.
+            keys = _keep(file, {env: new_key(env) for env in ENVS})
+            merchant_id = (await create_merchant(core, NAME, keys=keys))[0].id
+    endpoint = await endpoints.read(core.db, core.vault, merchant_id, "test")
+    return Demo(merchant_id, keys, endpoint.url, endpoint.secret)
+
+
+async def _owner(core: Core, keys: dict[str, str]) -> int | None:
+    """Whose keys they are, if they all work."""
+    found = [await merchants.caller_by_hash(core.db, key_hash(key)) for key in keys.values()]
+    owners = {known[0].merchant.id for known in found if known}
+    return owners.pop() if all(found) and len(owners) == 1 else None
+
+
+def _kept_keys(file: Path) -> dict[str, str] | None:
+    if not file.exists():
+        return None
+    try:
+        keys = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, str]])["keys"]
+    except (msgspec.DecodeError, KeyError):
+        keys = {}
+    if {env: key_env(key) for env, key in keys.items()} != {env: env for env in ENVS}:
+        raise Refused(f"{file} is damaged: delete it, and a new demo merchant is made.")
+    return keys
+
+
+def _keep(file: Path, keys: dict[str, str]) -> dict[str, str]:
+    """Readable by its owner only, and never half written."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+        opened.write(msgspec.json.format(msgspec.json.encode({"merchant": NAME, "keys": keys})) + b"\n")
+    draft.replace(file)
+    return keys
+
+
+def _print_welcome(core: Core, found: Demo) -> None:
+    settings = core.settings
+    base = f"{settings.public_url}/v1"
+    database = "SQLite" if settings.embedded else "PostgreSQL"
+    title = Text.assemble(
+        "\n", ("Guichet", "bold green"), f" {__version__} · {NAME} · development on {database}, data in {settings.home}"
+    )
+    people.print(title, soft_wrap=True)
+    people.print()
+    for label, value in (
+        ("API base URL", base),
+        ("Test key", found.keys["test"]),
+        ("Live key", found.keys["live"]),
+        ("Webhook secret", f"{found.webhook_secret} (test)"),
+        ("Webhooks go to", found.webhook_url or f"nowhere yet: {this_command()} listen --configure"),
+    ):
+        people.print(Text.assemble((f"  {label:<16}", "dim"), value), soft_wrap=True)
+    for label, command in _first_commands(base, found.keys["test"]):
+        people.print(Text(f"\n# {label}", "dim"))
+        people.print(command, soft_wrap=True)
+    people.print(Text("\nCtrl-C stops it.\n", "dim"))
+
+
+def _first_commands(base: str, key: str) -> list[tuple[str, str]]:
+    """A new order each time, since the same `external_id` would answer the same payment."""
+    order = f"order-{secrets.token_hex(3)}"
+    key_header = f"-H 'Authorization: Bearer {key}'"
+    body = f'{{"amount": 5000, "operator": "mtn", "phone_number": "2290197000000", "external_id": "{order}"}}'
+    return [
+        (
+            "A payment, validated at once because the number ends with 0000",
+            f"curl -s {base}/payments {key_header} -d '{body}'",
+        ),
+        ("Read it", f"curl -s {base}/payments/{order} {key_header}"),
+        ("Refund it", f"curl -s -X POST {base}/payments/{order}/refund {key_header}"),
+    ]

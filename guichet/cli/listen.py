@@ -1,0 +1,107 @@
+"""`guichet listen`: a webhook receiver on this machine that shows what a merchant would receive."""
+
+import asyncio
+import json
+import signal
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from guichet.bootstrap import ensure_schema, service
+from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
+from guichet.cli.listening import Server, address_of, bound
+from guichet.cli.support import people, run_async, settings_or_refusal
+from guichet.clock import SECOND, Clock, SystemClock, to_datetime
+from guichet.settings import Settings
+from guichet.webhooks import endpoints
+from guichet.webhooks.signing import verify
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: `guichet listen --configure`")(listen)
+
+
+def listen(
+    port: Annotated[int, typer.Option(help="Port to listen on, at 127.0.0.1.", min=0, max=65535)] = 9000,
+    secret: Annotated[
+        str | None, typer.Option(metavar="whsec_…", help="Signing secret; by default the demo merchant's.")
+    ] = None,
+    configure: Annotated[
+        bool, typer.Option("--configure", help="Send the demo merchant's test webhooks here from now on.")
+    ] = False,
+) -> None:
+    """Receive webhooks on this machine: show each event and check its signature. Development only."""
+
+    settings = settings_or_refusal()
+    refuse_in_production(settings)
+
+    async def main() -> None:
+        with bound("127.0.0.1", port) as listening:
+            address = address_of(listening) + "/"
+            known_secret = secret
+            if known_secret is None or configure:
+                found = await _demo(settings, address if configure else None)
+                known_secret = secret or found.webhook_secret
+            receiver = Receiver(known_secret, SystemClock())
+            server = Server(Starlette(routes=[Route("/{path:path}", receiver.receive, methods=["POST"])]))
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+            whose = f"The test webhooks of {NAME}" if configure else "Webhooks"
+            people.print(f"{whose} sent to {address} are shown here. Ctrl-C stops it.", soft_wrap=True)
+            await server.serve([listening])
+
+    run_async(main())
+
+
+async def _demo(settings: Settings, address: str | None) -> Demo:
+    """The demo merchant; its test webhooks go to `address` from now on, unless None."""
+    await ensure_schema(settings)
+    async with service(settings) as opened:
+        core = opened.core
+        found = await demo_merchant(core)
+        if address is not None:
+            now = core.clock.now()
+            await endpoints.configure(core.db, core.vault, found.merchant_id, "test", address, now, rotate=False)
+        return found
+
+
+class Receiver:
+    """Does what a merchant's server should: checks the signature first, recognises an event that comes again."""
+
+    def __init__(self, secret: str, clock: Clock) -> None:
+        self._secret = secret
+        self._clock = clock
+        self._seen: set[str] = set()
+
+    async def receive(self, request: Request) -> Response:
+        body = await request.body()
+        signature = request.headers.get("x-service-signature", "")
+        now = self._clock.now()
+        line = Text(f"{to_datetime(now).astimezone():%H:%M:%S}  ", "dim")
+        if not verify(self._secret, signature, body, now // SECOND):
+            people.print(line + Text("✗ refused: the signature is not ours", "red"))
+            return Response(status_code=401)
+        event = json.loads(body, parse_float=Decimal)
+        line.append_text(_summary(event))
+        line.append("  ✓ signature", "green")
+        if event["id"] in self._seen:
+            line.append("  (again)", "dim")
+        self._seen.add(event["id"])
+        people.print(line, soft_wrap=True)
+        return Response(status_code=200)
+
+
+def _summary(event: Mapping[str, Any]) -> Text:
+    """Name, reference, status and amount of what the event is about; for `webhook.test`, its message."""
+    data = event["data"]
+    if "reference" not in data:
+        return Text.assemble((event["event"], "bold"), f"  {data.get('message', '')}")
+    facts = f"  {data['reference']}  {data['status']}  {data['amount']} {data['currency']}"
+    return Text.assemble((f"{event['event']:<17}", "bold"), facts)

@@ -1,0 +1,90 @@
+"""`guichet wallet …`: what merchants own, and freezing it."""
+
+import unicodedata
+from typing import Annotated, Final
+
+import typer
+
+from guichet import wire
+from guichet.bootstrap import Service
+from guichet.cli.support import Json, MerchantId, errors, known_merchant, people, print_json, print_table, run
+from guichet.clock import iso
+from guichet.domain.ledger import ACTIVE, WALLET_STATUSES, Wallet
+from guichet.domain.money import Currency, plain
+from guichet.flows.core import Core
+from guichet.storage import ledger
+from guichet.storage.engine import given
+
+app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
+
+#: Suspended credits posted in one transaction; a running server waits no longer than for one of them.
+_BATCH: Final = 200
+
+
+def _status(text: str) -> str:
+    """Composed or not, as keyboards differ."""
+    status = unicodedata.normalize("NFC", text)
+    if status not in WALLET_STATUSES:
+        raise typer.BadParameter(f"one of {', '.join(WALLET_STATUSES)} is expected.")
+    return status
+
+
+@app.command(epilog="Example: `guichet wallet show 1`")
+def show(merchant_id: MerchantId, as_json: Json = False) -> None:
+    """Show a merchant's wallets, in both environments."""
+
+    async def work(opened: Service) -> list[Wallet]:
+        await known_merchant(opened.core.db, merchant_id)
+        return await ledger.wallets_of(opened.core.db, merchant_id)
+
+    found = run(work)
+    if as_json:
+        print_json({"merchant_id": merchant_id, "wallets": [_described(wallet) for wallet in found]})
+    else:
+        print_table(
+            ("Environment", "Currency", "Balance", "Status", "Last movement"),
+            [(each.env, each.currency, plain(each.balance), each.status, iso(each.updated_at)) for each in found],
+        )
+
+
+@app.command(epilog="Example: `guichet wallet status 1 XOF Gelé`")
+def status(
+    merchant_id: MerchantId,
+    currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
+    new_status: Annotated[str, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
+    as_json: Json = False,
+) -> None:
+    """Freeze, close or reopen a live wallet. Outside `Actif` no new live payment or refund is accepted;
+    credits of payments that customers had already validated wait, and are posted when it is `Actif` again.
+    Test wallets are always `Actif`.
+    """
+
+    async def work(opened: Service) -> tuple[Wallet, int]:
+        core = opened.core
+        await known_merchant(core.db, merchant_id)
+        async with core.db.transaction() as tx:
+            await ledger.set_wallet_status(tx, merchant_id, "live", currency, new_status, core.clock.now())
+        released = await _release(core) if new_status == ACTIVE else 0
+        return given(await ledger.wallet(core.db, merchant_id, "live", currency)), released
+
+    wallet, released = run(work, doing=None)
+    if as_json:
+        print_json({**_described(wallet), "merchant_id": merchant_id, "released": released})
+        return
+    people.print(f"The live {currency} wallet of merchant {merchant_id} is {wallet.status}: {plain(wallet.balance)}.")
+    if released:
+        people.print(f"{released} waiting credits were posted.")
+
+
+async def _release(core: Core) -> int:
+    """What a running worker does within a second, for when none runs. Both at once post each credit once."""
+    released = 0
+    with errors.status("Posting the credits that waited…") as shown:
+        while posted := await ledger.release_suspended(core.db, core.clock.now(), _BATCH):
+            released += posted
+            shown.update(f"Posting the credits that waited… {released}")
+    return released
+
+
+def _described(wallet: Wallet) -> dict[str, object]:
+    return {"env": wallet.env, **wire.render_wallet(wallet)}

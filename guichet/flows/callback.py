@@ -1,0 +1,69 @@
+"""An operator's notification is a hint: it makes us ask, it is never believed (operators.md §0.3, rules 4 and 5)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from guichet.domain.payments import Payment, Refund
+from guichet.flows.core import Core
+from guichet.flows.refresh import refresh
+from guichet.flows.refund import refresh_refund
+from guichet.observability import log
+from guichet.operators.base import Callback, Hint
+from guichet.storage import incidents, payments, refunds
+from guichet.wire import as_uuid
+
+_KEPT_BODY: Final = 8 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """`matched` is False when the notification was put aside for a person."""
+
+    matched: bool
+
+
+async def receive(core: Core, name: str, reference: str | None, callback: Callback) -> Handled:
+    """Finds what a notification to /operators/{name}/callback[/{reference}] speaks of, and asks its operator.
+
+    `name` is a connection, or a family whose notifications all go to one address. The answer may be 200 only after
+    this returns: what it spoke of was asked about, or the notification was stored.
+    """
+    connectors = core.registry.listening(name)
+    if not connectors:
+        return await _put_aside(core, name, callback, "unknown_connection")
+    hints = [(each, connector.read_callback(callback)) for each, connector in connectors.items()]
+    readable = [(each, hint) for each, hint in hints if hint is not None]
+    if not readable:
+        return await _put_aside(core, name, callback, "unreadable")
+    for connection, hint in readable:
+        subject = await _find(core, connection, reference, hint)
+        if isinstance(subject, Payment):
+            await refresh(core, subject)
+            return Handled(matched=True)
+        if subject is not None:
+            await refresh_refund(core, subject)
+            return Handled(matched=True)
+    return await _put_aside(core, name, callback, "no_match")
+
+
+async def _find(core: Core, connection: str, reference: str | None, hint: Hint) -> Payment | Refund | None:
+    """By our reference (in the address, in the body), else by the operator's. Always of this connection only."""
+    for named in (reference, hint.reference):
+        if named is not None and (ours := as_uuid(named)):
+            payment = await payments.by_callback_reference(core.db, connection, ours)
+            if payment is not None:
+                return payment
+            refund = await refunds.by_callback_reference(core.db, connection, ours)
+            if refund is not None:
+                return refund
+    if hint.provider_ref is not None:
+        payment = await payments.by_provider_ref(core.db, connection, hint.provider_ref)
+        return payment or await refunds.by_provider_ref(core.db, connection, hint.provider_ref)
+    return None
+
+
+async def _put_aside(core: Core, name: str, callback: Callback, reason: str) -> Handled:
+    log.warning("callback.stray", connection=name, reason=reason)
+    text = callback.body[:_KEPT_BODY].decode("utf-8", "replace").replace("\0", "")
+    await incidents.quarantine(core.db, name[:64], callback.path[:500], text, reason, core.clock.now())
+    return Handled(matched=False)

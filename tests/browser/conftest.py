@@ -1,0 +1,51 @@
+"""A real Chromium. Without it its tests are skipped, loudly; GUICHET_REQUIRE_BROWSER=1 fails them instead."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
+
+from guichet.settings import Settings
+from tests.pages.shop import Shop, open_shop
+
+CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
+ARGUMENTS: Final = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+MISSING: Final = "Chromium is not installed (apt-get install chromium): the hosted pages were NOT tested in a browser"
+#: Kept for a person to look at.
+SHOTS: Final = Path(__file__).parents[2] / "screenshots"
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    if CHROMIUM is None:
+        if os.environ.get("GUICHET_REQUIRE_BROWSER"):
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield launched
+        await launched.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def shop(sqlite_settings: Settings) -> AsyncIterator[Shop]:
+    async with open_shop(sqlite_settings) as opened:
+        yield opened
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if CHROMIUM is None:
+        terminalreporter.write_line(f"!!! {MISSING} !!!", red=True, bold=True)

@@ -1,0 +1,113 @@
+"""A customer at a browser: opens pages, keeps screenshots, and notices what a page should never do."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request
+
+from tests.browser.conftest import SHOTS
+
+PHONE: Final = {"width": 360, "height": 640}
+DESKTOP: Final = {"width": 1280, "height": 800}
+_AXE: Final = Axe()
+
+
+@dataclass
+class Customer:
+    """`complaints` are console errors (a blocked script or style among them); `asked` every address requested."""
+
+    page: Page
+    context: BrowserContext
+    base: str
+    name: str
+    scripts: bool
+    complaints: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    async def open(self, path: str) -> int:
+        response = await self.page.goto(self.base + path)
+        assert response is not None
+        return response.status
+
+    async def shoot(self, step: str) -> None:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        await self.page.screenshot(path=SHOTS / f"{self.name}-{step}.png", full_page=True)
+
+    async def choose(self, country: str, operator: str) -> Any:
+        """Opens a country and an operator; the operator's form."""
+        group = self.page.locator("details.group").filter(has=self.page.get_by_text(country, exact=True))
+        if await group.get_attribute("open") is None:
+            await group.locator("> summary").click()
+        mode = group.locator("details.mode").filter(has=self.page.get_by_text(operator, exact=True)).first
+        if await mode.get_attribute("open") is None:
+            await mode.locator("> summary").click()
+        return mode
+
+    async def pay(self, country: str, operator: str, number: str) -> None:
+        mode = await self.choose(country, operator)
+        await mode.get_by_label(f"Votre numéro {operator}").fill(number)
+        await mode.get_by_role("button").click()
+
+    async def title(self) -> str:
+        return await self.page.locator("h1").inner_text()
+
+    async def fits(self) -> None:
+        """Nothing sticks out to the right."""
+        width = await self.page.evaluate("document.documentElement.scrollWidth")
+        assert self.page.viewport_size is not None
+        assert width <= self.page.viewport_size["width"]
+
+    async def accessible(self) -> None:
+        """axe-core, every rule it has for WCAG 2.2 AA and best practice, with everything unfolded."""
+        await self.page.evaluate(
+            "document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true })"
+        )
+        found = await _AXE.run(self.page)
+        assert not found.response["violations"], found.generate_report()
+
+    def nothing_strange(self) -> None:
+        assert not self.complaints
+        assert all(address.startswith((self.base, "data:")) for address in self.asked), self.asked
+
+
+@asynccontextmanager
+async def customer(
+    browser: Browser,
+    base: str,
+    name: str,
+    *,
+    desktop: bool = False,
+    scripts: bool = True,
+    dark: bool = False,
+    locale: str = "fr-FR",
+) -> AsyncIterator[Customer]:
+    context = await browser.new_context(
+        viewport=DESKTOP if desktop else PHONE,  # type: ignore[arg-type]
+        color_scheme="dark" if dark else "light",
+        java_script_enabled=scripts,
+        locale=locale,
+        has_touch=not desktop,
+    )
+    page = await context.new_page()
+    page.set_default_timeout(10_000)
+    someone = Customer(page, context, base, name, scripts)
+
+    def said(message: ConsoleMessage) -> None:
+        # A page with an error status is announced on the console by the browser itself.
+        if message.type in ("error", "warning") and "the server responded with a status of" not in message.text:
+            someone.complaints.append(message.text)
+
+    def asks(request: Request) -> None:
+        someone.asked.append(request.url)
+
+    page.on("console", said)
+    page.on("pageerror", lambda error: someone.complaints.append(str(error)))
+    page.on("request", asks)
+    try:
+        yield someone
+        assert not await context.cookies()
+    finally:
+        await context.close()

@@ -1,0 +1,204 @@
+"""Every page in every state: accessible by axe-core in light and dark, whole at 360 px, and seen by a person."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from playwright.async_api import Browser
+
+from guichet.settings import Settings
+from guichet.storage import ledger, merchants
+from tests.browser.driver import Customer, customer
+from tests.pages.shop import Shop, open_shop
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+LONG: Final = "Commande exceptionnelle de très longue date " + "x" * 160
+State = Callable[[Shop, Customer], Awaitable[None]]
+
+
+async def _link(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link(expires_at="2099-12-31T10:00:00Z"))
+
+
+async def _link_with_long_texts(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link(99_999_999, LONG))
+
+
+async def _link_with_faults(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link())
+    mode = await awa.choose("Bénin", "Coris Money")
+    await mode.get_by_role("button").click()
+
+
+async def _link_with_card_faults(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link())
+    mode = await awa.choose("Carte bancaire", "Visa")
+    await mode.get_by_role("button").click()
+
+
+async def _link_too_big(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link(2_000_000))
+
+
+async def _link_partly_too_big(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link(982_000))
+
+
+async def _waiting(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.waiting(await shop.link()))
+
+
+async def _waiting_long(shop: Shop, awa: Customer) -> None:
+    path = await shop.waiting(await shop.link(description=LONG))
+    shop.pass_time(300)
+    await awa.open(path)
+
+
+async def _waiting_for_a_code(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.waiting(await shop.link(), operator="coris", otp="1234"))
+
+
+async def _waiting_elsewhere(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.waiting(await shop.link(), operator="wave_sn", phone="771234567"))
+
+
+async def _receipt(shop: Shop, awa: Customer) -> None:
+    path = await shop.waiting(await shop.link(description=LONG))
+    shop.operator.approve(shop.operator.last.reference)
+    shop.pass_time(6)
+    await awa.open(path)
+
+
+async def _refunded(shop: Shop, awa: Customer) -> None:
+    path = await shop.waiting(await shop.link())
+    shop.operator.approve(shop.operator.last.reference)
+    shop.pass_time(6)
+    await shop.get(path)
+    await shop.api("POST", f"/payments/{shop.operator.last.reference}/refund", json={})
+    await shop.work()
+    await awa.open(path)
+
+
+async def _failure(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.waiting(await shop.link(), phone="0197000001"))
+
+
+async def _not_open(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link(starts_at="2099-01-01T00:00:00Z"))
+
+
+async def _expired(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link(expires_at="2020-01-01T00:00:00Z"))
+
+
+async def _busy(shop: Shop, awa: Customer) -> None:
+    path = await shop.link(type="limité", max_uses=1)
+    await shop.waiting(path)
+    await awa.open(path)
+
+
+async def _used_up(shop: Shop, awa: Customer) -> None:
+    path = await shop.link(type="limité", max_uses=1)
+    waiting = await shop.waiting(path)
+    shop.operator.approve(shop.operator.last.reference)
+    shop.pass_time(6)
+    await shop.get(waiting)
+    await awa.open(path)
+
+
+async def _suspended(shop: Shop, awa: Customer) -> None:
+    path = await shop.link()
+    await merchants.set_status(shop.core.db, shop.merchant_id, "suspended")
+    await awa.open(path)
+
+
+async def _frozen(shop: Shop, awa: Customer) -> None:
+    path = await shop.link()
+    async with shop.core.db.transaction() as tx:
+        await ledger.set_wallet_status(tx, shop.merchant_id, "live", "XOF", "Gelé", shop.core.clock.now())
+    await awa.open(path)
+
+
+async def _unknown(shop: Shop, awa: Customer) -> None:
+    await awa.open("/pay/" + "A" * 22 + "/" + "B" * 22)
+
+
+async def _server_error(shop: Shop, awa: Customer) -> None:
+    path = await shop.link()
+    await shop.core.db.close()
+    assert await awa.open(path) == 500
+    await shop.core.db.open()
+
+
+async def _poster(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link(description=LONG) + "/qr")
+
+
+async def _checkout(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.card(description=LONG))
+
+
+async def _checkout_paid(shop: Shop, awa: Customer) -> None:
+    path = await shop.card(return_url="https://shop.example.com/")
+    await shop.post(path, {"outcome": "succeeded"})
+    await awa.open(path)
+
+
+async def _checkout_refused(shop: Shop, awa: Customer) -> None:
+    path = await shop.card()
+    await shop.post(path, {"outcome": "failed"})
+    await awa.open(path)
+
+
+STATES: Final[dict[str, State]] = {
+    name.lstrip("_"): state
+    for name, state in list(globals().items())
+    if name.startswith("_") and not name.startswith("__") and callable(state)
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+async def test_accessible_and_whole(browser: Browser, shop: Shop, state: str) -> None:
+    async with customer(browser, shop.url, f"state-{state}") as awa:
+        await STATES[state](shop, awa)
+        await awa.fits()
+        await awa.shoot("light")
+        await awa.accessible()
+        await awa.fits()
+        await awa.page.emulate_media(color_scheme="dark")
+        await awa.accessible()
+        await awa.shoot("dark")
+        # Text twice as large, as people with poor eyes set it.
+        await awa.page.evaluate("document.documentElement.style.fontSize = '200%'")
+        await awa.fits()
+        await awa.page.set_viewport_size({"width": 1280, "height": 800})
+        await awa.page.evaluate("document.documentElement.style.fontSize = ''")
+        await awa.accessible()
+        await awa.fits()
+        await awa.shoot("desktop")
+        awa.nothing_strange()
+
+
+@pytest.mark.parametrize("state", ["link", "link_with_faults", "waiting", "receipt", "checkout"])
+async def test_english_is_accessible_too(browser: Browser, shop: Shop, state: str) -> None:
+    async with customer(browser, shop.url, f"english-{state}") as awa:
+        await STATES[state](shop, awa)
+        if "?" not in awa.page.url:
+            await awa.page.goto(awa.page.url + "?lang=en")
+        assert await awa.page.locator("html").get_attribute("lang") == "en"
+        await awa.accessible()
+        await awa.fits()
+
+
+async def test_too_many_requests(browser: Browser, sqlite_settings: Settings) -> None:
+    async with (
+        open_shop(replace(sqlite_settings, page_rate_limit=3)) as shop,
+        customer(browser, shop.url, "state-too_many") as awa,
+    ):
+        for n in range(4):
+            await shop.get(f"/pay/{'A' * 22}/{n:022}")
+        assert await awa.open(await shop.link()) == 429
+        await awa.shoot("light")
+        await awa.accessible()

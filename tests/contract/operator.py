@@ -1,0 +1,73 @@
+"""An operator under the test's control: it answers what it was told to, and remembers what it was asked."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from guichet.operators.base import (
+    Accepted,
+    Callback,
+    Charge,
+    Hint,
+    InitiateAnswer,
+    Refused,
+    Reversal,
+    StatusAnswer,
+    Succeeded,
+)
+
+NAME = "scripted"
+
+
+@dataclass
+class ScriptedOperator:
+    """Takes every debit and says it is still waiting, until a test says otherwise."""
+
+    remote: bool = True
+    initiation: Callable[[Charge], InitiateAnswer] = lambda charge: Accepted(provider_ref=f"op-{charge.reference}")
+    state: Callable[[Charge], StatusAnswer] = lambda charge: Accepted()
+    refunding: Callable[[Reversal], InitiateAnswer] = lambda reversal: Accepted(provider_ref=f"re-{reversal.reference}")
+    refund_state: Callable[[Reversal], StatusAnswer] = lambda reversal: Accepted()
+    charges: list[Charge] = field(default_factory=list)
+    reversals: list[Reversal] = field(default_factory=list)
+
+    def first_question(self, charge: Charge) -> int | None:
+        return None
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    async def probe(self) -> str:
+        return "ok"
+
+    async def initiate(self, charge: Charge) -> InitiateAnswer:
+        self.charges.append(charge)
+        return self.initiation(charge)
+
+    async def status(self, charge: Charge) -> StatusAnswer:
+        return self.state(charge)
+
+    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+        self.reversals.append(reversal)
+        return self.refunding(reversal)
+
+    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+        return self.refund_state(reversal)
+
+    def read_callback(self, callback: Callback) -> Hint | None:
+        return None
+
+
+def paid(charge: Charge) -> StatusAnswer:
+    return Succeeded(charge.amount, charge.currency)
+
+
+def refused(charge: Charge) -> Refused:
+    return Refused("rejected_by_payer")
+
+
+def paid_back(reversal: Reversal) -> StatusAnswer:
+    return Succeeded(reversal.amount, reversal.currency)
+
+
+def not_paid_back(reversal: Reversal) -> Refused:
+    return Refused("refused")

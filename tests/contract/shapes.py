@@ -1,0 +1,140 @@
+"""What an answer must look like, read from docs/contract.md: envelopes, resources field by field, refusals."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tests.contract.tables import Row, column, table, tables
+from tests.house import Answer
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
+_URL: Final = re.compile(r"https?://[^\s/]+(/\S*)?")
+#: A number that ends in a useless fraction (D5), outside of strings.
+_FRACTION: Final = re.compile(rb"[0-9]\.[0-9]*0[,}\]\s]|[0-9][eE]")
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+
+STATUS_OF: Final = {row["Code"]: int(row["HTTP"]) for row in table("errors")}
+
+#: Nested resources have tables of their own.
+NESTED: Final = {
+    ("payment", "payment_mode"): "payment.payment_mode",
+    ("payment", "customer"): "payment.customer",
+}
+
+
+def is_a(kind: str, value: object) -> bool:
+    """Whether a decoded JSON value is of a type of the contract's tables."""
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "uuid":
+            return isinstance(value, str) and bool(_UUID.fullmatch(value))
+        case "date":
+            return isinstance(value, str) and bool(_DATE.fullmatch(value))
+        case "url":
+            return isinstance(value, str) and bool(_URL.fullmatch(value))
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
+        case "object":
+            return isinstance(value, dict)
+        case "array":
+            return isinstance(value, list)
+    raise AssertionError(f"docs/contract.md names an unknown type {kind!r}")
+
+
+def check_resource(name: str, value: Any, *, also: Iterable[str] = ()) -> Any:
+    """`value` has exactly the fields of the table, each of its type; `also` are fields documented outside the table."""
+    check_fields(tables("resource")[name], name, value, also)
+    for (parent, field), nested in NESTED.items():
+        if parent == name and value[field] is not None:
+            check_resource(nested, value[field])
+    return value
+
+
+def check_fields(rows: list[Row], name: str, value: Any, also: Iterable[str] = ()) -> None:
+    assert isinstance(value, dict), f"{name} is not an object: {value!r}"
+    assert set(value) == {row["Field"] for row in rows} | set(also), name
+    for row in rows:
+        found = value[row["Field"]]
+        if found is None:
+            assert row["Nullable"] == "yes", f"{name}.{row['Field']} is null"
+        else:
+            assert is_a(row["Type"], found), f"{name}.{row['Field']} is not a {row['Type']}: {found!r}"
+
+
+def check_success(answer: Answer, row: Row, *, also: Iterable[str] = ()) -> Any:
+    """A success of the endpoint described by `row`: status, envelope, `meta`, resources. Gives `data` back."""
+    assert answer.status == int(row["Success"]), (row, answer.raw)
+    assert answer.headers["Content-Type"] == "application/json"
+    paginated = row["Paginated"] == "yes"
+    assert list(answer.body) == ["success", "data", *(["meta"] if paginated else [])]
+    assert answer.body["success"] is True
+    if paginated:
+        check_fields(table("meta"), "meta", answer.body["meta"])
+    name, is_list = row["Data"].removesuffix("[]"), row["Data"].endswith("[]")
+    for each in answer.data if is_list else [answer.data]:
+        check_resource(name, each, also=also)
+    check_plain_numbers(answer.raw)
+    return answer.data
+
+
+def check_plain_numbers(raw: bytes) -> None:
+    """No number on the wire ends in `.0` or carries an exponent (D5); not for bodies with a merchant's metadata."""
+    assert not _FRACTION.search(_STRING.sub(b'""', raw)), raw
+
+
+def check_error(answer: Answer, code: str) -> Any:
+    """The envelope of an error with its status; gives the `error` object back."""
+    assert code in column("errors", "Code")
+    assert answer.headers["Content-Type"] == "application/json"
+    assert list(answer.body) == ["success", "error"], answer.raw
+    error = answer.error
+    assert error["code"] == code, answer.raw
+    assert answer.status == STATUS_OF[code]
+    assert set(error) in ({"code", "message"}, {"code", "message", "details"})
+    assert isinstance(error["message"], str)
+    assert error["message"]
+    if "details" in error:
+        assert code == "invalid_request"
+        assert error["details"], "details that name no field"
+        for field, messages in error["details"].items():
+            assert isinstance(field, str)
+            assert isinstance(messages, list)
+            assert messages
+            assert all(isinstance(message, str) and message for message in messages)
+    return error
+
+
+def refused_fields(answer: Answer) -> set[str]:
+    """The fields of a 422; empty when it names none."""
+    return set(check_error(answer, "invalid_request").get("details", {}))
+
+
+def endpoint(method: str, path: str) -> Row:
+    """The row of one endpoint."""
+    [row] = [row for row in table("endpoints") if (row["Method"], row["Path"]) == (method, path)]
+    return row
+
+
+def order(operator: str = "mtn", **fields: Any) -> dict[str, Any]:
+    """A complete body of POST /payments for this operator code; a field given as `...` is left out.
+
+    What the operator requires is read from its row of the table.
+    """
+    [row] = [row for row in table("operators") if row["Code"].casefold() == operator.casefold()]
+    body: dict[str, Any] = {"amount": 5000, "operator": operator}
+    if row["Type"] == "card":
+        body["customer"] = {"firstname": "Awa", "lastname": "Kossou", "email": "awa@example.com"}
+    else:
+        body["phone_number"] = f"{row['Dial code']}97001234"
+    if row["OTP"] == "yes":
+        body["otp"] = "123456"
+    if row["Return URL"] == "yes":
+        body["return_url"] = "https://shop.example/back"
+    body |= fields
+    return {name: value for name, value in body.items() if value is not ...}

@@ -1,0 +1,126 @@
+"""The merchant's guide says what the contract says, and shows the very receivers that are tested."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from guichet.domain import catalogue
+from guichet.storage.catalogue_file import load_catalogue
+from tests.contract.tables import column, table, tables
+
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE = (DOCS / "guide-marchand.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+
+FLAGS = (("OTP", "OTP"), ("return_url", "Return URL"))
+
+
+def _blocks(language: str) -> list[str]:
+    return [text for kind, text in BLOCKS if kind == language]
+
+
+def _chapter(title: str) -> str:
+    """The text under a heading of the guide, up to the next heading of its level or above."""
+    match = re.search(rf"^(#+) {re.escape(title)}\n(.*?)(?=^##? |\Z)", GUIDE, re.MULTILINE | re.DOTALL)
+    assert match, f"the guide has no chapter {title!r}"
+    return match[2]
+
+
+def _first_cells(title: str) -> list[str]:
+    rows = re.findall(r"^\| ?(.+?) ?\|", _chapter(title), re.MULTILINE)
+    return [cell.strip("` ") for cell in rows]
+
+
+@pytest.mark.parametrize(
+    ("file", "language"),
+    [("verify_signature.py", "python"), ("verify_signature.php", "php"), ("verify_signature.mjs", "js")],
+)
+def test_the_receivers_shown_are_the_ones_that_are_tested(file: str, language: str) -> None:
+    assert _blocks(language) == [(DOCS / "samples" / file).read_text(encoding="utf-8")]
+
+
+def test_every_json_example_is_json_in_the_envelope_or_a_notification() -> None:
+    examples = [json.loads(block) for block in _blocks("json")]
+
+    assert examples
+    for example in examples:
+        fields = {row["Field"] for row in table("resource webhook-envelope")}
+        assert set(example) in ({"success", "data"}, {"success", "error"}, fields)
+
+
+@pytest.mark.parametrize(("example", "resource"), [(0, "payment"), (1, "fee-quote"), (2, "refund")])
+def test_examples_show_exactly_the_fields_of_the_resource(example: int, resource: str) -> None:
+    shown = json.loads(_blocks("json")[example])["data"]
+
+    assert list(shown) == [row["Field"] for row in tables("resource")[resource]]
+    for part in ("payment_mode", "customer"):
+        if part in shown:
+            assert list(shown[part]) == [row["Field"] for row in tables("resource")[f"payment.{part}"]]
+
+
+def test_the_fees_of_the_examples_are_those_of_the_packaged_catalogue() -> None:
+    quote = json.loads(_blocks("json")[1])["data"]
+    mode = load_catalogue(None).choose(quote["operator"], quote["payment_mode_id"])
+
+    assert (quote["fee_percent"], quote["fee_fixed"]) == (mode.fee_percent / 10_000, mode.fee_fixed / 100)
+    assert quote["fee_amount"] == catalogue.quote(mode, quote["amount"] * 100).fee_amount / 100
+    assert quote["total_amount"] == quote["amount"] + quote["fee_amount"]
+
+
+def test_error_codes_are_all_there_with_their_status() -> None:
+    shown = re.findall(r"^\| `(\w+)` \| (\d+) \|", _chapter("Erreurs"), re.MULTILINE)
+
+    assert shown == [(row["Code"], row["HTTP"]) for row in table("errors")]
+
+
+def test_events_headers_and_attempts_are_all_there() -> None:
+    cells = _first_cells("Webhooks")
+
+    expected = ["Événement", "---", *column("events", "Event"), "En-tête", "---", *column("webhook-headers", "Header")]
+    assert cells == [*expected, "Tentative", "---", *column("retry-schedule", "Attempt")]
+
+
+def test_the_test_numbers_are_those_of_the_contract() -> None:
+    rows = re.findall(r"^\| `?(\w+)`? \| `(\d+)[^|]*\| ([^|]+)\|", _chapter("Numéros de test"), re.MULTILINE)
+
+    suffixes = column("sandbox", "Suffix")
+    assert [suffix.replace("autre", "other") for suffix, _, _ in rows] == suffixes
+    for (_, status, final), row in zip(rows, table("sandbox"), strict=True):
+        assert status == row["HTTP"]
+        assert f"`{row['Final status']}`" in final
+        if row["Delay (seconds)"] not in ("", "0"):
+            assert f"{row['Delay (seconds)']} secondes" in final
+
+
+def test_operators_are_all_there_under_their_country() -> None:
+    chapter = _chapter("Paiement Mobile Money")
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| ([^|]+) \|", chapter, re.MULTILINE)
+    shown = {
+        (country, dial, code, "OTP" if "OTP" in note else "", "return_url" if "return_url" in note else "")
+        for country, dial, codes in rows
+        for code, note in re.findall(r"`(\w+)`((?: \([^)]*\))?)(?:,|$)", codes)
+    }
+
+    assert shown == {
+        (row["Country"], row["Dial code"], row["Code"], *(name if row[key] == "yes" else "" for name, key in FLAGS))
+        for row in table("operators")
+        if row["Type"] == catalogue.MOBILE_MONEY
+    }
+
+
+@pytest.mark.parametrize("path", sorted(set(column("endpoints", "Path"))))
+def test_every_endpoint_of_the_contract_is_told_of(path: str) -> None:
+    called = re.escape(path).replace(r"\{reference\}", r"(?:\{reference\}|commande-\d+)")
+
+    assert re.search(rf'(?:\$GUICHET|`(?:GET|POST|PUT) ){called}["?`]', GUIDE)
+
+
+def test_the_contents_lead_to_chapters_that_exist() -> None:
+    linked = re.findall(r"\]\(#([^)]+)\)", GUIDE)
+    titles = re.findall(r"^#+ (.+)$", GUIDE, re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+    assert linked
+    assert set(linked) <= anchors

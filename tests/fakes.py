@@ -1,0 +1,166 @@
+"""Fakes for what is not ours: operators. Each keeps books of its own, which a test may compare with ours."""
+
+import asyncio
+import inspect
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from guichet.operators.base import (
+    Accepted,
+    Callback,
+    Charge,
+    Hint,
+    InitiateAnswer,
+    Refused,
+    Reversal,
+    StatusAnswer,
+    Succeeded,
+    Unknown,
+)
+
+#: An answer, or what makes one of what was asked, at once or later.
+Scripted = InitiateAnswer | Callable[[Any], InitiateAnswer | Awaitable[InitiateAnswer]]
+
+
+def done(asked: Charge | Reversal) -> Succeeded:
+    """The operator moved exactly what it was asked for."""
+    return Succeeded(asked.amount, asked.currency, f"tx-{asked.reference[:8]}")
+
+
+def taken(asked: Charge | Reversal) -> Accepted:
+    return Accepted(provider_ref=f"op-{asked.reference[:8]}")
+
+
+def slow(answer: Scripted, seconds: float) -> Scripted:
+    async def later(asked: Any) -> InitiateAnswer:
+        await asyncio.sleep(seconds)
+        return await _answer(answer, asked)
+
+    return later
+
+
+async def _answer(scripted: Scripted, asked: Any) -> Any:
+    if not callable(scripted):
+        return scripted
+    answer = scripted(asked)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+@dataclass
+class ScriptedOperator:
+    """A live connector whose answers the test writes: each verb has a list, the last one repeated.
+
+    `calls` says what was asked, in order, as (verb, our reference).
+    """
+
+    remote: bool = True
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    _scripts: dict[str, list[Scripted]] = field(default_factory=dict)
+
+    def script(self, verb: str, *answers: Scripted) -> None:
+        self._scripts[verb] = list(answers)
+
+    def asked(self, verb: str) -> list[str]:
+        return [reference for name, reference in self.calls if name == verb]
+
+    def first_question(self, charge: Charge) -> int | None:
+        return None
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    async def probe(self) -> str:
+        return "ok"
+
+    async def initiate(self, charge: Charge) -> InitiateAnswer:
+        return await self._play("initiate", charge, taken)
+
+    async def status(self, charge: Charge) -> StatusAnswer:
+        answer: StatusAnswer = await self._play("status", charge, Accepted())
+        return answer
+
+    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+        return await self._play("refund", reversal, taken)
+
+    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+        answer: StatusAnswer = await self._play("refund_status", reversal, Accepted())
+        return answer
+
+    def read_callback(self, callback: Callback) -> Hint | None:
+        return None
+
+    async def _play(self, verb: str, asked: Charge | Reversal, otherwise: Scripted) -> Any:
+        self.calls.append((verb, asked.reference))
+        script = self._scripts.get(verb) or [otherwise]
+        return await _answer(script.pop(0) if len(script) > 1 else script[0], asked)
+
+
+@dataclass
+class LyingOperator:
+    """An operator with real books and bad manners: it debits at most once a reference, and what it *says* about it is
+    drawn from `mood`: the truth, silence, or (about a debit still open) nothing yet. It never lies about a final fact:
+    that would be fraud, and no client can guard against it.
+
+    `decide(reference)` gives the fate of a debit or a payout: True, False, or None (the customer has not answered).
+    """
+
+    decide: Callable[[str], bool | None]
+    mood: Callable[[str, str], str]
+    remote: bool = True
+    debits: dict[str, int] = field(default_factory=dict)
+    payouts: dict[str, int] = field(default_factory=dict)
+    sends: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def first_question(self, charge: Charge) -> int | None:
+        return None
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    async def probe(self) -> str:
+        return "ok"
+
+    async def initiate(self, charge: Charge) -> InitiateAnswer:
+        return self._take(self.debits, charge, "initiate")
+
+    async def status(self, charge: Charge) -> StatusAnswer:
+        return self._tell(self.debits, charge, "status")
+
+    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+        return self._take(self.payouts, reversal, "refund")
+
+    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+        return self._tell(self.payouts, reversal, "refund_status")
+
+    def read_callback(self, callback: Callback) -> Hint | None:
+        return None
+
+    def moved(self, book: dict[str, int]) -> dict[str, int]:
+        """What really changed hands: reference → hundredths."""
+        return {reference: amount for reference, amount in book.items() if self.decide(reference)}
+
+    def _take(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> InitiateAnswer:
+        self.sends[asked.reference] += 1
+        mood = self.mood(verb, asked.reference)
+        if mood == "lost before":
+            return Unknown("the request was lost")
+        if mood == "refuse":
+            return Refused("insufficient_funds")
+        book[asked.reference] = asked.amount
+        return Unknown("the answer was lost") if mood == "lost after" else taken(asked)
+
+    def _tell(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> StatusAnswer:
+        if self.mood(verb, asked.reference) == "silent":
+            return Unknown("no answer")
+        if asked.reference not in book:
+            # It never arrived: a real connector concludes that only with proof, which this operator gives.
+            return Refused("operator_unavailable")
+        match self.decide(asked.reference):
+            case True:
+                return Succeeded(book[asked.reference], asked.currency)
+            case False:
+                return Refused("rejected_by_payer")
+            case _:
+                return Accepted()

@@ -1,0 +1,150 @@
+"""What must be true of the books whatever happened (design, "Tests"), read straight from the tables."""
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import msgspec
+from sqlalchemy import select
+
+from guichet.domain.events import MAX_ATTEMPTS, Delivery
+from guichet.domain.ledger import HOLD, SUSPENSE, WALLET
+from guichet.domain.money import round_to_currency
+from guichet.domain.payments import Payment, Refund
+from guichet.storage import ledger
+from guichet.storage.engine import Database
+from guichet.storage.tables import deliveries, payments, postings, refunds, wallet_entries
+
+#: (merchant, env, currency)
+Wallet = tuple[int, str, str]
+
+
+async def check_books(db: Database, *, told: bool = False) -> None:
+    """Every money invariant; with `told`, also that each transition has exactly one event (every merchant must then
+    have had an endpoint all along)."""
+    paid = {row.id: row for row in [Payment(*row) for row in await db.scan(select(payments))]}
+    returned = {row.id: row for row in [Refund(*row) for row in await db.scan(select(refunds))]}
+    moves = await db.scan(select(postings))
+    accounts = _accounts(moves)
+    await _wallets_are_their_postings(db, accounts)
+    _each_success_is_credited_once(paid, moves)
+    _each_refund_is_booked_once(paid, returned, moves)
+    _operators_agree(paid, returned, accounts)
+    await _suspense_is_what_waits(db, accounts)
+    sent = [Delivery(*row) for row in await db.scan(select(deliveries))]
+    assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
+    _bodies_say_what_they_are(sent)
+    if told:
+        _each_transition_is_told_once(paid, returned, sent)
+
+
+def _accounts(moves: list[Any]) -> dict[Wallet, Counter[str]]:
+    """Balances by account; every posting takes as much as it gives, so each wallet's accounts add up to zero."""
+    accounts: dict[Wallet, Counter[str]] = defaultdict(Counter)
+    for _, merchant_id, env, currency, _, _, _, source, destination, amount, _ in moves:
+        assert amount > 0
+        accounts[merchant_id, env, currency][source] -= amount
+        accounts[merchant_id, env, currency][destination] += amount
+    for balances in accounts.values():
+        assert sum(balances.values()) == 0
+    return accounts
+
+
+async def _wallets_are_their_postings(db: Database, accounts: dict[Wallet, Counter[str]]) -> None:
+    for (merchant_id, env, currency), balances in accounts.items():
+        wallet = await ledger.wallet(db, merchant_id, env, currency)
+        assert (wallet.balance if wallet else 0) == balances[WALLET], (merchant_id, env, currency)
+        assert balances[WALLET] >= 0, "a wallet is never overdrawn"
+        assert balances[HOLD] >= 0
+        assert balances[SUSPENSE] >= 0
+
+
+def _legs(moves: list[Any], cause: str) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = defaultdict(list)
+    for move in moves:
+        if move[4] == cause:
+            found[move[5]].append(move)
+    return found
+
+
+def _each_success_is_credited_once(paid: dict[int, Payment], moves: list[Any]) -> None:
+    credits = _legs(moves, "payment.succeeded")
+    assert set(credits) == {row.id for row in paid.values() if row.status in ("succeeded", "refunded")}
+    for payment_id, legs in credits.items():
+        payment = paid[payment_id]
+        amounts = {leg[6]: leg[9] for leg in legs}
+        assert len(amounts) == len(legs)
+        assert amounts["amount"] == payment.amount
+        assert amounts.get("fee", 0) == payment.fee_amount
+        for leg in legs:
+            assert (leg[1], leg[2], leg[3]) == (payment.merchant_id, payment.env, payment.currency)
+
+
+def _each_refund_is_booked_once(paid: dict[int, Payment], returned: dict[int, Refund], moves: list[Any]) -> None:
+    holds, posted, released = (_legs(moves, f"refund.{what}") for what in ("requested", "succeeded", "failed"))
+    assert set(holds) == {row.id for row in returned.values() if row.held}
+    assert set(posted) == {row.id for row in returned.values() if row.status == "succeeded"}
+    assert set(released) == {row.id for row in returned.values() if row.status == "failed" and row.held}
+    assert len({row.payment_id for row in returned.values()}) == len(returned), "one refund per payment, ever"
+    for refund in returned.values():
+        payment = paid[refund.payment_id]
+        assert refund.amount == payment.total_amount
+        assert (payment.status == "refunded") == (refund.status == "succeeded")
+        assert refund.env == payment.env
+    refunded = {row.payment_id for row in returned.values() if row.status == "succeeded"}
+    assert refunded == {row.id for row in paid.values() if row.status == "refunded"}
+
+
+def _operators_agree(
+    paid: dict[int, Payment], returned: dict[int, Refund], accounts: dict[Wallet, Counter[str]]
+) -> None:
+    """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27)."""
+    owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
+    for row in paid.values():
+        moved = round_to_currency(row.total_amount, row.currency)
+        if row.status in ("succeeded", "refunded"):
+            owed[row.merchant_id, row.env, row.currency][f"operator:{row.operator}"] -= moved
+        if row.status == "refunded":
+            owed[row.merchant_id, row.env, row.currency][f"operator:{row.operator}"] += moved
+    for wallet, balances in accounts.items():
+        found = {name: amount for name, amount in balances.items() if name.startswith("operator:")}
+        assert found == {name: amount for name, amount in owed[wallet].items() if name in found}, wallet
+        held = sum(
+            paid[row.payment_id].amount
+            for row in returned.values()
+            if row.status == "pending" and row.held and (row.merchant_id, row.env, row.currency) == wallet
+        )
+        assert balances[HOLD] == held
+
+
+async def _suspense_is_what_waits(db: Database, accounts: dict[Wallet, Counter[str]]) -> None:
+    waiting: Counter[Wallet] = Counter()
+    for _, merchant_id, env, currency, amount, _, suspended, _ in await db.scan(select(wallet_entries)):
+        assert env == "live" or not suspended
+        waiting[merchant_id, env, currency] += amount if suspended else 0
+    for wallet, balances in accounts.items():
+        assert balances[SUSPENSE] == waiting[wallet]
+
+
+def _bodies_say_what_they_are(sent: list[Delivery]) -> None:
+    for delivery in sent:
+        body = msgspec.json.decode(delivery.body)
+        assert (body["id"], body["event"]) == (delivery.reference, delivery.event)
+        assert body["livemode"] == (delivery.env == "live")
+
+
+def _each_transition_is_told_once(paid: dict[int, Payment], returned: dict[int, Refund], sent: list[Delivery]) -> None:
+    told = Counter((row.payment_id, row.event) for row in sent if row.payment_id is not None)
+    assert set(told.values()) <= {1}
+    expected: set[tuple[int, str]] = set()
+    for payment in paid.values():
+        if payment.status in ("succeeded", "refunded"):
+            expected.add((payment.id, "payment.succeeded"))
+        if payment.status == "refunded":
+            expected.add((payment.id, "payment.refunded"))
+    for refund in returned.values():
+        if refund.status != "pending":
+            expected.add((refund.payment_id, f"refund.{refund.status}"))
+    # A failure at initiation was told in the answer and has no event (D20); the others have one.
+    failures = {(payment_id, event) for payment_id, event in told if event == "payment.failed"}
+    assert {payment_id for payment_id, _ in failures} <= {row.id for row in paid.values() if row.status == "failed"}
+    assert set(told) - failures == expected
