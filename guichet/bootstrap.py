@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from guichet import __version__
 from guichet.api.app import Api, no_such_address
 from guichet.api.callbacks import routes as callback_routes
+from guichet.api.docs import routes as doc_routes
 from guichet.api.health import healthz, readyz
 from guichet.clock import Clock, SystemClock
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
@@ -142,12 +143,13 @@ def simulator(settings: Settings, clock: Clock, operators: Operators, address: s
 
 
 def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
-    """The whole server: the API at /v1, the hosted pages, and what a load balancer asks."""
+    """The whole server: the API at /v1 and its documentation, the hosted pages, and what a load balancer asks."""
     core = service.core
     routes: list[BaseRoute] = [
         Route("/healthz", healthz),
         Route("/readyz", readyz(core.db, worker)),
         Mount("/v1", Api(core)),
+        *doc_routes(core.settings),
         *callback_routes(core),
         *page_routes(core),
     ]

@@ -33,6 +33,15 @@ def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[s
     return event
 
 
+def _one_liner(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """structlog processor for a person's eyes: a request reads `POST /v1/payments → 201` and its id is abbreviated."""
+    if event["event"] == "request":
+        event["event"] = f"{event.pop('method')} {event.pop('path')} → {event.pop('status')}"
+    if "request_id" in event:
+        event["request_id"] = event["request_id"][:8]
+    return event
+
+
 def _json(value: Any, **_: Any) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()
 
@@ -43,16 +52,19 @@ def configure_logs(level: str, *, machine_readable: bool) -> None:
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         redact,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     if machine_readable:
-        processors += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
+        processors += [
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(serializer=_json),
+        ]
     else:
         # A plain traceback: one that shows local variables would show the caller's key.
         renderer = structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), pad_event_to=24, exception_formatter=structlog.dev.plain_traceback
+            colors=sys.stderr.isatty(), pad_event_to=32, exception_formatter=structlog.dev.plain_traceback
         )
-        processors.append(renderer)
+        processors += [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), _one_liner, renderer]
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),

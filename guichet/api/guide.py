@@ -3,6 +3,7 @@
 Figures come from where they are enforced.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from guichet import wire
@@ -11,7 +12,7 @@ from guichet.clock import SECOND
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.errors import BY_CODE
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
-from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT
+from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.operators.sandbox import SUFFIXES, VALIDATES_AFTER
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
@@ -85,10 +86,11 @@ def _amounts() -> str:
     split = " et ".join(code for code, places in DECIMALS.items() if places)
     return (
         "## Montants\n\n"
-        "Les montants sont dans l'unité principale de la devise : `5000` signifie 5 000 F CFA. "
-        f"{whole} n'ont pas de décimales ; {split} en acceptent deux. Un `amount` va de {_figure(MIN_AMOUNT)} à "
-        f"{_figure(MAX_AMOUNT)} ; le total débité d'un paiement Mobile Money, de {_figure(MIN_DEBIT)} à "
-        f"{_figure(MAX_DEBIT)}. Les cartes ne connaissent pas cette seconde borne."
+        "Les montants sont dans l'unité principale de la devise : `5000` signifie "
+        f"{french(5000_00, 'XOF')}. {whole} n'ont pas de décimales ; {split} en acceptent deux. Un `amount` va de "
+        f"{figure(MIN_AMOUNT)} à "
+        f"{figure(MAX_AMOUNT)} ; le total débité d'un paiement Mobile Money, de {figure(MIN_DEBIT)} à "
+        f"{figure(MAX_DEBIT)}. Les cartes ne connaissent pas cette seconde borne."
     )
 
 
@@ -171,12 +173,12 @@ def _stability() -> str:
     )
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _figure(hundredths: int) -> str:
+def figure(hundredths: int) -> str:
     """A whole amount with no-break spaces between its thousands."""
     return f"{hundredths // 100:,}".replace(",", "\u202f")
 

@@ -136,10 +136,10 @@ def _operation(server: str, endpoint: Endpoint, known: Mapping[str, Schema]) -> 
                 }
             },
         }
+    samples: Mapping[str, Mapping[str, Any] | None] = endpoint.requests or {"curl": None}
     operation["responses"] = {str(endpoint.status): _success(endpoint, known), **_refusals(endpoint)}
     operation["x-codeSamples"] = [
-        {"lang": "Shell", "label": title, "source": curl(server, endpoint, body)}
-        for title, body in (endpoint.requests or {"curl": None}).items()
+        {"lang": "Shell", "label": title, "source": curl(server, endpoint, body)} for title, body in samples.items()
     ]
     return operation
 
@@ -205,7 +205,8 @@ def _refusals(endpoint: Endpoint) -> Schema:
 
 def _error_responses() -> dict[str, Schema]:
     """One response for each status: the endpoints' own errors never share one."""
-    possible = dict.fromkeys([*_EVERYWHERE, MethodNotAllowed, *(e for line in ENDPOINTS for e in line.errors)])
+    own = [error for endpoint in ENDPOINTS for error in endpoint.errors]
+    possible: list[type[GuichetError]] = list(dict.fromkeys([*_EVERYWHERE, MethodNotAllowed, *own]))
     return {
         errors[0].__name__: {
             "description": " ".join(f"`{error.code}` : {guide.MEANINGS[error.code]}" for error in errors),

@@ -12,7 +12,7 @@ from guichet.api.bodies import Body
 Schema = dict[str, Any]
 
 REF: Final = "#/components/schemas/"
-_NO_DEFAULT: Final = (None, "", {})
+_NO_DEFAULT: Final[tuple[object, ...]] = (None, "", {})
 
 
 class _Contract(GenerateJsonSchema):

@@ -34,6 +34,13 @@ class Demo:
     webhook_secret: str
 
 
+class _File(msgspec.Struct):
+    """`demo.json`."""
+
+    merchant: str
+    keys: dict[str, str]
+
+
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: `guichet demo --port 8001`")(demo)
 
@@ -85,8 +92,8 @@ def _kept_keys(file: Path) -> dict[str, str] | None:
     if not file.exists():
         return None
     try:
-        keys = msgspec.json.decode(file.read_bytes(), type=dict[str, dict[str, str]])["keys"]
-    except (msgspec.DecodeError, KeyError):
+        keys = msgspec.json.decode(file.read_bytes(), type=_File).keys
+    except msgspec.DecodeError:
         keys = {}
     if {env: key_env(key) for env, key in keys.items()} != {env: env for env in ENVS}:
         raise Refused(f"{file} is damaged: delete it, and a new demo merchant is made.")
@@ -99,7 +106,7 @@ def _keep(file: Path, keys: dict[str, str]) -> dict[str, str]:
     draft = file.with_suffix(".new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
-        opened.write(msgspec.json.format(msgspec.json.encode({"merchant": NAME, "keys": keys})) + b"\n")
+        opened.write(msgspec.json.format(msgspec.json.encode(_File(NAME, keys))) + b"\n")
     draft.replace(file)
     return keys
 
@@ -113,13 +120,16 @@ def _print_welcome(core: Core, found: Demo) -> None:
     )
     people.print(title, soft_wrap=True)
     people.print()
-    for label, value in (
-        ("API base URL", base),
-        ("Test key", found.keys["test"]),
-        ("Live key", found.keys["live"]),
-        ("Webhook secret", f"{found.webhook_secret} (test)"),
-        ("Webhooks go to", found.webhook_url or f"nowhere yet: {this_command()} listen --configure"),
-    ):
+    facts = {
+        "API base URL": base,
+        "Test key": found.keys["test"],
+        "Live key": found.keys["live"],
+        "Webhook secret": f"{found.webhook_secret} (test)",
+        "Webhooks go to": found.webhook_url or f"nowhere yet: {this_command()} listen --configure",
+    }
+    if settings.operators_file is None:
+        facts["Simulated phone"] = f"{settings.public_url}/simulator/phone (where live payments are validated)"
+    for label, value in facts.items():
         people.print(Text.assemble((f"  {label:<16}", "dim"), value), soft_wrap=True)
     for label, command in _first_commands(base, found.keys["test"]):
         people.print(Text(f"\n# {label}", "dim"))

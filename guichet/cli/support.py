@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
+from alembic.util import CommandError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sqlalchemy.exc import DBAPIError
 
 from guichet import wire
 from guichet.bootstrap import Service, ensure_schema, service
@@ -90,8 +92,12 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
         refuse(f"{error}.")
     except StorageError as error:
         refuse(f"The database could not do it: {error}.")
+    except CommandError as error:
+        refuse(f"The schema cannot be migrated by this version of Guichet: {error}.")
+    except DBAPIError as error:
+        refuse(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error.orig}")
     except OSError as error:
-        refuse(f"The database cannot be reached: {error}.")
+        refuse(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}")
 
 
 async def known_merchant(db: Reader, merchant_id: int) -> Merchant:

@@ -27,6 +27,15 @@ FROZEN: Final = "Gelé"
 CLOSED: Final = "Fermé"
 WALLET_STATUSES: Final = (ACTIVE, FROZEN, CLOSED)
 
+#: What makes postings: a payment's collection and its release from suspense, a refund's hold and the end of that hold.
+COLLECTED: Final = "payment.succeeded"
+UNSUSPENDED: Final = "suspense.released"
+HELD: Final = "refund.requested"
+DISBURSED: Final = "refund.succeeded"
+RELEASED: Final = "refund.failed"
+PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED)
+REFUND_CAUSES: Final = (HELD, DISBURSED, RELEASED)
+
 
 @dataclass(frozen=True, slots=True)
 class Posting:

@@ -1,5 +1,6 @@
 """The outermost layer of every HTTP request: an id, one log line, the path as it was sent, and no traceback ever."""
 
+import asyncio
 import re
 import time
 from typing import Final
@@ -46,6 +47,10 @@ class RequestContext:
 
         try:
             await self._app(scope, receive, send_with_id)
+        except asyncio.CancelledError:  # The service stops, and this request had its time.
+            if status:
+                raise
+            await _incident(send_with_id)
         except Exception as error:  # Whatever it is, the caller gets the envelope and the log gets the reason.
             log.error("request.crashed", error=repr(error), exc_info=True)
             if status:
@@ -66,4 +71,5 @@ async def _incident(send: Send) -> None:
 def _loggable(scope: Scope) -> str:
     """The route rather than the path: a hosted page's token opens it, and belongs in no log."""
     route = scope.get("route")
-    return getattr(route, "path", None) or str(scope["path"])[:200]
+    path = getattr(route, "path", None)
+    return f"{scope['root_path']}{path}" if path else str(scope["path"])[:200]

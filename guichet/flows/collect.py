@@ -17,10 +17,11 @@ from guichet.domain.ledger import ACTIVE
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.payments import ASK_AFTER, DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
 from guichet.flows.core import Core, charge_of
+from guichet.flows.refresh import LEASE, within_budget
 from guichet.flows.settle import settle_payment
 from guichet.flows.verdict import confirms
 from guichet.observability import log
-from guichet.operators.base import REASONS, Accepted, NotTaken, Refused, Succeeded, Unknown
+from guichet.operators.base import REASONS, Accepted, InitiateAnswer, NotTaken, Refused, Succeeded
 from guichet.storage import ledger, links, payments
 from guichet.storage.engine import given
 
@@ -140,7 +141,10 @@ def _new_payment(core: Core, caller: Caller, order: Order, quoted: Quote, connec
         asked=0,
         leased_until=None,
     )
-    first = core.registry.connector(connection).first_question(charge_of(core, payment))
+    connector = core.registry.connector(connection)
+    if connector.remote:  # Nobody asks about a debit that is still being requested.
+        payment = replace(payment, leased_until=now + LEASE)
+    first = connector.first_question(charge_of(core, payment))
     return payment if first is None else replace(payment, due_at=first)
 
 
@@ -171,25 +175,31 @@ async def _existing(core: Core, payment: Payment) -> Payment:
 
 async def _initiate(core: Core, payment: Payment, route: list[str], otp: str | None) -> Payment:
     """Asks the operators of the route in order; the next one only if the one before provably took nothing."""
-    answer: object = NotTaken()
+    answer: InitiateAnswer = NotTaken()
     for name in route:
         if name != payment.connection:
-            payment = await payments.switch_connection(core.db, payment, name)
-        answer = await core.registry.connector(name).initiate(charge_of(core, payment, otp))
+            switched = await payments.switch_connection(core.db, payment, name, core.clock.now() + LEASE)
+            if switched is None:
+                return given(await payments.by_id(core.db, payment.id))
+            payment = switched
+        answer = await within_budget(core.registry.connector(name).initiate(charge_of(core, payment, otp)))
         if not isinstance(answer, NotTaken):
             break
         log.warning("route.not_taken", reference=payment.reference, connection=name, raw=answer.raw)
     match answer:
         case Accepted():
             return await _accepted(core, payment, answer)
-        case Succeeded():
-            if await confirms(core, payment, answer, "payment", payment.reference):
-                await settle_payment(core, payment, answer)
+        case Succeeded() if await confirms(core, payment, answer, "payment", payment.reference):
+            await settle_payment(core, payment, answer)
         case Refused() | NotTaken():
-            await settle_payment(core, payment, Refused(answer.reason, answer.raw), at_initiation=True)
+            refusal = Refused(answer.reason, answer.raw)
+            settled = await settle_payment(core, payment, refusal, at_initiation=True)
+            if settled.status != "failed":
+                return settled
             raise PaymentFailed(REASONS[answer.reason])
-        case Unknown():
-            log.warning("initiation.unknown", reference=payment.reference, raw=answer.raw)
+        case _:
+            log.warning("initiation.unknown", reference=payment.reference, answer=repr(answer))
+            await payments.ask_later(core.db, payment.id, core.clock.now() + ASK_AFTER[0] * SECOND)
     return payment
 
 

@@ -24,11 +24,22 @@ LEASE: Final = 30 * SECOND
 
 
 async def refresh(core: Core, payment: Payment) -> Payment:
-    """The payment after its operator was asked; as stored when somebody else is asking, or it is final."""
+    """The payment after its operator was asked; as stored when somebody else is asking, or it is final.
+
+    Whoever looks often does not move the worker's own next question.
+    """
+    return await _ask(core, payment, planned=False)
+
+
+async def ask_due(core: Core, payment: Payment) -> None:
+    """A question of the worker: nothing pending is left without a next question."""
+    await _ask(core, payment, planned=True)
+
+
+async def _ask(core: Core, payment: Payment, *, planned: bool) -> Payment:
     if payment.status != "pending":
         return payment
-    assert payment.connection is not None
-    connector = core.registry.connector(payment.connection)
+    connector = core.registry.connector(given(payment.connection))
     if connector.remote:
         now = core.clock.now()
         leased = await payments.lease(core.db, payment.id, now, now + LEASE)
@@ -36,15 +47,12 @@ async def refresh(core: Core, payment: Payment) -> Payment:
             return given(await payments.by_id(core.db, payment.id))
         payment = leased
     answer = await within_budget(connector.status(charge_of(core, payment)))
-    return await _apply(core, payment, answer, remote=connector.remote)
-
-
-async def ask_due(core: Core, payment: Payment) -> None:
-    """A question of the worker: nothing pending is left without a next question."""
-    refreshed = await refresh(core, payment)
-    assert payment.connection is not None
-    if refreshed.status == "pending" and not core.registry.connector(payment.connection).remote:
-        await _ask_later(core, refreshed)
+    payment = await _apply(core, payment, answer)
+    if payment.status == "pending" and planned:
+        await _ask_later(core, payment)
+    elif payment.status == "pending" and connector.remote:
+        await payments.end_lease(core.db, payment.id)
+    return payment
 
 
 async def within_budget(question: Awaitable[T]) -> T | Unknown:
@@ -56,19 +64,17 @@ async def within_budget(question: Awaitable[T]) -> T | Unknown:
         return Unknown(f"no answer within {ASK_BUDGET:g} s")
 
 
-async def _apply(core: Core, payment: Payment, answer: StatusAnswer, *, remote: bool) -> Payment:
+async def _apply(core: Core, payment: Payment, answer: StatusAnswer) -> Payment:
     match answer:
         case Succeeded():
             if await confirms(core, payment, answer, "payment", payment.reference):
                 return await settle_payment(core, payment, answer)
         case Refused():
             return await settle_payment(core, payment, answer)
-        case Accepted() if remote:
+        case Accepted():
             payment = await _learn(core, payment, answer)
         case Unknown():
             log.info("status.unknown", reference=payment.reference, raw=answer.raw)
-    if remote:
-        await _ask_later(core, payment)
     return payment
 
 

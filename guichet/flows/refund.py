@@ -11,11 +11,11 @@ import msgspec
 from guichet.clock import SECOND, Instant
 from guichet.domain import ledger
 from guichet.domain.errors import Conflict
-from guichet.domain.ledger import ACTIVE
+from guichet.domain.ledger import ACTIVE, HELD
 from guichet.domain.payments import DEFAULT_REASON, INCIDENT_AGE_SECONDS, Payment, Refund, ask_again_after
 from guichet.flows.core import Core, reversal_of
 from guichet.flows.refresh import LEASE, within_budget
-from guichet.flows.settle import HELD, settle_refund
+from guichet.flows.settle import settle_refund
 from guichet.flows.verdict import confirms
 from guichet.observability import log
 from guichet.operators.base import Accepted, InitiateAnswer, NotTaken, Refused, StatusAnswer, Succeeded

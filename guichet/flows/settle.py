@@ -6,7 +6,7 @@ The conditional UPDATE decides who applies it. A second success, a late failure,
 from guichet.clock import Instant
 from guichet.domain import ledger
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.ledger import ACTIVE
+from guichet.domain.ledger import ACTIVE, COLLECTED, DISBURSED, RELEASED
 from guichet.domain.payments import PAYMENT_TRANSITIONS, REFUND_TRANSITIONS, Payment, Refund
 from guichet.flows.core import Core
 from guichet.operators.base import Refused, Succeeded
@@ -14,11 +14,6 @@ from guichet.storage import ledger as ledger_rows
 from guichet.storage import links, payments, refunds
 from guichet.storage.engine import Transaction, given
 from guichet.webhooks import outbox
-
-COLLECTED = "payment.succeeded"
-HELD = "refund.requested"
-DISBURSED = "refund.succeeded"
-RELEASED = "refund.failed"
 
 
 async def settle_payment(

@@ -6,14 +6,17 @@ from typing import Final
 
 from guichet.clock import Clock
 from guichet.egress import Egress
-from guichet.operators import feexpay
+from guichet.operators import coris, feexpay, mtn, orange, pawapay, sonatel, stripe, wave
 from guichet.operators.base import Connector
 from guichet.operators.calling import Connection
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """How to build a connector, and the settings its connections must and may have."""
+    """How to build a connector, and the settings its connections must and may have.
+
+    `build` raises ValueError for settings that contradict each other or lead nowhere.
+    """
 
     build: Callable[[Connection, Egress, Clock], Connector]
     required: tuple[str, ...]
@@ -21,5 +24,12 @@ class Family:
 
 
 FAMILIES: Final = {
+    "mtn": Family(mtn.Mtn, mtn.REQUIRED, mtn.OPTIONAL),
+    "wave": Family(wave.Wave, wave.REQUIRED, wave.OPTIONAL),
+    "pawapay": Family(pawapay.PawaPay, pawapay.REQUIRED, pawapay.OPTIONAL),
     "feexpay": Family(feexpay.FeexPay, feexpay.REQUIRED),
+    "orange": Family(orange.Orange, orange.REQUIRED, orange.OPTIONAL),
+    "sonatel": Family(sonatel.Sonatel, sonatel.REQUIRED, sonatel.OPTIONAL),
+    "stripe": Family(stripe.Stripe, stripe.REQUIRED, stripe.OPTIONAL),
+    "coris": Family(coris.Coris, coris.REQUIRED, coris.OPTIONAL),
 }

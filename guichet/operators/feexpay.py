@@ -7,9 +7,7 @@ No idempotency key, unsigned webhooks, no refund endpoint: a lost answer is foun
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
-from guichet.clock import DAY, Clock, iso
+from guichet.clock import DAY, Clock, Instant, iso
 from guichet.egress import Egress
 from guichet.operators.base import (
     Accepted,
@@ -24,7 +22,18 @@ from guichet.operators.base import (
     Succeeded,
     Unknown,
 )
-from guichet.operators.calling import Caller, Connection, Reply, hundredths, plain_text, unclear, units
+from guichet.operators.calling import (
+    Caller,
+    Connection,
+    Reply,
+    hundredths,
+    not_a_verdict,
+    plain_text,
+    spoken_object,
+    text,
+    unclear,
+    units,
+)
 
 REQUIRED: Final = ("api_key", "shop")
 CARDS: Final = frozenset({"VISA", "MASTERCARD"})
@@ -54,6 +63,8 @@ _REASONS: Final = {
     "LIMIT": "limit_reached",
     "DECLINED": "declined",
 }
+#: Five hundred rows, the most there are in one answer, with room to spare; bytes.
+_HISTORY: Final = 1024 * 1024
 _FAILED: Final = frozenset({"FAILED", "CANCELLED", "REJECTED", "EXPIRED"})
 _SUCCESSFUL: Final = frozenset({"SUCCESSFUL", "SUCCESS"})
 
@@ -67,7 +78,7 @@ class FeexPay:
         self._headers = {"Authorization": f"Bearer {connection.settings['api_key']}"}
         self._clock = clock
 
-    def first_question(self, charge: Charge) -> None:
+    def first_question(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -105,9 +116,8 @@ class FeexPay:
         return self._taken(await self._post(f"/api/payouts/public/{path}", body))
 
     async def refund_status(self, reversal: Reversal) -> StatusAnswer:
-        reference = reversal.provider_ref or await self._search(
-            reversal.reference, reversal.charge.created_at, "PAYOUT"
-        )
+        sent_at = reversal.sent_at or self._clock.now()
+        reference = reversal.provider_ref or await self._search(reversal.reference, sent_at, "PAYOUT")
         if isinstance(reference, Unknown):
             return reference
         reply = await self._get(f"/api/payouts/status/public/{reference}")
@@ -119,17 +129,13 @@ class FeexPay:
         return "ok" if isinstance(reply, Reply) and reply.ok else reply.raw
 
     def read_callback(self, callback: Callback) -> Hint | None:
-        try:
-            body = msgspec.json.decode(callback.body)
-        except msgspec.DecodeError:
-            return None
-        if not isinstance(body, dict):
-            return None
-        ours, theirs = body.get("callback_info"), body.get("reference") or body.get("order_id")
+        """Unsigned: whoever calls, the operator is asked."""
+        body = spoken_object(callback) or {}
+        ours, theirs = text(body.get("callback_info")), text(body.get("reference")) or text(body.get("order_id"))
         if not ours and not theirs:
             return None
         kind = "refund" if "payout" in str(body.get("type", "")).lower() else "payment"
-        return Hint(kind, str(ours) if ours else None, str(theirs) if theirs else None)
+        return Hint(kind, ours, theirs)
 
     def _payin(self, charge: Charge) -> dict[str, object]:
         body: dict[str, object] = {
@@ -182,15 +188,19 @@ class FeexPay:
             return Accepted(str(reference), page, ask_at=self._clock.now() if final else None)
         return _refusal(reply)
 
-    async def _search(self, ours: str, since: int, kind: str) -> str | Unknown:
-        """The operator's reference of what we sent as `callback_info`, from the history of the days around it."""
+    async def _search(self, ours: str, sent_at: Instant, kind: str) -> str | Unknown:
+        """The operator's reference of what we sent as `callback_info`, from the history of the days around it.
+
+        Not being there concludes nothing: an answer holds five hundred rows, and may lag.
+        """
         body = {
             "shop": self._shop,
             "type": kind,
-            "start_date": iso(since - DAY)[:10],
-            "end_date": iso(min(self._clock.now(), since + 29 * DAY) + DAY)[:10],
+            "start_date": iso(sent_at - DAY)[:10],
+            "end_date": iso(sent_at + DAY)[:10],
         }
-        reply = await self._post("/api/transactions/history", body)
+        path = "/api/transactions/history"
+        reply = await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_HISTORY)
         if not isinstance(reply, Reply):
             return unclear(reply)
         rows = (reply.object() or {}).get("data") if reply.ok else None
@@ -215,12 +225,14 @@ def _refusal(reply: Reply) -> InitiateAnswer:
     """An explicit no at initiation (operators.md §1.8); a duplicate or an incident is no answer at all."""
     body = reply.object()
     code = str((body or {}).get("code", ""))
-    if reply.status >= 500 or body is None or code == "ERR_DUPLICATE_TRANSACTION":
+    if body is None or code == "ERR_DUPLICATE_TRANSACTION":
         return Unknown(reply.raw)
-    if reply.status in (401, 403, 404):
+    if code == "ERR_PAYOUT_NOT_ENABLED":
+        return Refused("no_refund", reply.raw)
+    if common := not_a_verdict(reply):
+        return common
+    if reply.status == 404:
         return NotTaken("configuration", reply.raw)
-    if reply.status == 429:
-        return NotTaken("operator_unavailable", reply.raw)
     if reply.status in (400, 405, 422):
         return Refused(_reason(f"{code} {body.get('message', '')}"), reply.raw)
     return Unknown(reply.raw)

@@ -219,21 +219,21 @@ def _taken(reply: Outcome, reference: str) -> InitiateAnswer:
     """The answer to a POST (operators.md §4.5). 409 is our own request, received before."""
     if not isinstance(reply, Reply):
         return reply
-    body = reply.object() or {}
-    code = str(body.get("code", ""))
-    if reply.status == 202 or reply.status == 409:
+    if reply.status in (202, 409):
         return Accepted(reference)
+    return _refusal(reply) or not_a_verdict(reply) or Unknown(reply.raw)
+
+
+def _refusal(reply: Reply) -> Refused | NotTaken | None:
+    """What MTN refuses in so many words, in a 400 or under a business code in a 500."""
+    code = str((reply.object() or {}).get("code", ""))
     if code in _OURS:
         return NotTaken("configuration", reply.raw)
     if reply.status == 500 and code in _REASONS and code not in _INCIDENTS:
         return Refused(_REASONS[code], reply.raw)
-    if common := not_a_verdict(reply):
-        return common
     if reply.status == 404:
         return Refused("configuration", reply.raw) if code else NotTaken("configuration", reply.raw)
-    if reply.status == 400:
-        return Refused(_REASONS.get(code, "refused"), reply.raw)
-    return Unknown(reply.raw)
+    return Refused(_REASONS.get(code, "refused"), reply.raw) if reply.status == 400 else None
 
 
 def _outcome(reply: Outcome, reference: str) -> StatusAnswer:

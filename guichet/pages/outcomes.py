@@ -71,7 +71,6 @@ def view(
     age = (now - payment.created_at) // clock.SECOND
     shown_bill = bill(visit, payment.amount, payment.total_amount, payment.currency)
     failed = payment.status == "failed"
-    reason = f"failure.{payment.failure or 'refused'}"
     return PaymentView(
         stage=stage(payment),
         merchant=merchant.name,
@@ -85,7 +84,7 @@ def view(
         reference=payment.reference,
         test=payment.env == "test",
         refunded=payment.status == "refunded",
-        reason=visit.say(reason, mode=name, total=shown_bill.total) if failed else None,
+        reason=_reason(visit, payment, name, shown_bill) if failed else None,
         by_code=bool(mode and mode.requires_otp),
         long=age >= _LONG,
         refresh=next((seconds for limit, seconds in _REFRESH if age < limit), _REFRESH_LATER),
@@ -96,6 +95,13 @@ def view(
         retry_href=visit.href(link_path, mode=payment.operator) if link_path else None,
         return_href=None if link_path else return_address(payment),
     )
+
+
+def _reason(visit: Visit, payment: Payment, mode: str, shown: Bill) -> str:
+    """Why it failed; a reason without words of its own for customers is a plain refusal."""
+    key = f"failure.{payment.failure}"
+    known = visit.renderer.has(key)
+    return visit.say(key if known else "failure.refused", mode=mode, total=shown.total)
 
 
 def return_address(payment: Payment) -> str | None:

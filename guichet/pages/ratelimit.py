@@ -10,7 +10,7 @@ from typing import Final
 
 from limits import RateLimitItemPerMinute
 from limits.storage import MemoryStorage
-from limits.strategies import SlidingWindowCounterRateLimiter
+from limits.strategies import MovingWindowRateLimiter, SlidingWindowCounterRateLimiter
 from starlette.requests import Request
 
 from guichet.edge.ratelimit import client_address
@@ -25,7 +25,9 @@ class PageLimiter:
 
     def __init__(self, per_minute: int, trusted_proxies: Sequence[Network]) -> None:
         self._trusted = trusted_proxies
-        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+        # Exact where it counts; an estimate that keeps two numbers an address for the large limit.
+        self._misses = MovingWindowRateLimiter(MemoryStorage())
+        self._requests = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._missed = RateLimitItemPerMinute(per_minute, namespace="missed") if per_minute else None
         self._asked = RateLimitItemPerMinute(per_minute * KNOWN, namespace="asked") if per_minute else None
 
@@ -37,9 +39,9 @@ class PageLimiter:
         """Counts a request; False when it must be refused."""
         if self._missed is None or self._asked is None:
             return True
-        return self._limiter.test(self._missed, address) and self._limiter.hit(self._asked, address)
+        return self._misses.test(self._missed, address) and self._requests.hit(self._asked, address)
 
     def missed(self, address: str) -> None:
         """The request named a page that does not exist."""
         if self._missed is not None:
-            self._limiter.hit(self._missed, address)
+            self._misses.hit(self._missed, address)

@@ -66,6 +66,9 @@ class Renderer:
         """One text, with `values` escaped into it. A key that does not exist is a fault of ours: KeyError."""
         return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it
 
+    def has(self, key: str) -> bool:
+        return all(key in texts for texts in self._texts.values())
+
     def html(self, language: str, template: str, **values: Any) -> str:
         return self._environments[language].get_template(template).render(**values)
 

@@ -10,27 +10,17 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import iso
 from guichet.simulator.desk import Notification
-from guichet.simulator.family import Family, Fault, credential, json_answer, json_bytes, json_object, new_uuid, units
+from guichet.simulator.family import Family, Fault, credential, json_answer, json_bytes, json_object, new_uuid
 from guichet.simulator.feexpay_networks import NETWORKS, Network
+from guichet.simulator.feexpay_words import STATES, echo, history_row, kept, label, shown, taken
 from guichet.simulator.messages import code_is_good, send_code
 from guichet.simulator.scenarios import Answer
-from guichet.simulator.store import PENDING, SUCCEEDED, Kind, QueuedCallback, Transaction
+from guichet.simulator.store import Kind, QueuedCallback, Transaction
 
 MIN_PAYIN: Final = 100
 MAX_PAYIN: Final = 2_000_000
 _PLAIN_TEXT: Final = re.compile(r"[A-Za-z0-9 ]*")
 _HISTORY_LIMIT: Final = 500
-
-#: Our reasons in the operators' words, as `reason` of a failed transaction shows them.
-REASONS: Final[Mapping[str | None, str]] = {
-    "insufficient_funds": "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED",
-    "payer_not_found": "PAYER_NOT_FOUND",
-    "rejected_by_payer": "APPROVAL_REJECTED",
-    "expired": "EXPIRED",
-    "declined": "CARD_DECLINED",
-}
-
-_STATES: Final = {"pending": "PENDING", "succeeded": "SUCCESSFUL", "failed": "FAILED", "expired": "FAILED"}
 
 
 def _error(status: int, message: object, code: str | None = None) -> Response:
@@ -105,19 +95,19 @@ class FeexPay(Family):
                 scenario,
                 operator=segment,
                 ref=network.reference(self.desk.clock.now(), ref),
-                client_ref=_echo(body.get("callback_info")),
+                client_ref=echo(body.get("callback_info")),
                 phone=phone,
                 amount=body["amount"] * 100,
                 currency=network.currency,
                 lifetime=self.lifetime,
                 detail={
-                    "body": _kept(body),
+                    "body": kept(body),
                     "page_url": page,
                     "success_url": body.get("return_url"),
                     "cancel_url": body.get("cancel_url") or body.get("return_url"),
                 },
             )
-            return json_answer(_taken(tx, final=scenario.answer is Answer.FINAL))
+            return json_answer(taken(tx, final=scenario.answer is Answer.FINAL))
 
         return await self.respond("debit", scenario, take)
 
@@ -133,7 +123,7 @@ class FeexPay(Family):
         tx = self.desk.find(self.name, kind, request.path_params["reference"])
         if tx is None:
             return _error(404, "Transaction not found", "NOT_FOUND")
-        return await self.question(tx, lambda: json_answer(_shown(tx)))
+        return await self.question(tx, lambda: json_answer(shown(tx)))
 
     # Cards
 
@@ -161,12 +151,12 @@ class FeexPay(Family):
                 scenario,
                 operator=body["type_card"],
                 ref=ref,
-                client_ref=_echo(body.get("callback_info")),
+                client_ref=echo(body.get("callback_info")),
                 amount=body["amount"] * 100,
                 currency="XOF",
                 lifetime=self.lifetime,
                 detail={
-                    "body": _kept(body),
+                    "body": kept(body),
                     "digits": str(body["amount"]),
                     "page_url": page,
                     "success_url": body.get("success_redirect_url"),
@@ -199,12 +189,12 @@ class FeexPay(Family):
                 scenario,
                 operator=segment,
                 ref=new_uuid(),
-                client_ref=_echo(body.get("callback_info")),
+                client_ref=echo(body.get("callback_info")),
                 phone=phone,
                 amount=body["amount"] * 100,
                 currency=network.currency,
                 lifetime=self.lifetime,
-                detail={"body": _kept(body)},
+                detail={"body": kept(body)},
             )
             echo = {"phone_number": phone, "amount": body["amount"], "description": body.get("motif")}
             known = {"reference": tx.ref, "status": "PENDING", "message": "Accepted", "callback_info": tx.client_ref}
@@ -227,12 +217,12 @@ class FeexPay(Family):
             tx
             for tx in self.desk.store.select(f"family = 'feexpay' AND kind IN {kinds}")
             if first <= iso(tx.created_at)[:10] <= last
-            and body.get("status") in (None, "", "ALL", _STATES[tx.state])
-            and body.get("reseau") in (None, "", "ALL", _label(tx))
+            and body.get("status") in (None, "", "ALL", STATES[tx.state])
+            and body.get("reseau") in (None, "", "ALL", label(tx))
         ][:_HISTORY_LIMIT]
 
         def usual() -> Response:
-            return json_answer({"success": True, "total": len(wanted), "data": [_history_row(tx) for tx in wanted]})
+            return json_answer({"success": True, "total": len(wanted), "data": [history_row(tx) for tx in wanted]})
 
         return await self.respond("status", self.desk.forced_for(self.name, "status"), usual)
 
@@ -241,8 +231,8 @@ class FeexPay(Family):
             return self.fault(Answer.UNAUTHORIZED)
         balances = {network.label: 0 for network in NETWORKS.values()}
         for tx in self.desk.store.select("family = 'feexpay' AND state = 'succeeded'"):
-            if _label(tx) in balances:
-                balances[_label(tx)] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
+            if label(tx) in balances:
+                balances[label(tx)] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
         return json_answer({"success": True, "data": {"data": {"balances": balances}}})
 
     async def shop(self, request: Request) -> Response:
@@ -253,22 +243,22 @@ class FeexPay(Family):
     def notification(self, tx: Transaction, queued: QueuedCallback) -> Notification | None:
         """Unsigned, to the shop's one URL: a forged one looks exactly like a true one."""
         url = self.desk.dashboard(self.name).callback_url
-        if url is None or queued.claim not in _STATES:
+        if url is None or queued.claim not in STATES:
             return None
-        shown = _shown(tx, _STATES[queued.claim])
+        stated = shown(tx, STATES[queued.claim])
         body = {
             "reference": tx.ref,
             "order_id": tx.ref,
-            "status": shown["status"],
-            "amount": shown.get("amount"),
+            "status": stated["status"],
+            "amount": stated.get("amount"),
             "callback_info": tx.client_ref,
             "type": "Paiement" if tx.kind == "debit" else "Payout",
-            "reseau": _label(tx),
+            "reseau": label(tx),
             "phoneNumber": tx.phone,
             "date": iso(self.desk.clock.now()),
-            "description": shown["description"],
-            "reason": shown["reason"],
-            "ref_operator": shown["operator_id"],
+            "description": stated["description"],
+            "reason": stated["reason"],
+            "ref_operator": stated["operator_id"],
         } | {name: tx.detail["body"].get(name, "") for name in ("first_name", "last_name", "email")}
         return Notification(url, json_bytes(body))
 
@@ -316,74 +306,3 @@ def _payout_faults(network: Network, body: Mapping[str, Any]) -> Response | None
 
 def _amount_ok(amount: object, least: int) -> bool:
     return isinstance(amount, int) and not isinstance(amount, bool) and amount >= least
-
-
-def _echo(callback_info: object) -> str | None:
-    return None if callback_info is None else str(callback_info)
-
-
-def _kept(body: Mapping[str, Any]) -> dict[str, str]:
-    """What comes back in answers and notifications; the code does not."""
-    names = ("first_name", "last_name", "email", "description", "motif")
-    return {name: str(body[name]) for name in names if body.get(name)}
-
-
-def _label(tx: Transaction) -> str:
-    return NETWORKS[tx.operator].label if tx.operator in NETWORKS else tx.operator
-
-
-def _taken(tx: Transaction, *, final: bool) -> dict[str, Any]:
-    """The answer to an initiation. Only some networks state the end of it there (Moov Bénin does)."""
-    page = tx.detail.get("page_url")
-    answer = {
-        "reference": tx.ref,
-        "transref": tx.ref,
-        "status": _STATES[tx.state] if final else "PENDING",
-        "message": "Accepted",
-        "amount": tx.amount // 100,
-        "description": tx.detail["body"].get("description", ""),
-        "callback_info": tx.client_ref,
-        "phoneNumber": tx.phone,
-    }
-    return answer | ({"payment_url": page} if page else {})
-
-
-def _shown(tx: Transaction, status: str | None = None) -> dict[str, Any]:
-    stated = status or _STATES[tx.state]
-    done = stated == "SUCCESSFUL"
-    answer = {
-        "reference": tx.ref,
-        "transref": tx.ref,
-        "serviceref": tx.ref,
-        "amount": units(tx.shown_amount),
-        "phoneNumber": tx.phone,
-        "status": stated,
-        "callback_info": tx.client_ref,
-        "responsecode": stated,
-        "responsemsg": stated,
-        "reason": REASONS.get(tx.reason, "") if stated == "FAILED" else "",
-        "comment": "",
-        "description": tx.detail["body"].get("description", tx.detail["body"].get("motif", "")),
-        "operator_id": str(9_000_000_000 + tx.id) if done else "",
-        "date": iso(tx.decided_at or tx.created_at),
-    }
-    if tx.shown_amount is None:
-        del answer["amount"]
-    return answer
-
-
-def _history_row(tx: Transaction) -> dict[str, Any]:
-    return {
-        "reference": tx.ref,
-        "type": "PAYMENT_API" if tx.kind == "debit" else "PAYOUT_API",
-        "status": _STATES[tx.state],
-        "amount": units(tx.shown_amount),
-        "reseau": _label(tx),
-        "phone_number": tx.phone,
-        "financial_transaction_id": str(9_000_000_000 + tx.id) if tx.state == SUCCEEDED else "",
-        "custom_id": "",
-        "description": tx.detail["body"].get("description", ""),
-        "callback_info": tx.client_ref,
-        "reason": "" if tx.state in (PENDING, SUCCEEDED) else REASONS.get(tx.reason, ""),
-        "date": iso(tx.created_at),
-    }

@@ -5,15 +5,23 @@ middlewares wrap in closures: it is looked for there. Under a server that hides 
 finished, which every ASGI server turns into a closed connection too.
 """
 
-import asyncio
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 #: Wrappers are a handful deep in practice; the limit only guards against a cycle.
 _DEEPEST: Final = 40
+
+
+@runtime_checkable
+class _Transport(Protocol):
+    """What asyncio's and uvloop's transports share; they have no common ancestor."""
+
+    def abort(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Dropped(Response):
@@ -56,12 +64,12 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-def _transport(send: Send) -> asyncio.Transport | None:
+def _transport(send: Send) -> _Transport | None:
     seen: list[object] = [send]
     for candidate in seen:
         found = getattr(getattr(candidate, "__self__", None), "transport", None)
-        if isinstance(found, asyncio.BaseTransport) and hasattr(found, "abort"):
-            return found  # type: ignore[return-value]
+        if isinstance(found, _Transport):
+            return found
         seen.extend(inner for inner in _inside(candidate) if not any(inner is known for known in seen))
         if len(seen) > _DEEPEST:
             break

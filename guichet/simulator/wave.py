@@ -7,7 +7,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.clock import MINUTE, SECOND, iso
 from guichet.domain import money
 from guichet.simulator import replays
 from guichet.simulator.desk import Notification
@@ -24,28 +23,9 @@ from guichet.simulator.family import (
 from guichet.simulator.scenarios import Answer
 from guichet.simulator.signatures import timestamped
 from guichet.simulator.store import EXPIRED, FAILED, PENDING, SUCCEEDED, QueuedCallback, Transaction
+from guichet.simulator.wave_words import EVENTS, LIFE_MINUTES, payout_object, session_object
 
-_LIFE_MINUTES: Final = 30
 _LONGEST_REFERENCE: Final = 255
-_EVENTS: Final = {"succeeded": "checkout.session.completed", "attempt_failed": "checkout.session.payment_failed"}
-#: state → checkout_status, payment_status.
-_STATES: Final = {
-    "pending": ("open", "processing"),
-    "succeeded": ("complete", "succeeded"),
-    "failed": ("open", "cancelled"),
-    "expired": ("expired", "cancelled"),
-}
-_PAYOUT_STATES: Final = {
-    "pending": "processing",
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "expired": "failed",
-}
-REASONS: Final[Mapping[str | None, str]] = {
-    "insufficient_funds": "insufficient-funds",
-    "payer_not_found": "blocked-account",
-    "limit_reached": "kyb-limits-exceeded",
-}
 
 
 def _fault(status: int, code: str, headers: Mapping[str, str] | None = None) -> Fault:
@@ -55,7 +35,7 @@ def _fault(status: int, code: str, headers: Mapping[str, str] | None = None) -> 
 class Wave(Family):
     name = "wave"
     title = "Wave"
-    lifetime = _LIFE_MINUTES * 60
+    lifetime = LIFE_MINUTES * 60
     #: The customer may try again before the payment counts as cancelled.
     second_chance = 2.0
     faults = {
@@ -129,7 +109,7 @@ class Wave(Family):
                     "transaction_id": "T_" + new_uuid().replace("-", "")[:12].upper(),
                 },
             )
-            return json_answer(_session(tx))
+            return json_answer(session_object(tx))
 
         return await self.respond("debit", scenario, take)
 
@@ -137,7 +117,7 @@ class Wave(Family):
         found = self._session(request)
         if isinstance(found, Response):
             return found
-        return await self.question(found, lambda: json_answer(_session(found)))
+        return await self.question(found, lambda: json_answer(session_object(found)))
 
     def _session(self, request: Request) -> Transaction | Response:
         if refusal := self._refused_access(request):
@@ -155,13 +135,13 @@ class Wave(Family):
         )
         if not found or found[0].state != SUCCEEDED:
             return _fault(404, "checkout-session-not-found").answer()
-        return json_answer(_session(found[0]))
+        return json_answer(session_object(found[0]))
 
     async def search(self, request: Request) -> Response:
-        return await self._search(request, "debit", _session)
+        return await self._search(request, "debit", session_object)
 
     async def search_payouts(self, request: Request) -> Response:
-        return await self._search(request, "credit", _payout)
+        return await self._search(request, "credit", payout_object)
 
     async def _search(self, request: Request, kind: str, show: Any) -> Response:
         if refusal := self._refused_access(request):
@@ -247,7 +227,7 @@ class Wave(Family):
                 currency=str(body["currency"]),
                 lifetime=self.lifetime,
             )
-            return replays.remember(self.desk.store, self.name, key, mark, json_answer(_payout(tx)))
+            return replays.remember(self.desk.store, self.name, key, mark, json_answer(payout_object(tx)))
 
         return await self.respond("credit", scenario, take)
 
@@ -257,7 +237,7 @@ class Wave(Family):
         tx = self.desk.find(self.name, "credit", request.path_params["id"])
         if tx is None:
             return _fault(404, "payout-not-found").answer()
-        return await self.question(tx, lambda: json_answer(_payout(tx)))
+        return await self.question(tx, lambda: json_answer(payout_object(tx)))
 
     async def reverse(self, request: Request) -> Response:
         """The simulator lets nobody take a payout back: its recipients have always spent the money."""
@@ -277,11 +257,11 @@ class Wave(Family):
     def notification(self, tx: Transaction, queued: QueuedCallback) -> Notification | None:
         """Signed where the secret is a signing secret (`wave_…_WHS_…`), else the secret itself is the bearer."""
         dashboard = self.desk.dashboard(self.name)
-        event = _EVENTS.get("attempt_failed" if queued.claim == FAILED else queued.claim)
+        event = EVENTS.get("attempt_failed" if queued.claim == FAILED else queued.claim)
         ended_quietly = queued.claim == FAILED and tx.state == FAILED
         if dashboard.callback_url is None or event is None or tx.kind == "credit" or ended_quietly:
             return None
-        session = _session(tx, queued.claim)
+        session = session_object(tx, queued.claim)
         body = json_bytes({"id": f"EV_{queued.event_id[:16]}", "type": event, "data": session})
         secret = dashboard.secret or ""
         if "_WHS_" in secret:
@@ -303,49 +283,3 @@ def _session_faults(body: Mapping[str, Any]) -> list[str]:
         "restrict_payer_mobile": not mobile or (str(mobile)[0] == "+" and str(mobile)[1:].isdigit()),
     }
     return [name for name, right in checks.items() if not right]
-
-
-def _session(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
-    checkout, payment = _STATES.get(claim or tx.state, _STATES["pending"])
-    done = payment == "succeeded"
-    failure = tx.detail.get("last_error")
-    code = REASONS.get(failure, "payment-failure")
-    return {
-        "id": tx.ref,
-        "amount": None if tx.shown_amount is None else money.plain(tx.shown_amount),
-        "checkout_status": checkout,
-        "client_reference": tx.client_ref,
-        "currency": tx.shown_currency,
-        "error_url": tx.detail["cancel_url"],
-        "last_payment_error": {"code": code, "message": code.replace("-", " ")} if failure and not done else None,
-        "business_name": "Simulateur",
-        "payment_status": payment,
-        "transaction_id": tx.detail["transaction_id"] if done else None,
-        "aggregated_merchant_id": tx.detail["aggregated_merchant_id"],
-        "success_url": tx.detail["success_url"],
-        "wave_launch_url": tx.detail["page_url"],
-        "when_completed": _second(tx.decided_at) if done and tx.decided_at else None,
-        "when_created": _second(tx.created_at),
-        "when_expires": _second(tx.created_at + _LIFE_MINUTES * MINUTE),
-    }
-
-
-def _second(instant: int) -> str:
-    return iso(instant // SECOND * SECOND)[:19] + "Z"
-
-
-def _payout(tx: Transaction) -> dict[str, Any]:
-    status = _PAYOUT_STATES[tx.state]
-    answer: dict[str, Any] = {
-        "id": tx.ref,
-        "currency": tx.shown_currency,
-        "receive_amount": None if tx.shown_amount is None else money.plain(tx.shown_amount),
-        "fee": "0",
-        "mobile": f"+{tx.phone}",
-        "client_reference": tx.client_ref,
-        "status": status,
-        "timestamp": _second(tx.created_at),
-    }
-    if status == "failed":
-        answer["payout_error"] = {"error_code": "recipient-limit-exceeded", "error_message": "Limit exceeded"}
-    return answer

@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, exists, func, insert, select, update
 
 from guichet.clock import Instant
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
+from guichet.storage import counts
 from guichet.storage.engine import Database, Transaction, json_texts
 from guichet.storage.tables import deliveries
 
@@ -22,14 +23,7 @@ _INSERT: Final = insert(deliveries).values(
     {column.name: bindparam(column.name) for column in deliveries.c if column.name != "id"}
 )
 _MINE: Final = (deliveries.c.merchant_id == bindparam("merchant_id"), deliveries.c.env == bindparam("environment"))
-_COUNT: Final = select(func.count()).select_from(deliveries).where(*_MINE)
-_PAGE: Final = (
-    select(deliveries)
-    .where(*_MINE)
-    .order_by(deliveries.c.id.desc())
-    .limit(bindparam("most"))
-    .offset(bindparam("skipped"))
-)
+#: A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row and exceed the limit.
 _DUE: Final = (
     select(deliveries.c.id)
     .where(
@@ -47,10 +41,11 @@ _DUE: Final = (
     .order_by(deliveries.c.due_at, deliveries.c.id)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True, of=deliveries)
+    .cte("due")
 )
 _CLAIM: Final = (
     update(deliveries)
-    .where(deliveries.c.id.in_(_DUE), deliveries.c.status == "pending")
+    .where(deliveries.c.id.in_(select(_DUE.c.id)), deliveries.c.status == "pending")
     .values(attempts=deliveries.c.attempts + 1, due_at=bindparam("until"))
     .returning(*deliveries.c)
 )
@@ -105,11 +100,8 @@ async def insert_new(tx: Transaction, delivery: Delivery) -> None:
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Delivery], int]:
-    """One page of the log, newest first, and the exact total. Cost: an index range of this merchant's deliveries."""
-    total: int = (await db.scan(_COUNT, merchant_id=merchant_id, environment=env))[0][0]
-    if offset >= total:
-        return [], total
-    rows = await db.scan(_PAGE, merchant_id=merchant_id, environment=env, most=limit, skipped=offset)
+    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    rows, total = await counts.page(db, deliveries, counts.Scope("deliveries", merchant_id, env), limit, offset)
     return [Delivery(*row) for row in rows], total
 
 
@@ -119,9 +111,13 @@ async def claim_due(db: Database, now: Instant, until: Instant, most: int, busy:
     They come back at `until` if this process dies. Cost: the due rows of destinations that are not busy.
     """
     async with db.transaction() as tx:
-        await tx.write(_EXPIRE, now=now)
         rows = await tx.all(_CLAIM, now=now, until=until, most=most, busy=json.dumps(sorted(busy)))
     return sorted((Delivery(*row) for row in rows), key=lambda delivery: delivery.id)
+
+
+async def give_up_exhausted(db: Database, now: Instant) -> None:
+    """Ends deliveries whose fifth attempt was claimed by a process that died. Cost: the due rows."""
+    await db.write(_EXPIRE, now=now)
 
 
 async def record_success(db: Database, delivery: Delivery, code: int, now: Instant) -> None:

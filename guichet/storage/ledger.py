@@ -77,18 +77,16 @@ _FOLD: Final = _NEW_WALLET.on_conflict_do_update(
         "updated_at": _NEW_WALLET.excluded.updated_at,
     },
 )
+_OLDEST_ENTRIES: Final = (
+    select(wallet_entries.c.id)
+    .where(wallet_entries.c.suspended.is_(False))
+    .order_by(wallet_entries.c.id)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+    .cte("oldest")
+)
 _TAKE_ENTRIES: Final = (
-    delete(wallet_entries)
-    .where(
-        wallet_entries.c.id.in_(
-            select(wallet_entries.c.id)
-            .where(wallet_entries.c.suspended.is_(False))
-            .order_by(wallet_entries.c.id)
-            .limit(bindparam("most"))
-            .with_for_update(skip_locked=True)
-        )
-    )
-    .returning(*wallet_entries.c)
+    delete(wallet_entries).where(wallet_entries.c.id.in_(select(_OLDEST_ENTRIES.c.id))).returning(*wallet_entries.c)
 )
 _SUSPENDED: Final = (
     select(wallet_entries.c.id)
@@ -204,7 +202,7 @@ async def release_suspended(db: Database, now: Instant, most: int) -> int:
                     currency=currency,
                     created_at=now,
                     subject_id=subject_id,
-                    cause="suspense.released",
+                    cause=ledger.UNSUSPENDED,
                     leg=posting.leg,
                     source=posting.source,
                     destination=posting.destination,

@@ -1,15 +1,17 @@
 """Payments: statements and row mapping. What each read costs stands beside it."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import Executable, Select, bindparam, func, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.domain.payments import Payment
-from guichet.storage.engine import Database, Reader, Transaction, Writer, given
+from guichet.storage import counts
+from guichet.storage.engine import Database, Reader, Transaction, Writer, json_texts
 from guichet.storage.tables import payments
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
@@ -58,13 +60,14 @@ _RECORD_INITIATION: Final = (
         provider_memo=bindparam("new_memo"),
         redirect_url=bindparam("new_redirect"),
         due_at=bindparam("next_due"),
+        leased_until=None,
     )
     .returning(*payments.c)
 )
 _SWITCH: Final = (
     update(payments)
-    .where(payments.c.id == bindparam("payment_id"))
-    .values(connection=bindparam("new_connection"))
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(connection=bindparam("new_connection"), leased_until=bindparam("until"))
     .returning(*payments.c)
 )
 _ASK_LATER: Final = (
@@ -72,6 +75,9 @@ _ASK_LATER: Final = (
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
     .values(due_at=bindparam("next_due"), asked=payments.c.asked + 1, leased_until=None)
 )
+_END_LEASE: Final = (
+    update(payments).where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+).values(leased_until=None)
 _FREE: Final = or_(payments.c.leased_until.is_(None), payments.c.leased_until <= bindparam("now"))
 _LEASE: Final = (
     update(payments)
@@ -79,20 +85,23 @@ _LEASE: Final = (
     .values(leased_until=bindparam("until"))
     .returning(*payments.c)
 )
+_NOT_BUSY: Final = func.coalesce(payments.c.connection, "").bool_op("NOT IN")(json_texts(bindparam("busy")))
+#: A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row and exceed the limit.
 _DUE: Final = (
     select(payments.c.id)
-    .where(payments.c.status == "pending", payments.c.due_at <= bindparam("now"))
+    .where(payments.c.status == "pending", payments.c.due_at <= bindparam("now"), _NOT_BUSY)
     .order_by(payments.c.due_at)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
+    .cte("due")
 )
 _CLAIM: Final = (
     update(payments)
-    .where(payments.c.id.in_(_DUE), payments.c.status == "pending")
+    .where(payments.c.id.in_(select(_DUE.c.id)), payments.c.status == "pending")
     .values(due_at=bindparam("until"))
     .returning(*payments.c)
 )
-_NEXT_DUE: Final = select(func.min(payments.c.due_at)).where(payments.c.status == "pending")
+_NEXT_DUE: Final = select(func.min(payments.c.due_at)).where(payments.c.status == "pending", _NOT_BUSY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +113,12 @@ class PaymentFilter:
     since: Instant | None = None
     until: Instant | None = None
 
-    def given(self) -> dict[str, Any]:
-        named = (
-            ("status", self.status),
-            ("external_id", self.external_id),
-            ("since", self.since),
-            ("until", self.until),
+    def admits(self, payment: Payment) -> bool:
+        return (
+            (self.status is None or payment.status == self.status)
+            and (self.since is None or self.since <= payment.created_at)
+            and (self.until is None or payment.created_at <= self.until)
         )
-        return {name: value for name, value in named if value is not None}
 
 
 async def insert_new(writer: Writer, payment: Payment) -> int | None:
@@ -165,9 +172,11 @@ async def finish(
     return _payment(row)
 
 
-async def switch_connection(db: Database, payment: Payment, connection: str) -> Payment:
-    """The route before provably took nothing: the next one is stored before its first byte leaves."""
-    return Payment(*given(await db.write(_SWITCH, payment_id=payment.id, new_connection=connection)))
+async def switch_connection(db: Database, payment: Payment, connection: str, until: Instant) -> Payment | None:
+    """The route before provably took nothing: the next one is stored before its first byte leaves. None when the
+    payment is final already: nothing may be asked of anybody then."""
+    row = await db.write(_SWITCH, payment_id=payment.id, new_connection=connection, until=until)
+    return _payment(row)
 
 
 async def record_initiation(
@@ -179,6 +188,7 @@ async def record_initiation(
     redirect_url: str | None,
     due_at: Instant,
 ) -> Payment | None:
+    """What the operator returned; ends the lease of the initiation."""
     row = await db.write(
         _RECORD_INITIATION,
         payment_id=payment_id,
@@ -196,51 +206,40 @@ async def ask_later(db: Database, payment_id: int, due_at: Instant) -> None:
     await db.write(_ASK_LATER, payment_id=payment_id, next_due=due_at)
 
 
+async def end_lease(db: Database, payment_id: int) -> None:
+    """Nothing was learned by a question that was not planned: the planned one stands."""
+    await db.write(_END_LEASE, payment_id=payment_id)
+
+
 async def lease(db: Database, payment_id: int, now: Instant, until: Instant) -> Payment | None:
     """The right to ask about a pending payment until `until`; None when somebody else has it, or it is final."""
     return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
 
 
-async def claim_due(db: Database, now: Instant, until: Instant, most: int) -> list[Payment]:
-    """Up to `most` payments to ask about; they come back at `until` if this process dies. Cost: those rows."""
+async def claim_due(db: Database, now: Instant, until: Instant, most: int, busy: Iterable[str] = ()) -> list[Payment]:
+    """Up to `most` payments to ask about; none of a `busy` connection; they come back at
+    `until` if this process dies. Cost: those rows."""
     async with db.transaction() as tx:
-        return [Payment(*row) for row in await tx.all(_CLAIM, now=now, until=until, most=most)]
+        rows = await tx.all(_CLAIM, now=now, until=until, most=most, busy=json.dumps(sorted(busy)))
+    return [Payment(*row) for row in rows]
 
 
-async def next_due(db: Database) -> Instant | None:
+async def next_due(db: Database, busy: Iterable[str] = ()) -> Instant | None:
     """When the next pending payment must be asked about. One index probe."""
-    row = await db.one(_NEXT_DUE)
+    row = await db.one(_NEXT_DUE, busy=json.dumps(sorted(busy)))
     return row[0] if row else None
-
-
-@cache
-def _filtered(names: frozenset[str], *, counting: bool) -> Executable:
-    conditions: dict[str, Any] = {
-        "status": payments.c.status == bindparam("status"),
-        "external_id": payments.c.external_id == bindparam("external_id"),
-        "since": payments.c.created_at >= bindparam("since"),
-        "until": payments.c.created_at <= bindparam("until"),
-    }
-    chosen: Select[Any] = select(func.count()).select_from(payments) if counting else select(payments)
-    chosen = chosen.where(*_MINE, *(conditions[name] for name in sorted(names)))
-    if counting:
-        return chosen
-    newest_first = chosen.order_by(payments.c.created_at.desc(), payments.c.id.desc())
-    return newest_first.limit(bindparam("most")).offset(bindparam("skipped"))
 
 
 async def page(
     db: Database, merchant_id: int, env: str, wanted: PaymentFilter, limit: int, offset: int
 ) -> tuple[list[Payment], int]:
-    """One page, newest first, and the exact total. Cost: an index range of the matching rows (count and skip)."""
-    asked = wanted.given()
-    names = frozenset(asked)
-    mine = {"merchant_id": merchant_id, "env": env, **asked}
-    counted = await db.scan(_filtered(names, counting=True), **mine)
-    total: int = counted[0][0]
-    if offset >= total:
-        return [], total
-    rows = await db.scan(_filtered(names, counting=False), **mine, most=limit, skipped=offset)
+    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    if wanted.external_id is not None:
+        found = await by_external_id(db, merchant_id, env, wanted.external_id)
+        admitted = [found] if found is not None and wanted.admits(found) else []
+        return admitted[offset : offset + limit], len(admitted)
+    scope = counts.Scope("payments", merchant_id, env, wanted.status)
+    rows, total = await counts.page(db, payments, scope, limit, offset, wanted.since, wanted.until)
     return [Payment(*row) for row in rows], total
 
 

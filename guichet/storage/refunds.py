@@ -1,5 +1,7 @@
 """Refunds: statements and row mapping. The unique constraint on the payment allows one refund, ever."""
 
+import json
+from collections.abc import Iterable
 from typing import Final
 
 from sqlalchemy import bindparam, func, or_, select, update
@@ -7,7 +9,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.domain.payments import Refund
-from guichet.storage.engine import Database, Reader, Row, Transaction
+from guichet.storage import counts
+from guichet.storage.engine import Database, Reader, Row, Transaction, json_texts
 from guichet.storage.tables import refunds
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
@@ -25,10 +28,6 @@ _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
 )
 _BY_PROVIDER_REF: Final = select(refunds).where(
     refunds.c.connection == bindparam("connection"), refunds.c.provider_ref == bindparam("provider_ref")
-)
-_COUNT: Final = select(func.count()).select_from(refunds).where(*_MINE)
-_PAGE: Final = (
-    select(refunds).where(*_MINE).order_by(refunds.c.id.desc()).limit(bindparam("most")).offset(bindparam("skipped"))
 )
 _PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
 _FINISH: Final = (
@@ -73,20 +72,23 @@ _LEASE: Final = (
     .values(leased_until=bindparam("until"))
     .returning(*refunds.c)
 )
+_NOT_BUSY: Final = func.coalesce(refunds.c.connection, "").bool_op("NOT IN")(json_texts(bindparam("busy")))
+#: A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row and exceed the limit.
 _DUE: Final = (
     select(refunds.c.id)
-    .where(refunds.c.status == "pending", refunds.c.due_at <= bindparam("now"))
+    .where(refunds.c.status == "pending", refunds.c.due_at <= bindparam("now"), _NOT_BUSY)
     .order_by(refunds.c.due_at)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
+    .cte("due")
 )
 _CLAIM: Final = (
     update(refunds)
-    .where(refunds.c.id.in_(_DUE), refunds.c.status == "pending")
+    .where(refunds.c.id.in_(select(_DUE.c.id)), refunds.c.status == "pending")
     .values(due_at=bindparam("until"))
     .returning(*refunds.c)
 )
-_NEXT_DUE: Final = select(func.min(refunds.c.due_at)).where(refunds.c.status == "pending")
+_NEXT_DUE: Final = select(func.min(refunds.c.due_at)).where(refunds.c.status == "pending", _NOT_BUSY)
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> int | None:
@@ -114,11 +116,8 @@ async def by_provider_ref(db: Reader, connection: str, provider_ref: str) -> Ref
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Refund], int]:
-    """One page, newest first, and the exact total. Cost: an index range of this merchant's refunds."""
-    total: int = (await db.scan(_COUNT, merchant_id=merchant_id, env=env))[0][0]
-    if offset >= total:
-        return [], total
-    rows = await db.scan(_PAGE, merchant_id=merchant_id, env=env, most=limit, skipped=offset)
+    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    rows, total = await counts.page(db, refunds, counts.Scope("refunds", merchant_id, env), limit, offset)
     return [Refund(*row) for row in rows], total
 
 
@@ -152,14 +151,16 @@ async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> R
     return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until))
 
 
-async def claim_due(db: Database, now: Instant, until: Instant, most: int) -> list[Refund]:
-    """Up to `most` refunds to work on; they come back at `until` if this process dies."""
+async def claim_due(db: Database, now: Instant, until: Instant, most: int, busy: Iterable[str] = ()) -> list[Refund]:
+    """Up to `most` refunds to work on; none of a `busy` connection; they come back at
+    `until` if this process dies."""
     async with db.transaction() as tx:
-        return [Refund(*row) for row in await tx.all(_CLAIM, now=now, until=until, most=most)]
+        rows = await tx.all(_CLAIM, now=now, until=until, most=most, busy=json.dumps(sorted(busy)))
+    return [Refund(*row) for row in rows]
 
 
-async def next_due(db: Database) -> Instant | None:
-    row = await db.one(_NEXT_DUE)
+async def next_due(db: Database, busy: Iterable[str] = ()) -> Instant | None:
+    row = await db.one(_NEXT_DUE, busy=json.dumps(sorted(busy)))
     return row[0] if row else None
 
 

@@ -249,7 +249,7 @@ refunds: Final = _table(
     CheckConstraint("amount > 0", name="ck_refunds_amount"),
     CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
     CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_refunds_due"),
-    Index("ix_refunds_newest", "merchant_id", "env", "id"),
+    Index("ix_refunds_newest", "merchant_id", "env", "created_at", "id"),
     Index(
         "ix_refunds_provider_ref",
         "connection",
@@ -291,7 +291,7 @@ deliveries: Final = _table(
     CheckConstraint(f"attempts BETWEEN 0 AND {MAX_ATTEMPTS}", name="ck_deliveries_attempts"),
     CheckConstraint("(status = 'success') = (delivered_at IS NOT NULL)", name="ck_deliveries_delivered_at"),
     CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_deliveries_due"),
-    Index("ix_deliveries_newest", "merchant_id", "env", "id"),
+    Index("ix_deliveries_newest", "merchant_id", "env", "created_at", "id"),
     Index(
         "ix_deliveries_due",
         "due_at",
@@ -325,7 +325,7 @@ postings: Final = _table(
     _one_of("env", merchants.ENVS, "postings"),
     CheckConstraint("amount > 0", name="ck_postings_amount"),
     CheckConstraint("source <> destination", name="ck_postings_accounts"),
-    Index("ix_postings_statement", "merchant_id", "env", "currency", "id"),
+    Index("ix_postings_statement", "merchant_id", "env", "currency", "created_at", "id"),
 )
 
 wallets: Final = _table(
@@ -410,4 +410,45 @@ ledger_seals: Final = _table(
     Column("created_at", BigInteger, nullable=False),
     UniqueConstraint("first_id", name="uq_ledger_seals_first_id"),
     CheckConstraint("last_id >= first_id", name="ck_ledger_seals_range"),
+)
+
+#: Every run of the audit: what it read, the head of the chain as it found it, and the first fault (None: clean).
+audits: Final = _table(
+    "audits",
+    _id(),
+    Column("started_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger, nullable=False),
+    Column("head", String(64)),
+    Column("postings", BigInteger, nullable=False),
+    Column("payments", BigInteger, nullable=False),
+    Column("refunds", BigInteger, nullable=False),
+    Column("fault", Text),
+)
+
+#: How many rows the long lists hold, by hour and by day of creation, so that a total and a page far down cost the same
+#: however many rows there are. Triggers (migration 0002) append what changed to `count_entries`; the worker folds it
+#: into `counts`. `status` is empty for lists that are not filtered by it.
+counts: Final = _table(
+    "counts",
+    _merchant(),
+    _env(),
+    Column("list", String(16), nullable=False),
+    Column("level", String(4), nullable=False),
+    Column("bucket", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("n", BigInteger, nullable=False),
+    PrimaryKeyConstraint("merchant_id", "env", "list", "level", "bucket", "status", name="pk_counts"),
+    _one_of("level", ("hour", "day"), "counts"),
+)
+
+count_entries: Final = _table(
+    "count_entries",
+    _id(),
+    Column("merchant_id", BigInteger, nullable=False),
+    _env(),
+    Column("list", String(16), nullable=False),
+    Column("hour", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("delta", Integer, nullable=False),
+    Index("ix_count_entries_list", "merchant_id", "env", "list"),
 )

@@ -72,6 +72,12 @@ class Operator:
     def last(self) -> Charge:
         return list(self.charges.values())[-1]
 
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return collected_here
+
+    async def probe(self) -> str:
+        return "ok"
+
     async def refund(self, reversal: Reversal) -> InitiateAnswer:
         return Succeeded(reversal.amount, reversal.currency)
 

@@ -36,7 +36,7 @@ def test_every_key_that_is_used_exists() -> None:
     assert used <= TEXTS["fr"].keys()
 
 
-@pytest.mark.parametrize("reason", REASONS)
+@pytest.mark.parametrize("reason", sorted(REASONS.keys() - {"no_refund"}))  # what a payment can fail for
 def test_every_reason_for_a_failure_has_a_sentence(reason: str) -> None:
     text = Renderer().text("fr", f"failure.{reason}", mode="MTN MoMo", total="5 088 F CFA")
     assert "%" not in text

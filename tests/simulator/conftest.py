@@ -5,7 +5,6 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -112,8 +111,8 @@ async def mailbox() -> AsyncIterator[Mailbox]:
 
 
 @pytest.fixture
-async def simulator(tmp_path: Path) -> AsyncIterator[Simulator]:
+async def simulator() -> AsyncIterator[Simulator]:
     sock, url = loopback()
-    app = create_simulator(tmp_path / "simulator.sqlite", public_url=f"{url}/simulator", clock=SystemClock())
+    app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
     async with serve(app, sock), aiohttp.ClientSession() as http:
         yield Simulator(f"{url}/simulator", http)

@@ -10,26 +10,26 @@ from tests.simulator.conftest import Simulator
 
 API = "/coris/external/v1/api"
 SECRET = "coris-simulator"
-PHONE = {"codePays": "229", "telephone": "0161000000"}
+PHONE: dict[str, Any] = {"codePays": "229", "telephone": "0161000000"}
 
 
 async def call(
-    simulator: Simulator, method: str, path: str, status: int = 200, secret: str = SECRET, **query: str
+    simulator: Simulator, method: str, path: str, status: int = 200, secret: str = SECRET, **query: Any
 ) -> Any:
     hashed = hashlib.sha256(("".join(query.values()) + secret).encode()).hexdigest()
     headers = {"clientId": "client", "hashParam": hashed, "Content-Type": "application/json"}
     return await simulator.json(method, f"{API}{path}", status, headers=headers, params=query)
 
 
-async def code_for(simulator: Simulator, **query: str) -> str:
+async def code_for(simulator: Simulator, **query: Any) -> str:
     """The code the customer reads on the simulated phone."""
     assert "envoye" in (await call(simulator, "POST", "/send-code-otp", **query))["text"]
     async with simulator.http.get(f"{simulator.url}/phone") as answer:
         return (await answer.text()).partition("code est ")[2][:6]
 
 
-async def pay(simulator: Simulator, code: str, status: int = 200, **more: str) -> Any:
-    query = {**PHONE, "codePv": "0001", "montant": "1000", "codeOTP": code} | more
+async def pay(simulator: Simulator, code: str, status: int = 200, **more: Any) -> Any:
+    query: dict[str, Any] = {**PHONE, "codePv": "0001", "montant": "1000", "codeOTP": code} | more
     return await call(simulator, "POST", "/operations/paiement-bien", status, **query)
 
 
@@ -61,7 +61,7 @@ REFUSED = [{"montant": "0"}, {"montant": "10.5"}, {"codePays": "33"}, {"telephon
 
 
 @pytest.mark.parametrize("change", REFUSED)
-async def test_refused_parameters(simulator: Simulator, change: dict[str, str]) -> None:
+async def test_refused_parameters(simulator: Simulator, change: dict[str, Any]) -> None:
     code = await code_for(simulator, **PHONE)
     assert (await pay(simulator, code, **change))["code"] == "-1"
     assert await simulator.debits() == 0

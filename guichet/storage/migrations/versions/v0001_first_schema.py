@@ -9,6 +9,36 @@ down_revision = None
 
 def upgrade() -> None:
     op.create_table(
+        "audits",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
+        ),
+        sa.Column("started_at", sa.BigInteger(), nullable=False),
+        sa.Column("finished_at", sa.BigInteger(), nullable=False),
+        sa.Column("head", sa.String(length=64), nullable=True),
+        sa.Column("postings", sa.BigInteger(), nullable=False),
+        sa.Column("payments", sa.BigInteger(), nullable=False),
+        sa.Column("refunds", sa.BigInteger(), nullable=False),
+        sa.Column("fault", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_audits")),
+        sqlite_autoincrement=True,
+    )
+    op.create_table(
+        "count_entries",
+        sa.Column(
+            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
+        ),
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        sa.Column("env", sa.String(length=4), nullable=False),
+        sa.Column("list", sa.String(length=16), nullable=False),
+        sa.Column("hour", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("delta", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_count_entries")),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_count_entries_list", "count_entries", ["merchant_id", "env", "list"], unique=False)
+    op.create_table(
         "ledger_seals",
         sa.Column(
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
@@ -71,6 +101,20 @@ def upgrade() -> None:
     )
     op.create_index("ix_api_keys_merchant_id", "api_keys", ["merchant_id", "id"], unique=False)
     op.create_table(
+        "counts",
+        sa.Column("merchant_id", sa.BigInteger(), nullable=False),
+        sa.Column("env", sa.String(length=4), nullable=False),
+        sa.Column("list", sa.String(length=16), nullable=False),
+        sa.Column("level", sa.String(length=4), nullable=False),
+        sa.Column("bucket", sa.Integer(), nullable=False),
+        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("n", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint("level IN ('hour', 'day')", name="ck_counts_level"),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_counts_merchant_id")),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "list", "level", "bucket", "status", name="pk_counts"),
+        sqlite_autoincrement=False,
+    )
+    op.create_table(
         "deliveries",
         sa.Column(
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
@@ -110,7 +154,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
     )
-    op.create_index("ix_deliveries_newest", "deliveries", ["merchant_id", "env", "id"], unique=False)
+    op.create_index("ix_deliveries_newest", "deliveries", ["merchant_id", "env", "created_at", "id"], unique=False)
     op.create_index(
         "ix_deliveries_order",
         "deliveries",
@@ -235,7 +279,9 @@ def upgrade() -> None:
         sa.UniqueConstraint("merchant_id", "cause", "subject_id", "leg", name="uq_postings_cause"),
         sqlite_autoincrement=True,
     )
-    op.create_index("ix_postings_statement", "postings", ["merchant_id", "env", "currency", "id"], unique=False)
+    op.create_index(
+        "ix_postings_statement", "postings", ["merchant_id", "env", "currency", "created_at", "id"], unique=False
+    )
     op.create_table(
         "wallet_entries",
         sa.Column(
@@ -414,7 +460,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("status = 'pending'"),
         sqlite_where=sa.text("status = 'pending'"),
     )
-    op.create_index("ix_refunds_newest", "refunds", ["merchant_id", "env", "id"], unique=False)
+    op.create_index("ix_refunds_newest", "refunds", ["merchant_id", "env", "created_at", "id"], unique=False)
     op.create_index(
         "ix_refunds_provider_ref",
         "refunds",

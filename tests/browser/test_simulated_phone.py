@@ -1,0 +1,128 @@
+"""What a developer does right after `make run`: the real command, a link, a simulated phone that decides."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.browser.driver import customer
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@dataclass
+class Server:
+    url: str
+    key: str
+
+    async def api(self, method: str, path: str, body: object = None) -> Any:
+        headers = {"Authorization": f"Bearer {self.key}"}
+        async with (
+            aiohttp.ClientSession() as http,
+            http.request(method, f"{self.url}/v1{path}", json=body, headers=headers) as answer,
+        ):
+            answered = await answer.json()
+        assert answered["success"], answered
+        return answered["data"]
+
+    async def link(self) -> str:
+        created = await self.api("POST", "/payment-links", {"amount": 5000, "description": "Trois pagnes wax"})
+        return str(created["url"]).removeprefix(self.url)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(tmp_path: Path) -> AsyncIterator[Server]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environ = {**os.environ, "GUICHET_HOME": str(tmp_path), "GUICHET_LOG_LEVEL": "error"}
+    command = (sys.executable, "-m", "guichet")
+    made = await asyncio.create_subprocess_exec(
+        *command, "merchant", "create", "Boutique Kora", "--json", env=environ, stdout=asyncio.subprocess.PIPE
+    )
+    merchant = json.loads((await made.communicate())[0])
+    serving = await asyncio.create_subprocess_exec(*command, "serve", "--port", str(port), env=environ)
+    try:
+        await _answers(f"http://127.0.0.1:{port}/readyz")
+        yield Server(f"http://127.0.0.1:{port}", merchant["keys"]["live"])
+    finally:
+        serving.send_signal(signal.SIGINT)
+        await serving.wait()
+
+
+@pytest.mark.parametrize(
+    ("button", "title", "status"),
+    [
+        ("Approuver", "Paiement réussi", "succeeded"),
+        ("Refuser", "Le paiement n’a pas abouti", "failed"),
+        ("Solde insuffisant", "Le paiement n’a pas abouti", "failed"),
+    ],
+)
+async def test_the_phone_decides(browser: Browser, server: Server, button: str, title: str, status: str) -> None:
+    async with customer(browser, server.url, f"simulated-{status}") as awa:
+        await awa.open(await server.link())
+        await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
+        await awa.shoot("waiting")
+        phone = await awa.context.new_page()
+        href = await awa.page.get_by_role("link", name="simulateur de téléphone").get_attribute("href")
+        await phone.goto(server.url + str(href))
+        await phone.locator("a.card").first.click()
+        await phone.get_by_role("button", name=button).click()
+        await expect(awa.page.locator("h1")).to_have_text(title, timeout=20_000)
+        await awa.shoot("end")
+        awa.nothing_strange()
+    payment = (await server.api("GET", "/payments"))[0]
+    assert (payment["status"], payment["customer"]["phone_number"]) == (status, "2290197000045")
+
+
+async def test_an_operators_own_page_leads_back_to_the_receipt(browser: Browser, server: Server) -> None:
+    async with customer(browser, server.url, "simulated-wave") as awa:
+        await awa.open(await server.link())
+        await awa.pay("Sénégal", "Wave", "77 123 45 67")
+        await awa.page.get_by_role("link", name="Continuer avec Wave").click()
+        await awa.shoot("operator")
+        await awa.page.get_by_role("button", name="Approuver").click()
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
+    assert (await server.api("GET", "/payments"))[0]["status"] == "succeeded"
+    assert (await server.api("GET", "/payment-links"))[0]["uses_count"] == 1
+
+
+async def test_a_card_is_typed_on_the_banks_page(browser: Browser, server: Server) -> None:
+    async with customer(browser, server.url, "simulated-card") as awa:
+        await awa.open(await server.link())
+        mode = await awa.choose("Carte bancaire", "Visa")
+        await _fill_card(mode)
+        await awa.page.get_by_role("link", name="Continuer avec Visa").click()
+        await awa.page.get_by_role("button", name="Approuver").click()
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
+    assert (await server.api("GET", "/payments"))[0]["payment_mode"]["operator"] == "VISA"
+
+
+async def _fill_card(mode: Any) -> None:
+    await mode.get_by_label("Prénom").fill("Awa")
+    await mode.get_by_label("Nom", exact=True).fill("Diop")
+    await mode.get_by_label("Adresse e-mail").fill("awa@example.com")
+    await mode.get_by_role("button").click()
+
+
+async def _answers(url: str) -> None:
+    async with aiohttp.ClientSession() as http, asyncio.timeout(20):
+        while True:
+            try:
+                async with http.get(url) as answer:
+                    if answer.status == 200:
+                        return
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.1)

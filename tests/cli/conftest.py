@@ -1,0 +1,181 @@
+"""The real command, as a process of its own, on a database of each kind."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from guichet.settings import Settings
+from tests.cli.child import run_command
+from tests.conftest import SECRET_KEY
+
+ROOT: Final = Path(__file__).parents[2]
+COMMAND: Final = (sys.executable, "-m", "guichet")
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON object on stdout; anything else there is a fault."""
+        assert self.code == 0, self
+        lines = self.out.splitlines()
+        assert len(lines) == 1, self.out
+        return json.loads(lines[0])
+
+    @property
+    def refusal(self) -> str:
+        """The one sentence of exit code 1."""
+        assert self.code == 1, self
+        assert self.out == ""
+        assert "Traceback" not in self.err
+        lines = self.err.splitlines()
+        assert len(lines) == 1, self.err
+        assert lines[0].startswith("✗ ")
+        return lines[0].removeprefix("✗ ")
+
+    @property
+    def misuse(self) -> str:
+        assert self.code == 2, self
+        assert "Traceback" not in self.err
+        return re.sub(r"[\s│╭╮╰╯─]+", " ", self.err)
+
+
+@dataclass
+class Running:
+    """A process that serves until it is stopped."""
+
+    process: subprocess.Popen[str]
+    address: str
+    lines: list[str] = field(default_factory=list)
+
+    def stop(self, with_signal: int = signal.SIGINT) -> float:
+        """Seconds until it was gone, having ended by itself with exit code 0."""
+        started = time.monotonic()
+        self.process.send_signal(with_signal)
+        assert self.process.wait(timeout=20) == 0
+        return time.monotonic() - started
+
+    def call(self, method: str, path: str, key: str, body: object = None) -> tuple[int, Any]:
+        request = urllib.request.Request(
+            self.address + path,
+            None if body is None else json.dumps(body).encode(),
+            {"Authorization": f"Bearer {key}"},
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+
+@dataclass(frozen=True)
+class Cli:
+    environ: Mapping[str, str]
+    folder: Path
+
+    def having(self, **variables: str) -> "Cli":
+        return Cli({**self.environ, **variables}, self.folder)
+
+    def __call__(self, *arguments: object) -> Done:
+        out, err = self.folder / "stdout", self.folder / "stderr"
+        code = run_command([*map(str, arguments)], self.environ, self.folder, out, err)
+        assert code is not None, "it did not end"
+        return Done(code, out.read_text(), err.read_text())
+
+    def start(self, *arguments: object) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*COMMAND, *map(str, arguments)],
+            env=self.environ,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @contextmanager
+    def running(self, *arguments: object, ready: str = "/readyz") -> Iterator[Running]:
+        """`arguments` with a free `--port`, once `ready` answers 200."""
+        port = free_port()
+        with self.start(*arguments, "--port", port) as process:
+            running = Running(process, f"http://127.0.0.1:{port}")
+            try:
+                until(lambda: process.poll() is not None or _answers(running.address + ready), 20)
+                assert process.poll() is None, process.communicate()
+                yield running
+            finally:
+                process.kill()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
+
+
+def until(true: Callable[[], object], seconds: float) -> float:
+    """Seconds until it was true."""
+    started = time.monotonic()
+    while not true():
+        assert time.monotonic() - started < seconds, "it did not come true"
+        time.sleep(0.02)
+    return time.monotonic() - started
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except (OSError, urllib.error.HTTPError):
+        return False
+
+
+def clean_environ(home: Path) -> dict[str, str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
+    return {**inherited, "PYTHONPATH": str(ROOT), "GUICHET_HOME": str(home), "COLUMNS": "100"}
+
+
+def cli_for(settings: Settings) -> Cli:
+    environ = {
+        **clean_environ(settings.home),
+        "GUICHET_DATABASE_URL": settings.database_url,
+        "GUICHET_SECRET_KEYS": SECRET_KEY,
+        "GUICHET_RATE_LIMIT": "0",
+    }
+    return Cli(environ, settings.home)
+
+
+@pytest.fixture
+def cli(settings: Settings) -> Cli:
+    """On SQLite and on PostgreSQL, migrated."""
+    return cli_for(settings)
+
+
+@pytest.fixture
+def sqlite_cli(sqlite_settings: Settings) -> Cli:
+    return cli_for(sqlite_settings)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Cli:
+    """As a newcomer has it: no settings, nothing in the folder."""
+    return Cli(clean_environ(tmp_path / "var"), tmp_path)

@@ -1,0 +1,222 @@
+"""`guichet demo` and `guichet listen`: a newcomer's first five minutes."""
+
+import json
+import re
+import shlex
+import signal
+import socket
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from guichet.clock import SECOND, SystemClock
+from guichet.webhooks.signing import sign
+from tests.cli.conftest import Cli, free_port, until
+
+
+@contextmanager
+def demo(cli: Cli, *arguments: object) -> Iterator[tuple[str, list[str], subprocess.Popen[str]]]:
+    """A running demo: what it printed, the commands it offers, its process."""
+    with cli.start("demo", "--port", free_port(), *arguments) as process:
+        try:
+            assert process.stdout is not None
+            lines: list[str] = []
+            while not (lines and "Ctrl-C" in lines[-1]):
+                line = process.stdout.readline()
+                assert line, process.communicate()
+                lines.append(line)
+            text = "".join(lines)
+            yield text, [line for line in lines if line.startswith("curl ")], process
+        finally:
+            process.kill()
+
+
+def pasted(command: str) -> dict[str, object]:
+    """What a shell prints when `command` is pasted into it."""
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, timeout=20, check=True)
+    answer: dict[str, object] = json.loads(done.stdout)
+    assert answer["success"] is True, answer
+    data = answer["data"]
+    assert isinstance(data, dict)
+    return data
+
+
+def stopped(process: subprocess.Popen[str]) -> float:
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert "Traceback" not in err, err
+    return time.monotonic() - started
+
+
+def facts(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^  (\S[^\n]*?)  +(\S.*)$", text, re.MULTILINE))
+
+
+def test_what_it_prints_works_when_it_is_pasted(fresh: Cli) -> None:
+    with demo(fresh) as (text, commands, process):
+        assert len(text.splitlines()) <= 24
+        assert len(commands) == 3
+        payment = pasted(commands[0])
+        assert (payment["status"], payment["amount"]) == ("pending", 5000)
+        assert pasted(commands[1])["status"] == "succeeded"
+        refund = pasted(commands[2])
+        assert (refund["status"], refund["payment_reference"]) == ("succeeded", payment["reference"])
+        assert pasted(commands[1])["status"] == "refunded"
+        shown = facts(text)
+        assert shown["API base URL"].startswith("http://127.0.0.1:")
+        assert shown["Webhook secret"].startswith("whsec_")
+        assert shown["Live key"].startswith("sk_live_")
+        assert stopped(process) < 2
+    kept = fresh.folder / "var" / "demo.json"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_a_second_run_reuses_everything(fresh: Cli) -> None:
+    seen = []
+    for _ in range(2):
+        with demo(fresh) as (text, commands, process):
+            shown = facts(text)
+            seen.append((shown["Test key"], shown["Live key"], shown["Webhook secret"]))
+            pasted(commands[0])  # each run offers an order of its own
+            stopped(process)
+    assert seen[0] == seen[1]
+    assert [each["name"] for each in fresh("merchant", "list", "--json").json["merchants"]] == ["Boutique Démo"]
+
+
+def test_its_keys_are_learnt_by_another_database_and_replaced_once_revoked(cli: Cli) -> None:
+    """Both kinds of database; the schema of the second one is made on the way."""
+    with demo(cli) as (text, _, process):
+        key = facts(text)["Test key"]
+        stopped(process)
+    other = cli.having(GUICHET_DATABASE_URL=f"sqlite:///{cli.folder / 'other.db'}")
+    with demo(other) as (text, commands, process):
+        assert facts(text)["Test key"] == key
+        pasted(commands[0])
+        stopped(process)
+    for each in other("key", "list", 1, "--json").json["keys"]:
+        other("key", "revoke", each["id"])
+    with demo(other) as (text, commands, process):
+        assert facts(text)["Test key"] != key
+        pasted(commands[0])
+        stopped(process)
+
+
+def test_it_refuses_production_and_a_damaged_file(fresh: Cli) -> None:
+    key = fresh("secret-key").out.strip()
+    production = fresh.having(
+        GUICHET_PROFILE="production", GUICHET_SECRET_KEYS=key, GUICHET_PUBLIC_URL="https://pay.example.com"
+    )
+    for command in ("demo", "listen"):
+        refusal = production(command).refusal
+        assert refusal == "There is no demo merchant in production: GUICHET_PROFILE must be development."
+    kept = fresh.folder / "var" / "demo.json"
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    assert "demo.json is damaged: delete it" in fresh("demo", "--port", free_port()).refusal
+
+
+def test_it_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as receiver, demo(fresh) as (text, _, process):
+        shown = facts(text)
+        authorization = f"Authorization: Bearer {shown['Test key']}"
+        url = f"http://127.0.0.1:{receiver.getsockname()[1]}/"
+        curl = ["curl", "-s", "-H", authorization, shown["API base URL"]]
+        configured = [*curl[:-1], "-X", "PUT", f"{curl[-1]}/webhooks/endpoint", "-d", json.dumps({"url": url})]
+        subprocess.run(configured, check=True, capture_output=True)
+        subprocess.run([*curl[:-1], "-X", "POST", f"{curl[-1]}/webhooks/test"], check=True, capture_output=True)
+        attempt, _ = receiver.accept()  # and never a word
+        host, _, port = shown["API base URL"].removeprefix("http://").removesuffix("/v1").partition(":")
+        with attempt, socket.create_connection((host, int(port))) as client:
+            head = f"POST /v1/payments HTTP/1.1\r\nHost: x\r\n{authorization}\r\nContent-Length: 99\r\n\r\n"
+            client.sendall(head.encode())  # and never the body
+            time.sleep(0.3)
+            assert stopped(process) < 2
+
+
+class Lines:
+    """What a process prints, as it comes."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.seen: list[str] = []
+        assert process.stdout is not None
+        self._thread = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
+        self._thread.start()
+
+    def _read(self, source: Iterator[str]) -> None:
+        for line in source:
+            self.seen.append(line)
+
+    def wait(self, pattern: str) -> str:
+        until(lambda: any(re.search(pattern, line) for line in self.seen), 15)
+        return next(line for line in self.seen if re.search(pattern, line))
+
+
+def test_a_newcomer_is_notified(fresh: Cli) -> None:
+    with demo(fresh) as (_, commands, process), fresh.start("listen", "--configure", "--port", free_port()) as listener:
+        shown = Lines(listener)
+        address = re.search(r"http://\S+", shown.wait("Ctrl-C stops it"))
+        assert address is not None
+        payment = pasted(commands[0])
+        told = shown.wait(r"payment\.succeeded")
+        assert f"{payment['reference']}  succeeded  5000 XOF  ✓ signature" in told
+        pasted(commands[2])
+        shown.wait(r"refund\.succeeded .* succeeded  5087\.5 XOF  ✓ signature")
+        shown.wait(r"payment\.refunded .* refunded  5000 XOF  ✓ signature")
+        forged = subprocess.run(
+            [
+                "curl",
+                "-s",
+                "-w",
+                "%{http_code}",
+                "-d",
+                '{"id":"x"}',
+                "-H",
+                f"X-Service-Signature: {_signature('no')}",
+                address[0],
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert forged.stdout == "401"
+        shown.wait("✗ refused: the signature is not ours")
+        assert stopped_listener(listener) < 2
+        assert stopped(process) < 2
+
+
+def test_it_listens_with_any_secret_and_recognises_what_comes_again(fresh: Cli) -> None:
+    port = free_port()
+    with fresh.start("listen", "--port", port, "--secret", "whsec_mine") as listener:
+        shown = Lines(listener)
+        shown.wait("Ctrl-C stops it")
+        body = json.dumps({"id": "1", "event": "webhook.test", "data": {"message": "Bonjour"}})
+        for _ in range(2):
+            header = f"X-Service-Signature: {_signature('whsec_mine', body)}"
+            subprocess.run(["curl", "-s", "-d", body, "-H", header, f"http://127.0.0.1:{port}/any"], check=True)
+        assert "Bonjour  ✓ signature" in shown.wait("webhook.test")
+        shown.wait(r"\(again\)")
+        assert stopped_listener(listener) < 2
+    assert not (fresh.folder / "var").exists()
+
+
+def _signature(secret: str, body: str = '{"id":"x"}') -> str:
+    return sign(secret, SystemClock().now() // SECOND, body.encode())
+
+
+def stopped_listener(process: subprocess.Popen[str]) -> float:
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    return time.monotonic() - started
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "203.0.113.1"])
+def test_an_address_that_is_not_ours(fresh: Cli, host: str) -> None:
+    assert f"Cannot listen on {host}" in fresh("demo", "--host", host, "--port", free_port()).refusal

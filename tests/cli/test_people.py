@@ -1,0 +1,177 @@
+"""`guichet merchant`, `key`, `wallet` and `mode`: what they print, what they refuse."""
+
+import pytest
+
+from guichet.bootstrap import service
+from guichet.domain.ledger import collection
+from guichet.settings import Settings
+from guichet.storage import ledger, merchants
+from tests.cli.conftest import Cli
+
+ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
+
+
+def test_merchants(cli: Cli) -> None:
+    made = cli("merchant", "create", "Boutique [Awa]", "--json").json
+    assert made.keys() == {"id", "name", "status", "keys"}
+    assert (made["name"], made["status"]) == ("Boutique [Awa]", "active")
+    assert {env: key[: len(f"sk_{env}_")] for env, key in made["keys"].items()} == {
+        "test": "sk_test_",
+        "live": "sk_live_",
+    }
+    second = cli("merchant", "create", "Zoé", "--status", "pending", "--currency", "eur", "--json").json
+    assert second["status"] == "pending"
+
+    changed = cli("merchant", "status", made["id"], "suspended", "--json").json
+    assert (changed["id"], changed["status"]) == (made["id"], "suspended")
+
+    listed = cli("merchant", "list", "--json").json["merchants"]
+    assert [(each["id"], each["name"], each["status"], each["currency"]) for each in listed] == [
+        (made["id"], "Boutique [Awa]", "suspended", "XOF"),
+        (second["id"], "Zoé", "pending", "EUR"),
+    ]
+    table = cli("merchant", "list")
+    assert table.code == 0
+    assert "Boutique [Awa]" in table.out
+
+
+def test_merchants_refused(sqlite_cli: Cli) -> None:
+    assert sqlite_cli("merchant", "status", 999, "active").refusal == "There is no merchant with the id 999."
+    assert "not one of" in sqlite_cli("merchant", "status", 1, "frozen").misuse
+    assert "is not an id" in sqlite_cli("merchant", "status", 2**63, "active").misuse
+    assert "printable characters" in sqlite_cli("merchant", "create", "  ").misuse
+    assert "printable characters" in sqlite_cli("merchant", "create", "a\x1b[2J").misuse
+    assert "not one of" in sqlite_cli("merchant", "create", "X", "--currency", "GBP").misuse
+
+
+def test_keys(cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json
+    made = cli(
+        "key", "create", merchant["id"], "--env", "live", "--expires-at", "2090-01-31T12:00:00+01:00", "--json"
+    ).json
+    assert made.keys() == {"id", "key", "env", "expires_at"}
+    assert made["key"].startswith("sk_live_")
+    assert (made["env"], made["expires_at"]) == ("live", "2090-01-31T11:00:00.000000Z")
+    endless = cli("key", "create", merchant["id"], "--env", "test", "--json").json
+    assert endless["expires_at"] is None
+
+    first = cli("key", "revoke", made["id"], "--json").json
+    assert (first["id"], first["merchant_id"], first["state"]) == (made["id"], merchant["id"], "revoked")
+    assert cli("key", "revoke", made["id"], "--json").json["revoked_at"] == first["revoked_at"]
+
+    shown = cli("key", "list", merchant["id"], "--json")
+    keys = {key["id"]: key for key in shown.json["keys"]}
+    assert len(keys) == 4
+    assert keys[made["id"]]["state"] == "revoked"
+    assert keys[endless["id"]] == {**keys[endless["id"]], "state": "active", "env": "test", "expires_at": None}
+    for secret in (*merchant["keys"].values(), made["key"], endless["key"]):
+        assert secret not in shown.out
+        assert secret[12:] not in cli("key", "list", merchant["id"]).out
+
+
+def test_keys_refused(sqlite_cli: Cli) -> None:
+    assert sqlite_cli("key", "create", 999, "--env", "test").refusal == "There is no merchant with the id 999."
+    assert sqlite_cli("key", "list", 999).refusal == "There is no merchant with the id 999."
+    assert sqlite_cli("key", "revoke", 999).refusal == "There is no key with the id 999."
+    past = sqlite_cli("key", "create", 1, "--env", "test", "--expires-at", "2020-01-01").refusal
+    assert past == "A key that expired on 2020-01-01T00:00:00.000000Z would never work."
+    assert "ISO-8601" in sqlite_cli("key", "create", 1, "--env", "test", "--expires-at", "tomorrow").misuse
+    assert "--env" in sqlite_cli("key", "create", 1).misuse
+    assert "not one of" in sqlite_cli("key", "create", 1, "--env", "prod").misuse
+
+
+async def test_a_frozen_wallet_and_the_credits_that_waited(cli: Cli, settings: Settings) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json["id"]
+    frozen = cli("wallet", "status", merchant, "xof", "Gelé", "--json").json
+    assert (frozen["merchant_id"], frozen["env"], frozen["currency"]) == (merchant, "live", "XOF")
+    assert (frozen["status"], frozen["balance"], frozen["released"]) == ("Gelé", 0, 0)
+    async with service(settings) as opened:
+        core = opened.core
+        for number in range(250):  # more than one batch
+            async with core.db.transaction() as tx:
+                waiting = collection("mtn", 1_00, 2, "XOF", to_suspense=True)
+                await ledger.post(tx, merchant, "live", "XOF", "payment.succeeded", number, waiting, core.clock.now())
+    assert cli("wallet", "status", merchant, "XOF", "Fermé", "--json").json["balance"] == 0
+
+    opened_again = cli("wallet", "status", merchant, "XOF", "Actif", "--json").json
+    assert (opened_again["released"], opened_again["balance"], opened_again["balance_minor"]) == (250, 250, 250_00)
+    shown = cli("wallet", "show", merchant, "--json").json
+    assert shown["merchant_id"] == merchant
+    assert {(each["env"], each["currency"], each["status"], each["balance"]) for each in shown["wallets"]} == {
+        ("live", "XOF", "Actif", 250),
+        ("test", "XOF", "Actif", 0),
+    }
+    assert "250" in cli("wallet", "show", merchant).out
+
+
+def test_wallets_refused(sqlite_cli: Cli) -> None:
+    assert sqlite_cli("wallet", "show", 999).refusal == "There is no merchant with the id 999."
+    assert sqlite_cli("wallet", "status", 999, "XOF", "Gelé").refusal == "There is no merchant with the id 999."
+    assert "Actif, Gelé, Fermé" in sqlite_cli("wallet", "status", 1, "XOF", "Frozen").misuse
+    assert "not one of" in sqlite_cli("wallet", "status", 1, "GBP", "Gelé").misuse
+
+
+def test_a_decomposed_status_is_the_same_word(sqlite_cli: Cli) -> None:
+    merchant = sqlite_cli("merchant", "create", "Awa", "--json").json["id"]
+    assert sqlite_cli("wallet", "status", merchant, "XOF", "Gele\u0301", "--json").json["status"] == "Gelé"
+
+
+def test_modes(cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json["id"]
+    for_one = cli("mode", "fee", "MTN", "--percent", "2.5", "--fixed", "100.50", "--merchant", merchant, "--json").json
+    assert (for_one["operator"], for_one["merchant_id"]) == ("mtn", merchant)
+    assert (for_one["fee_percent"], for_one["fee_fixed"], for_one["active"]) == (2.5, 100.5, True)
+    for_all = cli("mode", "fee", "mtn", "--percent", "1.2345", "--json").json
+    assert (for_all["merchant_id"], for_all["fee_percent"], for_all["fee_fixed"]) == (None, 1.2345, 0)
+    assert cli("mode", "disable", "moov", "--merchant", merchant, "--json").json["active"] is False
+    assert cli("mode", "disable", "visa", "--json").json["active"] is False
+
+    def modes(*more: object) -> dict[str, tuple[bool, float, float]]:
+        listed = cli("mode", "list", *more, "--json").json["modes"]
+        return {mode["operator"]: (mode["active"], mode["fee_percent"], mode["fee_fixed"]) for mode in listed}
+
+    everybody, one = modes(), modes("--merchant", merchant)
+    assert len(everybody) == len(one) == 21
+    assert (everybody["mtn"], one["mtn"]) == ((True, 1.2345, 0), (True, 2.5, 100.5))
+    assert (everybody["moov"][0], one["moov"][0]) == (True, False)
+    assert (everybody["VISA"][0], one["VISA"][0]) == (False, False)
+
+    closed = cli("mode", "enable", "visa", "--merchant", merchant).refusal
+    assert closed == "VISA is closed for everybody; open it first with `guichet mode enable VISA`."
+    assert cli("mode", "enable", "visa", "--json").json["active"] is True
+    assert cli("mode", "enable", "moov", "--merchant", merchant, "--json").json["active"] is True
+    assert "1.2345 % + 0" in cli("mode", "list").out
+
+
+def test_modes_refused(sqlite_cli: Cli) -> None:
+    unknown = "There is no operator 'mtm'; `guichet mode list` shows the codes."
+    for verb in ("enable", "disable"):
+        assert sqlite_cli("mode", verb, "mtm").refusal == unknown
+    assert sqlite_cli("mode", "fee", "mtm", "--percent", "1", "--fixed", "0").refusal == unknown
+    assert sqlite_cli("mode", "disable", "mtn", "--merchant", 999).refusal == "There is no merchant with the id 999."
+    assert "give --percent, --fixed, or both" in sqlite_cli("mode", "fee", "mtn").misuse
+
+
+@pytest.mark.parametrize(
+    ("option", "figure", "code"),
+    [
+        ("--percent", "1.23456", 1),
+        ("--fixed", "0.005", 1),
+        ("--percent", "100.0001", 1),
+        ("--percent", "1,75", 2),
+        ("--fixed", "-1", 2),
+        ("--fixed", "NaN", 2),
+        ("--fixed", "1e30", 2),
+    ],
+)
+def test_a_fee_that_cannot_be_kept_exactly(sqlite_cli: Cli, option: str, figure: str, code: int) -> None:
+    done = sqlite_cli("mode", "fee", "mtn", f"{option}={figure}")
+    assert (done.refusal if code == 1 else done.misuse).count(option)
+
+
+async def test_names_are_kept_as_they_are(sqlite_cli: Cli, sqlite_settings: Settings) -> None:
+    made = sqlite_cli("merchant", "create", " Chez Ngoné & fils ", "--json").json
+    async with service(sqlite_settings) as opened:
+        found = await merchants.get(opened.core.db, made["id"])
+    assert found is not None
+    assert found.name == made["name"] == "Chez Ngoné & fils"

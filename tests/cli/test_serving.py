@@ -1,0 +1,161 @@
+"""`guichet serve`, `worker`, `migrate`: what stops them from starting, and what a running server sees."""
+
+import asyncio
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from guichet.settings import VARIABLES, Settings
+from tests.cli.conftest import Cli, cli_for, free_port, until
+
+#: A value that cannot be meant, for each variable.
+WRONG = {
+    "GUICHET_HOME": "/dev/null/here",
+    "GUICHET_DATABASE_URL": "mysql://localhost/guichet",
+    "GUICHET_PUBLIC_URL": "pay.example.com",
+    "GUICHET_PROFILE": "prod",
+    "GUICHET_RATE_LIMIT": "-1",
+    "GUICHET_PAGE_RATE_LIMIT": "many",
+    "GUICHET_TRUSTED_PROXIES": "10.0.0.0/33",
+    "GUICHET_SECRET_KEYS": "short",
+    "GUICHET_EGRESS_ALLOW": "10.0.0.1/8",
+    "GUICHET_EGRESS_CA_FILE": "/nowhere/ca.pem",
+    "GUICHET_CATALOGUE_FILE": "/nowhere/catalogue.toml",
+    "GUICHET_OPERATORS_FILE": "/nowhere/operators.toml",
+    "GUICHET_ALLOW_SIMULATOR": "perhaps",
+    "GUICHET_LOG_LEVEL": "loud",
+}
+
+
+def test_every_variable_is_tried() -> None:
+    assert WRONG.keys() == {variable.name for variable in VARIABLES}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_setting_stops_the_start(fresh: Cli, name: str) -> None:
+    sentence = fresh.having(**{name: WRONG[name]})("serve", "--port", free_port()).refusal
+    assert sentence.startswith(f"{name} is wrong: ")
+
+
+def test_production_refuses_to_start_without_its_secrets(fresh: Cli) -> None:
+    production = fresh.having(GUICHET_PROFILE="production", GUICHET_PUBLIC_URL="https://pay.example.com")
+    assert production("serve").refusal.startswith("GUICHET_SECRET_KEYS is required in production")
+    key = fresh("secret-key").out.strip()
+    insecure = production.having(GUICHET_SECRET_KEYS=key, GUICHET_PUBLIC_URL="http://pay.example.com")
+    assert insecure("serve").refusal == "GUICHET_PUBLIC_URL must be an https address in production."
+    assert not (fresh.folder / "var").exists()
+
+
+def test_an_unreachable_database_is_one_sentence(fresh: Cli) -> None:
+    lost = fresh.having(GUICHET_DATABASE_URL=f"postgresql://u:p@127.0.0.1:{free_port()}/none")
+    for arguments in (("serve",), ("worker",), ("migrate",), ("merchant", "list")):
+        assert "GUICHET_DATABASE_URL" in lost(*arguments).refusal
+
+
+def test_an_old_postgresql_schema(fresh: Cli, postgres_server: str, base_settings: Settings, tmp_path: Path) -> None:
+    async def create() -> None:
+        connection = await asyncpg.connect(postgres_server)
+        await connection.execute("CREATE DATABASE old_schema")
+        await connection.close()
+
+    asyncio.run(create())
+    url = postgres_server.replace("/postgres?", "/old_schema?")
+    cli = cli_for(replace(base_settings, home=tmp_path, database_url=url))
+    for arguments in (("serve", "--port", free_port()), ("worker",), ("merchant", "list")):
+        assert cli(*arguments).refusal == "The database schema is not up to date: run `guichet migrate` first."
+    first = cli("migrate", "--json").json
+    assert (first["from"], cli("migrate", "--json").json) == (None, {"from": first["to"], "to": first["to"]})
+    with cli.running("serve") as server:
+        assert server.stop() < 2
+    missing = cli.having(GUICHET_DATABASE_URL=postgres_server.replace("/postgres?", "/nobody_made_it?"))
+    assert "nobody_made_it" in missing("serve").refusal
+
+
+def test_a_second_server_on_the_embedded_database(sqlite_cli: Cli) -> None:
+    with sqlite_cli.running("serve") as server:
+        for arguments in (("serve", "--port", free_port()), ("worker",), ("demo", "--port", free_port())):
+            assert sqlite_cli(*arguments).refusal == (
+                "Another Guichet process already serves this embedded database. "
+                "Several processes need PostgreSQL: set GUICHET_DATABASE_URL."
+            )
+        assert server.stop() < 2
+    with sqlite_cli.running("serve"):
+        """The lock went with the process."""
+
+
+def test_a_port_that_is_taken(fresh: Cli, sqlite_cli: Cli) -> None:
+    with sqlite_cli.running("serve") as server:
+        port = server.address.rpartition(":")[2]
+        taken = f"Port {port} is already in use: stop what listens there, or choose another --port."
+        for command in ("serve", "demo", "listen"):
+            assert fresh(command, "--port", port).refusal == taken
+
+
+def test_a_running_server_sees_every_change_within_a_second(cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json
+    test, live = merchant["keys"]["test"], merchant["keys"]["live"]
+    order = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002"}
+    with cli.running("serve") as server:
+
+        def status(key: str = test, body: object = None) -> int:
+            method, path = ("GET", "/v1/balance") if body is None else ("POST", "/v1/payments")
+            return server.call(method, path, key, body)[0]
+
+        assert (status(), status(live), status(body=order)) == (200, 200, 201)
+
+        cli("mode", "disable", "mtn", "--merchant", merchant["id"])
+        assert until(lambda: status(body=order) == 422, 5) < 1
+        cli("mode", "enable", "mtn", "--merchant", merchant["id"])
+        assert until(lambda: status(body=order) == 201, 5) < 1
+        cli("mode", "fee", "mtn", "--percent", "10", "--fixed", "1")
+
+        def fee() -> float:
+            quoted = server.call("POST", "/v1/payment-modes/fees", test, {"amount": 100, "operator": "mtn"})
+            return float(quoted[1]["data"]["fee_amount"])
+
+        assert until(lambda: fee() == 11, 5) < 1
+
+        cli("merchant", "status", merchant["id"], "suspended")
+        assert until(lambda: status(live) == 403, 5) < 1
+        assert status() == 200
+
+        more = cli("key", "create", merchant["id"], "--env", "test", "--json").json
+        assert status(more["key"]) == 200
+        cli("key", "revoke", more["id"])
+        assert until(lambda: status(more["key"]) == 401, 5) < 1
+        assert status() == 200
+
+
+def test_a_frozen_wallet_refuses_live_payments(cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json
+    order = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002"}
+    with cli.running("serve") as server:
+        cli("wallet", "status", merchant["id"], "XOF", "Gelé")
+        assert server.call("POST", "/v1/payments", merchant["keys"]["live"], order)[0] == 409
+        assert server.call("POST", "/v1/payments", merchant["keys"]["test"], order)[0] == 201
+
+
+def test_the_worker_runs_beside_a_server_without_one(cli: Cli, settings: Settings) -> None:
+    """On PostgreSQL: what the server only stores, the worker carries on."""
+    if settings.embedded:
+        pytest.skip("the embedded database has one server process")
+    merchant = cli("merchant", "create", "Awa", "--json").json
+    key = merchant["keys"]["test"]
+    with cli.running("serve", "--no-worker") as server, cli.start("worker") as worker:
+        body = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000000"}
+        server.call("POST", "/v1/payments", key, body)
+
+        def succeeded() -> bool:
+            answer = server.call("GET", "/v1/payments?status=succeeded", key)[1]
+            assert answer["success"] is True, answer
+            return bool(answer["data"])
+
+        until(succeeded, 10)
+        started = time.monotonic()
+        worker.terminate()
+        assert worker.wait(10) == 0
+        assert time.monotonic() - started < 2
+        assert server.stop() < 2

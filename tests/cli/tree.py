@@ -1,0 +1,35 @@
+"""The tree of commands as it really is."""
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from typer.main import get_command
+
+from guichet.cli import app
+
+#: What typer builds; its own copy of click has no public name.
+Command = Any
+
+
+def leaves(command: Command = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Command]]:
+    """("merchant create", command) for every command that does something."""
+    command = get_command(app) if command is None else command
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield " ".join(path), command
+        return
+    for name, child in children.items():
+        yield from leaves(child, (*path, name))
+
+
+def parses(line: str) -> str:
+    """Parses (without running) one line of shell that runs `guichet`; the path of the command it runs."""
+    words = [word for word in shlex.split(line, comments=True) if not word.startswith("GUICHET_")]
+    assert words.pop(0).endswith("guichet"), line
+    command, path = get_command(app), []
+    while hasattr(command, "commands"):
+        path.append(words.pop(0))
+        command = command.commands[path[-1]]
+    command.make_context(" ".join(path), words)
+    return " ".join(path)

@@ -1,0 +1,157 @@
+"""schemathesis drives the real server from `/openapi.json` alone, each endpoint on each database.
+
+Examples of the document, then its coverage cases (bounds, missing and foreign members, other verbs), then random valid
+and invalid requests: no 500, and no answer that the document does not describe.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis.errors import NonInteractiveExampleWarning
+from schemathesis.checks import not_a_server_error
+from schemathesis.generation import GenerationMode
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from guichet.api.endpoints import ENDPOINTS
+from guichet.domain.errors import BY_CODE, MethodNotAllowed, Unauthorized
+from guichet.settings import Settings
+from tests.house import Account, House, open_house
+
+LABELS: Final = [f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS]
+#: Whatever one writes in a path is some text, so only what else is sent can be invalid.
+CAN_BE_INVALID: Final = {
+    f"{endpoint.method} {endpoint.path}"
+    for endpoint in ENDPOINTS
+    if endpoint.body or any(parameter.where == "query" for parameter in endpoint.parameters)
+}
+RANDOM_EXAMPLES: Final = 12
+COVERAGE_CASES: Final = 60
+RANDOM: Final = hypothesis_settings(
+    max_examples=RANDOM_EXAMPLES,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+CHECKS: Final = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+pytestmark = [
+    # schemathesis draws the cases of its coverage phase outside of a test of hypothesis.
+    pytest.mark.filterwarnings(
+        f"ignore::{NonInteractiveExampleWarning.__module__}.{NonInteractiveExampleWarning.__name__}"
+    ),
+]
+
+
+@pytest.fixture
+async def limited_house(settings: Settings) -> AsyncIterator[House]:
+    """With a rate limit nobody reaches, so that its header is on every answer."""
+    async with open_house(replace(settings, rate_limit=1_000_000)) as opened:
+        yield opened
+
+
+async def _lived_in(house: House) -> tuple[Account, dict[str, str]]:
+    """A merchant who has something of everything a test key can have, and what the paths' parameters may be."""
+    shop = await house.merchant()
+    await shop.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/hook"})
+    await shop.pay("0000", external_id="commande-1042", metadata={"panier": 77})
+    refunded = await shop.pay("0000")
+    await house.settle()
+    refund = await shop.post(f"/payments/{refunded['reference']}/refund", {})
+    await shop.post("/webhooks/test")
+    return shop, {"/payments": refunded["reference"], "/refunds": refund.data["reference"], "/payment-links": "12"}
+
+
+async def _schema(house: House, known: dict[str, str]) -> Any:
+    """The document, for this server's address and with references that exist as examples."""
+    document = (await house.call("GET", "/openapi.json")).body
+    for path, methods in document["paths"].items():
+        for parameter in (p for operation in methods.values() for p in operation.get("parameters", ())):
+            if parameter["in"] == "path" and path != "/payments/{reference}/refund":
+                parameter["example"] = known[f"/{path.split('/')[1]}"]
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=f"{house.base_url}/v1")
+    schema.config.generation.update(with_security_parameters=False)
+    return schema
+
+
+def _prepared(schema: Any, operation: Any) -> Iterator[Any]:
+    """The document's examples, then as many coverage cases as are allowed, spread over all of them."""
+    for strategy in schema.get_strategies_from_examples(operation):
+        yield strategy.example()
+    config = schema.config.generation_for(operation=operation)
+    cases = list(schema.iter_coverage_cases(operation, generation_modes=list(GenerationMode), generation_config=config))
+    yield from cases[:: max(1, -(-len(cases) // COVERAGE_CASES))]
+
+
+def _drive(schema: Any, label: str, key: str | None) -> list[int]:
+    """Runs every check on every case, with this key or none; the statuses answered."""
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    operation = schema.find_operation_by_label(label)
+    assert operation is not None
+    statuses = []
+
+    def check(case: Any) -> None:
+        response = case.call(headers=headers)
+        statuses.append(response.status_code)
+        case.validate_response(response, checks=CHECKS, additional_checks=[_known_error])
+
+    for case in _prepared(schema, operation):
+        check(case)
+    for mode in GenerationMode:
+        if mode is GenerationMode.POSITIVE or label in CAN_BE_INVALID:
+            RANDOM(given(case=operation.as_strategy(generation_mode=mode))(check))()
+    return statuses
+
+
+def _known_error(context: Any, response: Any, case: Any) -> None:
+    """An error is the envelope, with a code that belongs to its status."""
+    if response.status_code < 400:
+        return
+    body = response.json()
+    assert set(body) == {"success", "error"}, body
+    assert body["success"] is False
+    assert set(body["error"]) - {"details"} == {"code", "message"}, body
+    assert BY_CODE[body["error"]["code"]].status == response.status_code
+    assert "details" not in body["error"] or body["error"]["code"] == "invalid_request"
+
+
+@pytest.mark.parametrize("label", LABELS)
+async def test_no_answer_is_undocumented(limited_house: House, label: str) -> None:
+    shop, known = await _lived_in(limited_house)
+    schema = await _schema(limited_house, known)
+
+    statuses = await asyncio.to_thread(_drive, schema, label, shop.keys["test"])
+
+    assert len(statuses) > RANDOM_EXAMPLES
+    assert Unauthorized.status not in statuses
+    if label != "POST /payment-links":
+        assert min(statuses) in (200, 201), "nothing succeeded: the cases were too poor to tell anything"
+    print("@@", label, {s: statuses.count(s) for s in sorted(set(statuses))})
+
+
+@pytest.mark.parametrize("label", LABELS)
+async def test_nothing_is_told_without_a_key(sqlite_house: House, label: str) -> None:
+    schema = await _schema(sqlite_house, {"/payments": "a", "/refunds": "b", "/payment-links": "1"})
+
+    statuses = await asyncio.to_thread(_drive, schema, label, None)
+
+    assert set(statuses) <= {Unauthorized.status, MethodNotAllowed.status}
+    assert Unauthorized.status in statuses
