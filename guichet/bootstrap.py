@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
 from typing import Final
@@ -18,6 +18,7 @@ from guichet.api.health import healthz, readyz
 from guichet.clock import Clock, SystemClock
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
 from guichet.edge.context import RequestContext
+from guichet.edge.ratelimit import shared_counters
 from guichet.egress import Egress
 from guichet.flows.core import Core
 from guichet.operators.base import Connector
@@ -92,7 +93,9 @@ async def service(
         loopback=settings.development,
         user_agent=USER_AGENT,
     )
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(db.close)
+        stack.push_async_callback(egress.aclose)
         core = Core(
             settings=settings,
             db=db,
@@ -100,11 +103,9 @@ async def service(
             vault=Vault(settings.secret_keys),
             registry=Registry(clock, connections, routes or {}) if connections else operators.registry(clock, egress),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
+            shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
         yield Service(core, egress)
-    finally:
-        await egress.aclose()
-        await db.close()
 
 
 def live_operators(settings: Settings) -> Operators:

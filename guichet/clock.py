@@ -46,4 +46,4 @@ def from_datetime(moment: datetime) -> Instant:
 
 def iso(instant: Instant) -> str:
     """`2026-11-20T10:15:30.123456Z` (D42)."""
-    return to_datetime(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return to_datetime(instant).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

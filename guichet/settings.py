@@ -30,6 +30,7 @@ class Settings:
     database_url: str
     public_url: str
     profile: Profile
+    redis_url: str | None
     rate_limit: int
     page_rate_limit: int
     trusted_proxies: tuple[Network, ...]
@@ -109,6 +110,12 @@ def _count(raw: str) -> int:
     return int(raw)
 
 
+def _redis_url(raw: str) -> str:
+    if not raw.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("must start with redis://, rediss:// or unix://")
+    return raw
+
+
 def _flag(raw: str) -> bool:
     if raw.lower() not in ("yes", "no"):
         raise ValueError("must be yes or no")
@@ -159,6 +166,12 @@ VARIABLES: Final = (
         "development",
         "`development`: demo merchant, loopback webhooks, simulated operators. `production`: refuses to start without "
         "`GUICHET_SECRET_KEYS` and an https `GUICHET_PUBLIC_URL`.",
+    ),
+    Variable(
+        "GUICHET_REDIS_URL",
+        _redis_url,
+        None,
+        "`redis://host:6379/0`: counts the rate limit across processes. Unset, or away: each process counts for itself.",
     ),
     Variable("GUICHET_RATE_LIMIT", _count, "120", "API requests a minute for one client address; 0 switches it off."),
     Variable(

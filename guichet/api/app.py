@@ -30,7 +30,7 @@ class Api:
         self._core = core
         self._authenticator = Authenticator(core.db, core.clock)
         settings = core.settings
-        self._limiter = RateLimiter(settings.rate_limit, settings.trusted_proxies, "api")
+        self._limiter = RateLimiter(settings.rate_limit, settings.trusted_proxies, "api", core.shared_counters)
         self._router = Router(routes=self._routes(), redirect_slashes=False, default=_no_such_route)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -232,7 +232,9 @@ def _failure(error: type[GuichetError]) -> Schema:
 
 
 def _header_references(status: int) -> dict[str, Schema]:
-    names = ["X-Request-Id", "X-RateLimit-Remaining", *_OWN_HEADERS.get(status, ())]
+    names = ["X-Request-Id", *_OWN_HEADERS.get(status, ())]
+    if status != ServerError.status:  # A crash is answered further out than the limit is counted.
+        names.append("X-RateLimit-Remaining")
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 

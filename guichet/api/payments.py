@@ -17,7 +17,12 @@ from guichet.storage.payments import PaymentFilter
 
 async def create_payment(call: Call) -> Response:
     collected = await collect(call.core, call.caller, await _order(call))
-    return answer(_created(call, collected), 201)
+    if collected.created:
+        return answer(_created(call, collected), 201)
+    payment = collected.payment
+    # The body may name another mode than the one that was charged: what exists is shown as it is (D11).
+    catalogue = await call.core.catalogues.of(call.merchant_id)
+    return answer(wire.render_payment(payment, catalogue.by_operator(payment.operator)), 201)
 
 
 async def list_payments(call: Call) -> Response:
@@ -119,10 +124,8 @@ def _created(call: Call, collected: Collected) -> dict[str, object]:
     """`payment_url` only for a card, `redirect_url` only where the operator confirms on its own page (D31), and both
     only in the answer that creates the payment."""
     payment, mode = collected.payment, collected.mode
-    if not collected.created:
-        return wire.render_payment(payment, mode)
     if mode.is_card:
-        page = f"{call.core.settings.public_url}/checkout/{payment.checkout_token}"
+        page = f"{call.core.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
         return wire.render_payment(payment, mode, payment.redirect_url or page)
     rendered = wire.render_payment(payment, mode)
     if payment.redirect_url is not None:

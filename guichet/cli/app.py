@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from guichet import __version__
-from guichet.cli import demo, keys, listen, merchants, modes, operators, secret_key, server, wallets
+from guichet.cli import demo, keys, ledger, listen, merchants, modes, operators, secret_key, server, wallets
 
 app = typer.Typer(
     name="guichet",
@@ -32,6 +32,7 @@ listen.register(app)
 app.add_typer(merchants.app, name="merchant")
 app.add_typer(keys.app, name="key")
 app.add_typer(wallets.app, name="wallet")
+app.add_typer(ledger.app, name="ledger")
 app.add_typer(modes.app, name="mode")
 operators.register(app)
 secret_key.register(app)

@@ -2,19 +2,25 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
 from limits import RateLimitItemPerMinute
-from limits.aio.storage import MemoryStorage
+from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter
+from redis.exceptions import RedisError
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from guichet.observability import log
 from guichet.settings import Network
 
+#: Seconds Redis may take to count a request, and seconds it is left alone once it did not.
+REDIS_TIMEOUT: Final = 0.25
+REDIS_RETRY: Final = 2.0
 _UNKNOWN: Final = "unknown"
 
 
@@ -28,24 +34,59 @@ class Allowance:
 
 
 class RateLimiter:
-    """Counts in this process's memory. `per_minute` 0 switches it off."""
+    """Counts in Redis when there is one, so that the limit is exact across processes, else in this process's memory.
 
-    def __init__(self, per_minute: int, trusted_proxies: Sequence[Network], name: str) -> None:
+    `per_minute` 0 switches it off. While Redis is away each process counts for itself, and payments go on.
+    """
+
+    def __init__(
+        self, per_minute: int, trusted_proxies: Sequence[Network], name: str, shared: RedisStorage | None = None
+    ) -> None:
         self.per_minute: Final = per_minute
         self._name = name
         self._trusted = trusted_proxies
         self._item = RateLimitItemPerMinute(max(1, per_minute))
-        self._window = MovingWindowRateLimiter(MemoryStorage())
+        self._local = MovingWindowRateLimiter(MemoryStorage())
+        self._shared = None if shared is None else MovingWindowRateLimiter(shared)
+        self._away_until = 0.0
 
     async def take(self, scope: Scope) -> Allowance | None:
         """Counts this request; None when the limit is off."""
         if not self.per_minute:
             return None
         address = client_address(scope, self._trusted)
-        allowed = await self._window.hit(self._item, self._name, address)
-        stats = await self._window.get_window_stats(self._item, self._name, address)
+        if self._shared is not None and time.monotonic() >= self._away_until:
+            try:
+                return await self._hit(self._shared, address)
+            except RedisError as error:
+                self._away_until = time.monotonic() + REDIS_RETRY
+                log.error("ratelimit.redis_away", error=repr(error), limit="counted by each process meanwhile")
+        return await self._hit(self._local, address)
+
+    async def _hit(self, window: MovingWindowRateLimiter, address: str) -> Allowance:
+        allowed = await window.hit(self._item, self._name, address)
+        stats = await window.get_window_stats(self._item, self._name, address)
         retry_after = 0 if allowed else max(1, math.ceil(stats.reset_time - time.time()))
         return Allowance(allowed, stats.remaining, retry_after)
+
+
+@asynccontextmanager
+async def shared_counters(redis_url: str | None) -> AsyncIterator[RedisStorage | None]:
+    """Counters in Redis for all processes, closed at the end; None without an address."""
+    if redis_url is None:
+        yield None
+        return
+    storage = RedisStorage(
+        f"async+{redis_url}",
+        implementation="redispy",
+        key_prefix="guichet",
+        socket_timeout=REDIS_TIMEOUT,
+        socket_connect_timeout=REDIS_TIMEOUT,
+    )
+    try:
+        yield storage
+    finally:
+        await storage.bridge.get_connection().aclose()  # type: ignore[attr-defined]
 
 
 def client_address(scope: Scope, trusted: Sequence[Network]) -> str:

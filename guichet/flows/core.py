@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 
 import msgspec
+from limits.aio.storage import RedisStorage
 
 from guichet.clock import Clock
 from guichet.domain.money import round_to_currency
@@ -35,6 +36,8 @@ class Core:
     vault: Vault
     registry: Registry
     catalogues: Catalogues
+    #: Rate limits across processes; None when each counts for itself.
+    shared_counters: RedisStorage | None = None
     wake: Wake = field(default_factory=Wake)
 
 

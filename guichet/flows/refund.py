@@ -23,6 +23,7 @@ from guichet.storage import incidents, payments, refunds
 from guichet.storage import ledger as ledger_rows
 from guichet.storage.engine import Transaction, given
 
+_RELEASED_AT_ONCE: Final = 500
 _ALREADY: Final = "Ce paiement a déjà fait l'objet d'une demande de remboursement."
 
 
@@ -35,6 +36,9 @@ async def request_refund(core: Core, payment: Payment, reason: str | None) -> Re
         raise Conflict(_ALREADY)
     if payment.status != "succeeded":
         raise Conflict("Seul un paiement réussi peut être remboursé.")
+    if payment.env == "live":
+        # A wallet just reopened: what waited for it must count before the one refund there can be is judged.
+        await ledger_rows.release_suspended(core.db, core.clock.now(), _RELEASED_AT_ONCE)
     async with core.db.transaction() as tx:
         refund = await _record(core, tx, payment, reason)
     if payment.env == "live":

@@ -12,7 +12,9 @@ Answers are types. Only `Succeeded` and `Refused` are explicit; everything uncle
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
+
+from guichet.domain.reconciliation import Line
 
 #: Why something was refused, in words we share across families (operators.md §12). Keys of the French sentences below.
 REASONS: Final[dict[str, str]] = {
@@ -165,3 +167,11 @@ class Connector(Protocol):
 
     def read_callback(self, callback: Callback) -> Hint | None:
         """None when the notification is not readable, or its signature is wrong."""
+
+
+@runtime_checkable
+class History(Protocol):
+    """What a connector also has when its family lists its own movements; `guichet reconcile --fetch` asks for it."""
+
+    async def history(self, since: int, until: int) -> list[Line] | Unknown:
+        """Every movement dated between two Instants, whole days; Unknown when the list cannot be had whole."""

@@ -196,9 +196,9 @@ class FeexPay(Family):
                 lifetime=self.lifetime,
                 detail={"body": kept(body)},
             )
-            echo = {"phone_number": phone, "amount": body["amount"], "description": body.get("motif")}
+            more = {"phone_number": phone, "amount": body["amount"], "description": body.get("motif")}
             known = {"reference": tx.ref, "status": "PENDING", "message": "Accepted", "callback_info": tx.client_ref}
-            return json_answer(known | echo)
+            return json_answer(known | more)
 
         return await self.respond("credit", scenario, take)
 

@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Executable, Integer, Table, bindparam, delete, func, literal_column, select, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Executable,
+    Integer,
+    Table,
+    bindparam,
+    delete,
+    func,
+    literal_column,
+    select,
+    union_all,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import DAY, HOUR, Instant

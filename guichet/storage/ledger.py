@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
-from sqlalchemy import and_, bindparam, delete, func, insert, select, true, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
@@ -18,6 +18,10 @@ from guichet.storage.tables import postings, wallet_entries, wallets
 _INSERT_POSTING: Final = insert(postings).values(
     {column.name: bindparam(column.name) for column in postings.c if column.name != "id"}
 )
+#: Postings that payments make, and those that refunds make.
+OF_PAYMENTS: Final = or_(*(postings.c.cause == cause for cause in ledger.PAYMENT_CAUSES))
+OF_REFUNDS: Final = or_(*(postings.c.cause == cause for cause in ledger.REFUND_CAUSES))
+
 _INSERT_ENTRY: Final = insert(wallet_entries).values(
     {column.name: bindparam(column.name) for column in wallet_entries.c if column.name != "id"}
 )

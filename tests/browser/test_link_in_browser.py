@@ -167,6 +167,25 @@ async def test_an_operator_page_elsewhere(browser: Browser, shop: Shop) -> None:
         assert await link.get_attribute("href") == f"http://operator.test/confirm/{shop.operator.last.reference}"
 
 
+async def test_the_receipt_is_made_for_paper(browser: Browser, shop: Shop) -> None:
+    path = await shop.waiting(await shop.link())
+    shop.operator.approve(shop.operator.last.reference)
+    shop.pass_time(6)
+    async with customer(browser, shop.url, "paper", dark=True) as awa:
+        await awa.page.add_init_script("window.print = () => { document.title = 'printed' }")
+        await awa.open(path)
+        await awa.page.get_by_role("button", name="Imprimer le reçu").click()
+        assert await awa.page.title() == "printed"
+        await awa.page.emulate_media(media="print", color_scheme="dark")
+        for gone in (".top", ".foot", "[data-print]"):
+            await expect(awa.page.locator(gone).first).to_be_hidden()
+        await expect(awa.page.get_by_text(shop.operator.last.reference)).to_be_visible()
+        paper = "getComputedStyle(document.body).backgroundColor"
+        assert await awa.page.evaluate(paper) == "rgb(255, 255, 255)"
+        await awa.shoot("receipt")
+        awa.nothing_strange()
+
+
 async def test_no_site_can_frame_the_page(browser: Browser, shop: Shop) -> None:
     async with customer(browser, shop.url, "frame") as awa:
         await awa.page.set_content(f'<iframe src="{shop.url}{await shop.link()}"></iframe>')

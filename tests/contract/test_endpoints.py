@@ -121,7 +121,7 @@ async def test_a_key_works_in_the_environment_it_names(sqlite_house: House) -> N
             assert answer.status == int(status)
 
 
-@pytest.mark.parametrize("key", ["absent", "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer x{key}", "Bearer"])
+@pytest.mark.parametrize("key", ["absent", "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer x{key}"])
 async def test_a_key_that_is_missing_or_malformed(sqlite_house: House, key: str) -> None:
     shop = await sqlite_house.merchant()
     header = key.format(key=shop.keys["test"])
@@ -141,7 +141,9 @@ async def test_a_verb_that_a_path_does_not_know(sqlite_house: House) -> None:
                 check_error(answer, "method_not_allowed")
 
 
-@pytest.mark.parametrize("path", ["", "/", "/nothing", "/payments/", "/payments/a/b", "/payments//refund", "/%2Fbalance"])
+@pytest.mark.parametrize(
+    "path", ["", "/", "/nothing", "/payments/", "/payments/a/b", "/payments//refund", "/%2Fbalance"]
+)
 async def test_an_address_that_does_not_exist(sqlite_house: House, path: str) -> None:
     shop = await sqlite_house.merchant()
     for verb in ("GET", "POST", "DELETE"):

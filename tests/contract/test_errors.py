@@ -1,7 +1,9 @@
 """Every error code that an endpoint can answer, produced through its own door; and the headers of every answer."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,9 +154,6 @@ async def _damage(settings: Settings) -> None:
 
 
 def _run_sqlite(path: Path, statement: str) -> None:
-    import sqlite3
-    from contextlib import closing
-
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
 

@@ -26,12 +26,15 @@ async def test_the_same_payment_64_times_at_once(house: House) -> None:
 async def test_64_different_bodies_with_one_external_id(house: House) -> None:
     """Whoever came first decides; the others read what it created."""
     shop = await house.merchant()
-    bodies: list[object] = [order(external_id="a", amount=1000 + n, description=f"n° {n}") for n in range(MANY)]
+    bodies: list[object] = [
+        order(("mtn", "moov", "wave_ci", "VISA")[n % 4], external_id="a", amount=1000 + n, description=f"n° {n}")
+        for n in range(MANY)
+    ]
     answers = await _at_once(shop, "/payments", bodies)
     assert {answer.status for answer in answers} == {201}
-    assert len({answer.raw for answer in answers}) == 1
     [payment] = (await shop.get("/payments")).data
-    assert payment == answers[0].data
+    for answer in answers:
+        assert answer.data | {"payment_url": None} == payment
     assert payment["description"] == f"n° {payment['amount'] - 1000}"
 
 

@@ -101,7 +101,9 @@ async def test_links_as_they_are_answered(house: House) -> None:
         assert str(link["id"]) not in fragments
 
 
-@pytest.mark.parametrize("number", ["0", "-1", "1e0", "x", "%31%00", "9" * 18, "9" * 19, "9" * 40, "%C3%28", "1.0", "٣"])
+@pytest.mark.parametrize(
+    "number", ["0", "-1", "1e0", "x", "%31%00", "9" * 18, "9" * 19, "9" * 40, "%C3%28", "1.0", "٣"]
+)
 async def test_a_link_number_that_names_nothing(house: House, number: str) -> None:
     shop = (await house.merchant()).live
     await shop.post("/payment-links", LINK)
@@ -137,7 +139,9 @@ async def test_the_fields_of_a_fee_simulation(sqlite_house: House) -> None:
 async def test_a_quote_for_every_mode_by_code_and_by_number(sqlite_house: House) -> None:
     shop = await sqlite_house.merchant()
     for mode in (await shop.get("/payment-modes")).data:
-        by_code = await shop.post("/payment-modes/fees", {"amount": 99_999_999, "operator": mode["operator"].swapcase()})
+        by_code = await shop.post(
+            "/payment-modes/fees", {"amount": 99_999_999, "operator": mode["operator"].swapcase()}
+        )
         by_number = await shop.post("/payment-modes/fees", {"amount": 99_999_999, "payment_mode_id": mode["id"]})
         quote = check_resource("fee-quote", by_code.data)
         assert by_number.data == quote

@@ -8,7 +8,7 @@ import pytest
 from guichet.clock import iso
 from tests.contract.shapes import check_resource, check_success, endpoint, refused_fields
 from tests.contract.tables import Row, column, table, tables
-from tests.house import Account, House
+from tests.house import House
 
 LISTS = [row["Path"] for row in table("endpoints") if row["Paginated"] == "yes"]
 DAY = 86_400
@@ -188,8 +188,6 @@ async def test_the_balance_of_each_currency_in_any_case(house: House) -> None:
                 assert (data["currency"], data["balance"], data["balance_minor"]) == (currency, 0, 0)
     for unknown in ("", "GBP", "XOF%20", "%00"):
         assert refused_fields(await shop.get(f"/balance?currency={unknown}")) == {"currency"}
-
-
 
 
 @pytest.mark.parametrize("path", LISTS)

@@ -35,8 +35,8 @@ CAN_BE_INVALID: Final = {
     for endpoint in ENDPOINTS
     if endpoint.body or any(parameter.where == "query" for parameter in endpoint.parameters)
 }
-RANDOM_EXAMPLES: Final = 12
-COVERAGE_CASES: Final = 60
+RANDOM_EXAMPLES: Final = 10
+COVERAGE_CASES: Final = 40
 RANDOM: Final = hypothesis_settings(
     max_examples=RANDOM_EXAMPLES,
     deadline=None,
@@ -68,7 +68,7 @@ async def limited_house(settings: Settings) -> AsyncIterator[House]:
 
 
 async def _lived_in(house: House) -> tuple[Account, dict[str, str]]:
-    """A merchant who has something of everything a test key can have, and what the paths' parameters may be."""
+    """A merchant who has something of everything, and what the paths' parameters may be."""
     shop = await house.merchant()
     await shop.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/hook"})
     await shop.pay("0000", external_id="commande-1042", metadata={"panier": 77})
@@ -76,7 +76,9 @@ async def _lived_in(house: House) -> tuple[Account, dict[str, str]]:
     await house.settle()
     refund = await shop.post(f"/payments/{refunded['reference']}/refund", {})
     await shop.post("/webhooks/test")
-    return shop, {"/payments": refunded["reference"], "/refunds": refund.data["reference"], "/payment-links": "12"}
+    link = await shop.live.post("/payment-links", {"amount": 2000, "description": "Don"})
+    known = {"/payments": refunded["reference"], "/refunds": refund.data["reference"]}
+    return shop, {**known, "/payment-links": str(link.data["id"])}
 
 
 async def _schema(house: House, known: dict[str, str]) -> Any:
@@ -139,12 +141,11 @@ async def test_no_answer_is_undocumented(limited_house: House, label: str) -> No
     schema = await _schema(limited_house, known)
 
     statuses = await asyncio.to_thread(_drive, schema, label, shop.keys["test"])
+    if "/payment-links" in label:  # With a test key there is nothing to see.
+        statuses += await asyncio.to_thread(_drive, schema, label, shop.keys["live"])
 
-    assert len(statuses) > RANDOM_EXAMPLES
     assert Unauthorized.status not in statuses
-    if label != "POST /payment-links":
-        assert min(statuses) in (200, 201), "nothing succeeded: the cases were too poor to tell anything"
-    print("@@", label, {s: statuses.count(s) for s in sorted(set(statuses))})
+    assert min(statuses) in (200, 201), "nothing succeeded: the cases were too poor to tell anything"
 
 
 @pytest.mark.parametrize("label", LABELS)

@@ -236,7 +236,7 @@ async def test_unknown_tokens_and_verbs(shop: Shop) -> None:
     waiting = await shop.waiting(path)
     other = await shop.link()
     token = waiting.rpartition("/")[2]
-    swapped = path.swapcase()
+    swapped, fragments = path.swapcase(), "".join(path.split("/")[2:])
     for unknown in (
         "/pay/" + "A" * 22 + "/" + "B" * 22,
         "/pay",
@@ -254,6 +254,7 @@ async def test_unknown_tokens_and_verbs(shop: Shop) -> None:
         "/pay/assets/pages.css",
         "/pay/" + "/".join(reversed(path.split("/")[2:])),
         "/pay" + swapped[4:],
+        f"/pay/{fragments[:21]}/{fragments[21:]}",
     ):
         answer = await shop.get(unknown)
         assert answer.status == 404, unknown

@@ -4,12 +4,14 @@ import asyncio
 from pathlib import Path
 
 import aiohttp
+import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from guichet.clock import SystemClock
 from guichet.simulator.app import create_simulator
 from guichet.simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
+from guichet.simulator.store import DuplicateRef, Store
 from tests.simulator.conftest import Mailbox, Simulator, loopback, serve
 from tests.simulator.test_sim_feexpay import KEY, PAYIN, STATUS, order
 
@@ -100,6 +102,21 @@ async def test_the_books_keep_currencies_and_families_apart(simulator: Simulator
     await simulator.json("DELETE", "/control/next", 204)
     taken = await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
     assert taken["status"] == "PENDING"
+
+
+def test_two_processes_decide_one_request_once(tmp_path: Path) -> None:
+    first, second = Store(tmp_path / "s.sqlite"), Store(tmp_path / "s.sqlite")
+    values = {"family": "mtn", "kind": "debit", "operator": "mtn", "ref": "1", "amount": 500_00, "currency": "XOF"}
+    tx = first.add(values | {"state": "pending", "scenario": "waits", "created_at": 0})
+    assert first.settle(tx, "succeeded", None, 1)
+    assert not second.settle(second.get(tx.id), "failed", "expired", 2)
+    assert not second.settle(tx, "succeeded", None, 2)
+    assert second.get(tx.id).state == "succeeded"
+    assert len(second.rows("SELECT * FROM books")) == 1
+    with pytest.raises(DuplicateRef):
+        second.add(values | {"state": "pending", "scenario": "waits", "created_at": 0})
+    first.close()
+    second.close()
 
 
 def test_the_table_of_scenarios_is_sound() -> None:

@@ -122,7 +122,7 @@ async def test_a_client_sees_a_broken_connection_even_behind_a_buffering_middlew
 
 
 def test_the_same_under_uvloop() -> None:
-    """The command runs under uvloop, whose transports are no relation of asyncio's; the tests' own loop is asyncio's."""
+    """The command runs under uvloop, whose transports are no relation of asyncio's; tests run on asyncio's."""
     sock, url = loopback()
     app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
     server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", log_level="warning"))

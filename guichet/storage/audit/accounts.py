@@ -33,29 +33,24 @@ def _in_step(column: Column[int]) -> ColumnElement[bool]:
     return and_(column > bindparam("after"), column <= bindparam("last"))
 
 
-def _sums(side: str, account: ColumnElement[str], table: Any, amount: ColumnElement[int]) -> Select[Any]:
-    """Rows (merchant, env, currency, side, account, sum) of the merchants of one step."""
+def _sums(side: str, account: str | Column[str], table: Any, amount: ColumnElement[int]) -> Select[Any]:
+    """Rows (merchant, env, currency, side, account, sum) of the merchants of one step; `account` is a column or a name
+    for all of them."""
+    whose = [table.c.merchant_id, table.c.env, table.c.currency]
+    named = literal_column(f"'{account}'") if isinstance(account, str) else account
     return (
-        select(
-            table.c.merchant_id, table.c.env, table.c.currency, literal_column(f"'{side}'"), account, func.sum(amount)
-        )
+        select(*whose, literal_column(f"'{side}'"), named, func.sum(amount))
         .where(_in_step(table.c.merchant_id))
-        .group_by(table.c.merchant_id, table.c.env, table.c.currency, account)
+        .group_by(*whose, *([] if isinstance(account, str) else [account]))
     )
-
-
-def _named(account: str) -> ColumnElement[str]:
-    return literal_column(f"'{account}'")
 
 
 #: What the tables say, and what was posted since the horizon, seen at one instant.
 _STANDING: Final = union_all(
-    _sums("stands", _named(WALLET), wallets, wallets.c.balance),
-    _sums("stands", _named(WALLET), wallet_entries, wallet_entries.c.amount).where(
-        wallet_entries.c.suspended.is_(False)
-    ),
-    _sums("stands", _named(SUSPENSE), wallet_entries, wallet_entries.c.amount).where(wallet_entries.c.suspended),
-    _sums("stands", _named(HOLD), refunds, payments.c.amount)
+    _sums("stands", WALLET, wallets, wallets.c.balance),
+    _sums("stands", WALLET, wallet_entries, wallet_entries.c.amount).where(wallet_entries.c.suspended.is_(False)),
+    _sums("stands", SUSPENSE, wallet_entries, wallet_entries.c.amount).where(wallet_entries.c.suspended),
+    _sums("stands", HOLD, refunds, payments.c.amount)
     .join(payments, payments.c.id == refunds.c.payment_id)
     .where(refunds.c.status == "pending", refunds.c.held),
     _sums("posted", postings.c.destination, postings, postings.c.amount).where(postings.c.id > bindparam("horizon")),

@@ -20,6 +20,7 @@ from guichet.domain.ledger import (
 )
 from guichet.domain.money import plain, round_to_currency
 from guichet.storage.audit.books import BEFORE_ALL, STEP, Books, spans, upto
+from guichet.storage.ledger import OF_PAYMENTS, OF_REFUNDS
 from guichet.storage.tables import payments, postings, refunds
 
 _LEG: Final = (
@@ -62,7 +63,7 @@ _PAYMENTS: Final = (
         postings,
         and_(
             postings.c.merchant_id == _some_payments.c.merchant_id,
-            postings.c.cause.in_(PAYMENT_CAUSES),
+            OF_PAYMENTS,
             postings.c.subject_id == _some_payments.c.id,
         ),
     )
@@ -96,7 +97,7 @@ _REFUNDS: Final = (
         postings,
         and_(
             postings.c.merchant_id == _some_refunds.c.merchant_id,
-            postings.c.cause.in_(REFUND_CAUSES),
+            OF_REFUNDS,
             postings.c.subject_id == _some_refunds.c.id,
         ),
     )
@@ -109,7 +110,7 @@ _HOMELESS: Final = (
         payments,
         and_(
             payments.c.id == postings.c.subject_id,
-            postings.c.cause.in_(PAYMENT_CAUSES),
+            OF_PAYMENTS,
             payments.c.merchant_id == postings.c.merchant_id,
             payments.c.env == postings.c.env,
             payments.c.currency == postings.c.currency,
@@ -119,7 +120,7 @@ _HOMELESS: Final = (
         refunds,
         and_(
             refunds.c.id == postings.c.subject_id,
-            postings.c.cause.in_(REFUND_CAUSES),
+            OF_REFUNDS,
             refunds.c.merchant_id == postings.c.merchant_id,
             refunds.c.env == postings.c.env,
             refunds.c.currency == postings.c.currency,

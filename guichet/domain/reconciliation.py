@@ -1,0 +1,127 @@
+"""Comparing an operator's statement with our books: what it says of each movement, and what becomes of the comparison.
+
+Only movements of money matter: a line that failed there and a payment that failed here agree by not mattering.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+PAYMENT: Final = "payment"
+REFUND: Final = "refund"
+
+MATCHED: Final = "matched"
+DIFFERENT: Final = "different amount"
+#: The operator moved money that our books do not have.
+MISSING_HERE: Final = "missing here"
+#: Our books have money that the operator did not move.
+MISSING_THERE: Final = "missing there"
+
+#: The longest short form of our reference that a family sends (operators.md §6).
+_SHORT: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One movement as the operator states it. `number`: where, in a file or a history. `references`: every name it
+    gives it, ours and its own. `amount` in hundredths, None where it states none; `status` is `succeeded`, `failed` or
+    `pending`; `at` an Instant."""
+
+    number: int
+    kind: str
+    references: tuple[str, ...]
+    amount: int | None
+    currency: str | None
+    status: str
+    at: int | None
+
+    @property
+    def moved(self) -> bool:
+        return self.status == "succeeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A payment or refund of ours. `amount`: what the operator was asked to move, in hundredths."""
+
+    kind: str
+    id: int
+    merchant_id: int
+    reference: str
+    provider_ref: str | None
+    connection: str | None
+    status: str
+    amount: int
+    currency: str
+    at: int
+
+    @property
+    def moved(self) -> bool:
+        return self.status in ("succeeded", "refunded")
+
+    @property
+    def keys(self) -> set[str]:
+        """Every name the operator may know it by."""
+        bare = self.reference.replace("-", "")
+        return {_key(each) for each in (self.reference, bare, bare[:_SHORT], self.provider_ref) if each}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    outcome: str
+    line: Line | None
+    ours: Ours | None
+    note: str = ""
+
+
+@dataclass
+class Sheet:
+    """The lines of a statement, met one by one by what is ours."""
+
+    lines: list[Line]
+    _by_key: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    _met: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for index, line in enumerate(self.lines):
+            for key in {_key(reference) for reference in line.references}:
+                self._by_key[line.kind, key].append(index)
+
+    def meet(self, ours: Ours, *, expected: bool) -> Iterator[Finding]:
+        """What the lines about it say. `expected`: it belongs to the period, so its absence says something."""
+        indices = sorted({index for key in ours.keys for index in self._by_key.get((ours.kind, key), ())})
+        self._met.update(indices)
+        found = [self.lines[index] for index in indices]
+        moved = [line for line in found if line.moved]
+        if not ours.moved:
+            yield from (Finding(MISSING_HERE, line, ours, f"{ours.status} here") for line in moved)
+        elif not moved:
+            if expected or found:
+                yield Finding(MISSING_THERE, None, ours, f"{found[-1].status} there" if found else "not there")
+        else:
+            yield _compared(moved[0], ours)
+            yield from (Finding(MISSING_HERE, line, ours, "a second time") for line in moved[1:])
+
+    def left(self) -> list[Line]:
+        """Lines that moved money and that nothing of ours met."""
+        return [line for index, line in enumerate(self.lines) if line.moved and index not in self._met]
+
+
+def _compared(line: Line, ours: Ours) -> Finding:
+    """An amount or currency that the statement leaves out is not compared."""
+    if line.amount is not None and line.amount != ours.amount:
+        return Finding(DIFFERENT, line, ours)
+    if line.currency is not None and line.currency != ours.currency:
+        return Finding(DIFFERENT, line, ours, f"{line.currency} there, {ours.currency} here")
+    return Finding(MATCHED, line, ours)
+
+
+def period(lines: Iterable[Line]) -> tuple[int, int] | None:
+    """From the first to the last date of a statement; None when it has none."""
+    dates = [line.at for line in lines if line.at is not None]
+    return (min(dates), max(dates)) if dates else None
+
+
+def _key(reference: str) -> str:
+    return reference.strip().lower()

@@ -1,0 +1,154 @@
+"""A life of payments and refunds with every kind of ending, and hands that reach into the tables."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+
+from guichet.clock import DAY, SECOND, SystemClock
+from guichet.operators.base import Accepted, Charge, Refused, Reversal, StatusAnswer
+from guichet.settings import Settings
+from guichet.storage import ledger
+from tests.fakes import ScriptedOperator, done
+from tests.house import Account, House, ManualClock, open_house
+
+
+def _settled(asked: Charge) -> StatusAnswer:
+    """The last digit of the customer's number decides, as in the sandbox."""
+    match (asked.phone_number or "")[-1]:
+        case "2":
+            return Accepted()
+        case "3":
+            return Refused("insufficient_funds")
+        case _:
+            return done(asked)
+
+
+def _returned(asked: Reversal) -> StatusAnswer:
+    """The amount refunded decides: one franc more or less than a round one."""
+    match asked.amount // 100 % 10:
+        case 2:
+            return Accepted()
+        case 3:
+            return Refused("payer_not_found")
+        case _:
+            return done(asked)
+
+
+def operator() -> ScriptedOperator:
+    made = ScriptedOperator()
+    made.script("status", _settled)
+    made.script("refund", _returned)
+    made.script("refund_status", _returned)
+    return made
+
+
+@asynccontextmanager
+async def yesterday(settings: Settings, **connections: Any) -> AsyncIterator[House]:
+    """A house whose clock is a day behind, so that a command of today finds everything old enough."""
+    clock = ManualClock((SystemClock().now() - DAY) // SECOND * SECOND)
+    wired = connections or {"connections": {"op": operator()}, "routes": {"mtn": ["op"], "moov": ["op"]}}
+    async with open_house(settings, clock, **wired) as house:
+        yield house
+
+
+@dataclass
+class Life:
+    """`paid` is live and succeeded; `refunded`, `returning` and `given_back` are live payments with a refund that
+    succeeded, is pending, was refused; `waiting` is in suspense."""
+
+    shop: Account
+    other: Account
+    paid: Any
+    refunded: Any
+    returning: Any
+    given_back: Any
+    waiting: Any
+
+
+async def live(house: House) -> Life:
+    """Both environments, two merchants, two currencies, a freeze that ended and one that has not."""
+    shop, other = await house.merchant("Shop"), await house.merchant("Other")
+    await shop.pay("0003")
+    tried = await shop.pay("0000", amount=700)
+    await house.settle()
+    await shop.post(f"/payments/{tried['reference']}/refund")
+    paid = await shop.live.pay("0000", external_id="=order 1", amount=5001)
+    refunded = await shop.live.pay("0000", external_id="order-2", amount=5000)
+    returning = await shop.live.pay("0000", amount=_total(house, 2))
+    given_back = await shop.live.pay("0000", amount=_total(house, 3))
+    await shop.live.pay("0002")
+    await shop.live.pay("0003")
+    await shop.live.pay("0000", currency="EUR", amount=12.34, operator="moov")
+    await house.settle(20)
+    for each in (refunded, returning, given_back):
+        answer = await shop.live.post(f"/payments/{each['reference']}/refund")
+        assert answer.status == 201, answer.raw
+    await house.settle(20)
+    await _freeze_and_thaw(house, shop)
+    waiting = await other.live.pay("0000", amount=9000)
+    await other.live.pay("0000", amount=9100)
+    await _status(house, other, "Gelé")
+    await house.settle(20)
+    return Life(shop, other, paid, refunded, returning, given_back, waiting)
+
+
+def _total(house: House, digit: int) -> int:
+    """An amount whose debited total, rounded, ends in this digit."""
+    from guichet.storage.catalogue_file import load_catalogue
+
+    mode = next(mode for mode in load_catalogue(None).modes if mode.operator == "mtn")
+    from guichet.domain.catalogue import quote
+    from guichet.domain.money import round_to_currency
+
+    return next(
+        amount
+        for amount in range(6000, 6100)
+        if round_to_currency(quote(mode, amount * 100).total_amount, "XOF") // 100 % 10 == digit
+    )
+
+
+async def _freeze_and_thaw(house: House, shop: Account) -> None:
+    await shop.live.pay("0000", external_id="frozen", amount=8000)
+    await _status(house, shop, "Gelé")
+    await house.settle(20)
+    await _status(house, shop, "Actif")
+    await house.settle(20)
+
+
+async def _status(house: House, account: Account, status: str) -> None:
+    async with house.core.db.transaction() as tx:
+        await ledger.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
+
+
+class Hands:
+    """Raw SQL on a database of either kind."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def run(self, statement: str) -> list[tuple[Any, ...]]:
+        if self._settings.embedded:
+            connection = sqlite3.connect(self._settings.sqlite_path, timeout=10)
+            try:
+                with connection:
+                    return [tuple(row) for row in connection.execute(statement).fetchall()]
+            finally:
+                connection.close()
+        server = await asyncpg.connect(self._settings.database_url)
+        try:
+            # Foreign keys look away, as they do for whoever owns the database.
+            await server.execute("SET session_replication_role = replica")
+            return [tuple(row) for row in await server.fetch(statement)]
+        finally:
+            await server.close()
+
+    async def keep(self, table: str) -> None:
+        await self.run(f"CREATE TABLE kept_{table} AS SELECT * FROM {table}")
+
+    async def restore(self, table: str) -> None:
+        await self.run(f"DELETE FROM {table}")
+        await self.run(f"INSERT INTO {table} SELECT * FROM kept_{table}")

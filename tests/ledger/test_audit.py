@@ -1,0 +1,211 @@
+"""`guichet ledger audit`: a clean life is clean, and each kind of tampering is named by its row."""
+
+import re
+from typing import Any
+
+from guichet.settings import Settings
+from tests.cli.conftest import Cli
+from tests.invariants import check_books
+from tests.ledger.life import Hands, live, yesterday
+
+TABLES = ("postings", "wallets", "wallet_entries", "ledger_seals", "payments", "refunds")
+
+
+async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands) -> None:
+    async with yesterday(settings) as house:
+        await live(house)
+        await house.settle(200)
+        await house.merchant("Nobody yet")
+        late = await house.merchant("Late")
+        await late.pay("0000", amount=100)
+        await house.settle(1)
+        await check_books(house.core.db)
+    report = cli("ledger", "audit", "--json").json
+    assert report["clean"] is True
+    assert set(report["checks"].values()) == {None}
+    [(postings, payments, refunds)] = await hands.run(
+        "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM payments), (SELECT count(*) FROM refunds)"
+    )
+    assert (report["postings"], report["payments"], report["refunds"]) == (postings, payments, refunds)
+    [(head, sealed)] = await hands.run("SELECT digest, last_id FROM ledger_seals ORDER BY id DESC LIMIT 1")
+    assert report["head"] == head
+    assert 0 < sealed < postings, "something is sealed, something is not"
+    owed = {(each["env"], each["currency"], each["operator"]): each["amount"] for each in report["owed"]}
+    [(took,)] = await hands.run(
+        "SELECT sum(CASE WHEN source = 'operator:mtn' THEN amount ELSE -amount END) FROM postings"
+        " WHERE 'operator:mtn' IN (source, destination) AND env = 'live' AND currency = 'XOF'"
+    )
+    assert owed["live", "XOF", "mtn"] == int(took) / 100
+    assert owed["live", "EUR", "moov"] > 12.34
+    shown = cli("ledger", "audit", "--noted", head)
+    assert shown.code == 0
+    assert head in shown.out
+    assert await hands.run("SELECT fault, head, postings FROM audits") == [(None, head, postings)] * 2
+
+
+#: What somebody does with SQL; {…} stands for the id of a row. Then what the audit says.
+SEALED = [
+    ("UPDATE postings SET amount = amount + 100 WHERE id = {sealed}", "Posting {sealed} was changed behind seal 1 "),
+    ("UPDATE postings SET created_at = created_at + 1 WHERE id = {sealed}", "Posting {sealed} was changed"),
+    ("UPDATE postings SET source = 'operator:moov' WHERE id = {sealed}", "Posting {sealed} was changed"),
+    ("DELETE FROM postings WHERE id = {sealed}", "Posting {sealed} was removed behind seal 1 "),
+    ("DELETE FROM postings WHERE id = {edge}", "Posting {edge} was removed behind seal 1 "),
+    (
+        "INSERT INTO postings (id, merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
+        " created_at) VALUES (0, {shop}, 'live', 'XOF', 'gift', 1, 'amount', 'operator:mtn', 'wallet', 500000, 1)",
+        "Posting 0 was inserted behind the first seal",
+    ),
+    (
+        "UPDATE ledger_seals SET marks = replace(marks, substr(marks, 1, 16), 'ffffffffffffffff')",
+        "Posting 1 was changed",
+    ),
+    ("UPDATE ledger_seals SET ids = '1-3' WHERE id = 1", "Seal 1 was rewritten: it names 3 postings"),
+    ("UPDATE ledger_seals SET ids = 'nonsense' WHERE id = 1", "Seal 1 was rewritten"),
+    ("UPDATE ledger_seals SET digest = '{zeros}' WHERE id = 1", "Seal 1 was rewritten: its digest"),
+    ("DELETE FROM ledger_seals WHERE id = 1", "A seal is missing: seal 2 begins at posting {second}, not 1"),
+]
+UNSEALED = [
+    (
+        "UPDATE postings SET amount = amount + 100 WHERE id = {open}",
+        r"Payment {paid} \(live, succeeded\): posting {open} ",
+    ),
+    ("DELETE FROM postings WHERE id = {open}", r"Payment {paid} \(live, succeeded\): its posting payment.succeeded, "),
+    (
+        "INSERT INTO postings (merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
+        " created_at) VALUES ({shop}, 'live', 'XOF', 'gift', 1, 'amount', 'operator:mtn', 'wallet', 500000, 1)",
+        r"Posting \d+ \(gift\) belongs to no subject 1 ",
+    ),
+    (
+        "INSERT INTO postings (merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
+        " created_at) VALUES ({other}, 'live', 'XOF', 'payment.succeeded', {paid_id}, 'amount', 'operator:mtn',"
+        " 'wallet', 500000, 1)",
+        r"Posting \d+ \(payment.succeeded\) belongs to no payment {paid_id} ",
+    ),
+    (
+        "INSERT INTO postings (merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
+        " created_at) VALUES ({shop}, 'live', 'XOF', 'payment.succeeded', {failed_id}, 'amount', 'operator:mtn',"
+        " 'wallet', 500000, 1)",
+        r"Payment \S+ \(live, failed\): posting \d+ books it all the same",
+    ),
+    ("UPDATE postings SET env = 'test' WHERE id = {open}", "Payment {paid} .* is booked in test XOF"),
+    (
+        "UPDATE wallets SET balance = balance + 1 WHERE merchant_id = {shop} AND env = 'live' AND currency = 'XOF'",
+        "The live XOF wallet of merchant {shop} is wrong: it and its entries hold [0-9.]+, its postings add up to",
+    ),
+    (
+        "DELETE FROM wallets WHERE merchant_id = {shop} AND env = 'live' AND currency = 'XOF'",
+        "The live XOF wallet of merchant {shop} is wrong: it and its entries hold [-0-9.]+, its",
+    ),
+    (
+        "DELETE FROM wallet_entries WHERE NOT suspended AND subject_id = {paid_id}",
+        "The live XOF wallet of merchant {shop} is wrong",
+    ),
+    (
+        "DELETE FROM wallet_entries WHERE suspended AND subject_id = {waiting_id}",
+        "The live XOF suspense of merchant {other} is wrong: the waiting entries hold 9100, its postings add up to 18100",
+    ),
+    (
+        "UPDATE wallet_entries SET amount = 1 WHERE suspended AND subject_id = {waiting_id}",
+        r"Wallet entry \d+ waits with 0.01, 9000 is in suspense",
+    ),
+    (
+        "UPDATE wallet_entries SET subject_id = 1 WHERE suspended AND subject_id = {waiting_id}",
+        r"Wallet entry \d+ waits for payment 1, which put nothing in suspense",
+    ),
+    ("UPDATE payments SET status = 'failed' WHERE id = {paid_id}", r"Payment {paid} \(live, failed\): posting"),
+    (
+        "UPDATE payments SET amount = amount + 100, total_amount = total_amount + 100 WHERE id = {paid_id}",
+        "Payment {paid}",
+    ),
+    (
+        "UPDATE payments SET env = 'test' WHERE id = {paid_id}",
+        r"Payment {paid} \(test, succeeded\): .* booked in live XOF",
+    ),
+    (
+        "UPDATE payments SET status = 'succeeded' WHERE id = {refunded_id}",
+        r"Payment {refunded} \(live, succeeded\): its refund is succeeded",
+    ),
+    (
+        "UPDATE refunds SET status = 'failed', processed_at = 1, due_at = NULL WHERE payment_id = {returning_id}",
+        r"Refund \S+ \(live, failed\): its posting refund.failed, amount is missing",
+    ),
+    ("UPDATE refunds SET amount = amount + 100 WHERE payment_id = {returning_id}", r"Refund \S+ .*: it returns"),
+    ("UPDATE refunds SET held = NOT held WHERE payment_id = {returning_id}", r"Refund \S+ .*refund.requested, amount"),
+    ("DELETE FROM refunds WHERE payment_id = {refunded_id}", r"Payment {refunded} .*: its refund is missing"),
+]
+
+
+async def test_tampering_is_named(settings: Settings, cli: Cli, hands: Hands) -> None:
+    async with yesterday(settings) as house:
+        life = await live(house)
+        await house.settle(200)
+        await life.shop.pay("0000")
+        await house.settle(20)
+        await house.settle(200)
+        paid = await life.shop.live.pay("0000", external_id="late")
+        house.clock.advance(20)
+        await life.shop.live.get(f"/payments/{paid['reference']}")
+    life.paid = paid
+    names = await _names(hands, life)
+    assert len(names["seals"]) == 2
+    for table in TABLES:
+        await hands.keep(table)
+    for statement, expected in (*SEALED, *UNSEALED):
+        done = statement.format(**names)
+        await hands.run(done)
+        said = cli("ledger", "audit")
+        assert said.code == 1, done
+        sentence = said.err.splitlines()[-1]
+        assert re.match("✗ " + expected.format(**names), sentence), (done, sentence)
+        [(recorded,)] = await hands.run("SELECT fault FROM audits ORDER BY id DESC LIMIT 1")
+        assert sentence == f"✗ {recorded}"
+        for table in _touched(statement):
+            await hands.restore(table)
+    assert cli("ledger", "audit", "--json").json["clean"] is True
+
+
+def _touched(statement: str) -> list[str]:
+    words = statement.split()
+    table = words[1] if words[0] == "UPDATE" else words[2]
+    return [table]
+
+
+async def test_a_chain_written_anew_does_not_hold_a_noted_digest(settings: Settings, cli: Cli, hands: Hands) -> None:
+    async with yesterday(settings) as house:
+        await live(house)
+        await house.settle(200)
+        noted = cli("ledger", "audit", "--json").json["head"]
+        await hands.run("DELETE FROM ledger_seals")
+        await hands.run("UPDATE postings SET created_at = created_at + 1")
+        await house.settle(200)
+    assert cli("ledger", "audit").code == 0, "the new chain is sound in itself"
+    said = cli("ledger", "audit", "--noted", noted)
+    assert said.code == 1
+    assert said.err.splitlines()[-1] == (
+        f"✗ No seal has the noted digest {noted}: the chain was cut short or written anew."
+    )
+
+
+async def _names(hands: Hands, life: Any) -> dict[str, Any]:
+    async def one(statement: str) -> Any:
+        return (await hands.run(statement))[0][0]
+
+    seals = await hands.run("SELECT first_id, last_id FROM ledger_seals ORDER BY id")
+    ids = {
+        f"{name}_id": await one(f"SELECT id FROM payments WHERE reference = '{getattr(life, name)['reference']}'")
+        for name in ("paid", "refunded", "returning", "waiting")
+    }
+    return {
+        **ids,
+        "failed_id": await one("SELECT id FROM payments WHERE status = 'failed' AND env = 'live'"),
+        "paid": life.paid["reference"],
+        "refunded": life.refunded["reference"],
+        "shop": life.shop.id,
+        "other": life.other.id,
+        "seals": seals,
+        "sealed": seals[0][0] + 4,
+        "edge": seals[0][1],
+        "second": seals[1][0],
+        "open": await one(f"SELECT min(id) FROM postings WHERE id > {seals[1][1]}"),
+        "zeros": "0" * 64,
+    }

@@ -1,0 +1,84 @@
+"""A database seen from outside: what it is asked, and a process that dies at a chosen moment."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from sqlalchemy import Executable
+
+from guichet.storage.engine import Database, Row, Transaction
+
+
+class Died(BaseException):
+    """The process is gone: nothing of it runs any more."""
+
+
+class _Watched:
+    """Passes every question on, and calls `at` before and after it."""
+
+    def __init__(self, inner: Database | Transaction, at: Callable[[], None], seen: list[Any]) -> None:
+        self._inner = inner
+        self._at = at
+        self.seen = seen
+
+    async def one(self, statement: Executable, **params: Any) -> Row | None:
+        return await self._ask("one", statement, params)
+
+    async def all(self, statement: Executable, **params: Any) -> list[Row]:
+        rows: list[Row] = await self._ask("all", statement, params)
+        return rows
+
+    async def write(self, statement: Executable, **params: Any) -> Row | None:
+        return await self._ask("write", statement, params)
+
+    async def _ask(self, how: str, statement: Executable, params: dict[str, Any]) -> Any:
+        self._at()
+        self.seen.append((statement, params))
+        answer = await getattr(self._inner, how)(statement, **params)
+        self._at()
+        return answer
+
+
+class WatchedDatabase(_Watched):
+    """`seen`: every (statement, parameters), in order. `at`: called at every point between two of them."""
+
+    def __init__(self, inner: Database, at: Callable[[], None] = lambda: None) -> None:
+        super().__init__(inner, at, [])
+        self._database = inner
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    async def scan(self, statement: Executable, **params: Any) -> list[Row]:
+        rows: list[Row] = await self._ask("scan", statement, params)
+        return rows
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return self._transaction()
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[Transaction]:
+        self._at()
+        async with self._database.transaction() as tx:
+            yield _Watched(tx, self._at, self.seen)
+        self._at()
+
+
+class Mortal:
+    """Dies at its `last` point, counted from 0, and stays dead; None lives on and counts."""
+
+    def __init__(self, last: int | None = None) -> None:
+        self.last = last
+        self.points = 0
+
+    def __call__(self) -> None:
+        if self.last is not None and self.points >= self.last:
+            raise Died
+        self.points += 1
+
+    @property
+    def dead(self) -> bool:
+        return self.last is not None and self.points >= self.last
