@@ -79,6 +79,9 @@ class _Verbs:
             return error_response(ServerError())
         except ClientDisconnect:
             return Response(status_code=499)
+        except Exception as error:  # A bug: the caller gets the envelope, the log gets the reason.
+            log.error("request.crashed", error=repr(error), exc_info=True)
+            return error_response(ServerError())
 
 
 def error_response(error: GuichetError) -> Response:

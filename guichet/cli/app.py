@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from guichet import __version__
-from guichet.cli import demo, keys, ledger, listen, merchants, modes, operators, secret_key, server, wallets
+from guichet.cli import demo, keys, ledger, listen, merchants, modes, operators, reconcile, secret_key, server, wallets
 
 app = typer.Typer(
     name="guichet",
@@ -35,4 +35,5 @@ app.add_typer(wallets.app, name="wallet")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(modes.app, name="mode")
 operators.register(app)
+reconcile.register(app)
 secret_key.register(app)

@@ -20,6 +20,7 @@ from guichet.bootstrap import Service, ensure_schema, service
 from guichet.clock import Instant, iso
 from guichet.domain.merchants import Merchant
 from guichet.observability import configure_logs
+from guichet.operators.routes_file import NOBODY, Operators
 from guichet.settings import Settings, SettingsError, load
 from guichet.storage import merchants
 from guichet.storage.engine import Reader, StorageError
@@ -66,7 +67,11 @@ def settings_or_refusal() -> Settings:
         refuse(str(error))
 
 
-def run(work: Callable[[Service], Awaitable[T]], doing: str | None = "Waiting for the database…") -> T:
+def run(
+    work: Callable[[Service], Awaitable[T]],
+    doing: str | None = "Waiting for the database…",
+    operators: Operators = NOBODY,
+) -> T:
     """Opens the service, does `work`, closes it; every foreseeable fault is one sentence.
 
     `doing` is shown while it lasts; None for work that shows its own progress.
@@ -76,7 +81,7 @@ def run(work: Callable[[Service], Awaitable[T]], doing: str | None = "Waiting fo
 
     async def inside() -> T:
         await ensure_schema(settings)
-        async with service(settings) as opened:
+        async with service(settings, operators=operators) as opened:
             return await work(opened)
 
     with errors.status(doing) if doing else nullcontext():

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.clock import DAY, Clock, Instant, iso
+from guichet.domain.reconciliation import Line
 from guichet.egress import Egress
 from guichet.operators.base import (
     Accepted,
@@ -34,6 +35,7 @@ from guichet.operators.calling import (
     unclear,
     units,
 )
+from guichet.operators.feexpay_history import read_history
 
 REQUIRED: Final = ("api_key", "shop")
 CARDS: Final = frozenset({"VISA", "MASTERCARD"})
@@ -199,8 +201,7 @@ class FeexPay:
             "start_date": iso(sent_at - DAY)[:10],
             "end_date": iso(sent_at + DAY)[:10],
         }
-        path = "/api/transactions/history"
-        reply = await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_HISTORY)
+        reply = await self._ask_history(body)
         if not isinstance(reply, Reply):
             return unclear(reply)
         rows = (reply.object() or {}).get("data") if reply.ok else None
@@ -209,6 +210,13 @@ class FeexPay:
                 if isinstance(row, dict) and row.get("callback_info") == ours and row.get("reference"):
                     return str(row["reference"])
         return Unknown(f"not in the history: {reply.raw[:80]}")
+
+    async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
+        return await read_history(self._ask_history, self._shop, since, until)
+
+    async def _ask_history(self, body: Mapping[str, object]) -> Reply | NotTaken | Unknown:
+        path = "/api/transactions/history"
+        return await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_HISTORY)
 
     async def _post(self, path: str, body: Mapping[str, object]) -> Reply | NotTaken | Unknown:
         return await self._http.send("POST", path, json=body, headers=self._headers)

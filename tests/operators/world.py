@@ -84,9 +84,9 @@ class World:
     async def turn(self, seconds: float) -> None:
         """The clock, then the operators' notifications, then everything our worker finds due."""
         self.clock.advance(seconds)
-        await self.quiet()
+        await self.nudged(self.quiet())
         await self.nudged(self.house.worker.run_until_idle())
-        await self.quiet()
+        await self.nudged(self.quiet())
 
     async def quiet(self) -> None:
         """Until every notification that is due has been answered."""

@@ -1,0 +1,271 @@
+"""`guichet reconcile`: an operator's statement against our books."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from guichet import wire
+from guichet.bootstrap import Service, live_operators
+from guichet.cli import spreadsheets
+from guichet.cli.periods import Since, Until
+from guichet.cli.statement_file import FIELDS, MEANINGS, Read, UnreadableStatement, read_statement
+from guichet.cli.support import Json, date, errors, people, print_json, print_table, run, settings_or_refusal
+from guichet.clock import Instant
+from guichet.domain.money import plain
+from guichet.domain.reconciliation import (
+    DIFFERENT,
+    MATCHED,
+    MISSING_HERE,
+    MISSING_THERE,
+    PAYMENT,
+    REFUND,
+    Finding,
+    Line,
+    period,
+)
+from guichet.operators.base import History
+from guichet.operators.routes_file import Operators
+from guichet.settings import SettingsError, with_development_key
+from guichet.storage.reconcile import reconcile as compare
+
+_OUTCOMES: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
+_COLUMNS: Final = (
+    "outcome",
+    "type",
+    "our_reference",
+    "merchant",
+    "our_status",
+    "our_amount",
+    "their_reference",
+    "their_amount",
+    "currency",
+    "our_date",
+    "their_date",
+    "line",
+    "note",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    counts: Counter[str]
+    differences: list[Finding]
+    ignored: int
+    since: Instant | None
+    until: Instant | None
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: `guichet reconcile feexpay november.csv --csv differences.csv`")(reconcile)
+
+
+def reconcile(
+    family: Annotated[str, typer.Argument(metavar="FAMILY", help="An API family, or one connection's name.")],
+    statement: Annotated[
+        Path | None, typer.Argument(metavar="STATEMENT.csv", exists=True, dir_okay=False, help="The operator's export.")
+    ] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Ask the operator's own history instead of a file.")] = False,
+    since: Since = None,
+    until: Until = None,
+    only: Annotated[str | None, typer.Option(metavar="payment|refund", help="The statement has only these.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="FIELD=NAME", help=f"Which column is which: {', '.join(FIELDS)}.")
+    ] = None,
+    word: Annotated[
+        list[str] | None, typer.Option(metavar="WORD=MEANING", help=f"What a word means: {', '.join(MEANINGS)}.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--csv", metavar="OUT", help="Write every line here, matched too.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Compare an operator's statement with our payments and refunds of its connections.
+
+    Exit code 1 when something differs, 2 when the statement cannot be read. Without dates the period is that of the
+    statement.
+    """
+    if (statement is None) != fetch:
+        raise typer.BadParameter("either a file or --fetch is expected.")
+    if only not in (None, PAYMENT, REFUND):
+        raise typer.BadParameter("--only payment or --only refund is expected.")
+    operators = _operators()
+    names = _connections(operators, family)
+    columns, words = _pairs(column, FIELDS), {key.lower(): value for key, value in _pairs(word, None).items()}
+    if unknown := next((value for value in words.values() if value not in MEANINGS), None):
+        raise typer.BadParameter(f"{unknown} is no meaning: one of {', '.join(MEANINGS)} is expected.")
+    kinds = [only] if only else [PAYMENT, REFUND]
+    read = None if statement is None else _read(statement, operators.connections[names[0]].family, columns, words)
+
+    async def work(opened: Service) -> _Compared:
+        with errors.status("Comparing…") as shown:
+            found = read or await _fetched(opened, names, since, until)
+            start, end = since or found.since, until or found.until
+            result = _Compared(Counter(), [], found.ignored, start, end)
+            tell = lambda text: shown.update(f"Comparing… {text}")  # noqa: E731
+            with _Output(out) as output:
+                async for finding in compare(opened.core.db, found.lines, names, start, end, kinds, tell):
+                    result.counts[finding.outcome] += 1
+                    output.write(finding)
+                    if finding.outcome != MATCHED:
+                        result.differences.append(finding)
+        return result
+
+    compared = run(work, doing=None, operators=operators)
+    _show(compared, as_json=as_json)
+    if compared.differences:
+        raise typer.Exit(1)
+
+
+def _operators() -> Operators:
+    try:
+        return live_operators(with_development_key(settings_or_refusal()))
+    except SettingsError as error:
+        _unreadable(str(error))
+
+
+def _connections(operators: Operators, family: str) -> list[str]:
+    names = [name for name, each in operators.connections.items() if family in (name, each.family)]
+    if not names:
+        known = sorted({each.family for each in operators.connections.values()} | set(operators.connections))
+        raise typer.BadParameter(f"no connection is of the family {family}; there are {', '.join(known) or 'none'}.")
+    return names
+
+
+def _pairs(given: Sequence[str] | None, allowed: Sequence[str] | None) -> dict[str, str]:
+    pairs = {}
+    for each in given or ():
+        key, equals, value = each.rpartition("=")
+        if not equals or not key or not value or (allowed is not None and key not in allowed):
+            raise typer.BadParameter(f"{each} is not of the form {'FIELD=NAME' if allowed else 'WORD=MEANING'}.")
+        pairs[key] = value
+    return pairs
+
+
+def _read(path: Path, family: str, columns: Mapping[str, str], words: Mapping[str, str]) -> Read:
+    try:
+        return read_statement(path, family, columns, words)
+    except UnreadableStatement as error:
+        _unreadable(str(error))
+
+
+def _unreadable(sentence: str) -> NoReturn:
+    errors.print(f"✗ {sentence}")
+    raise typer.Exit(2)
+
+
+async def _fetched(opened: Service, names: Sequence[str], since: Instant | None, until: Instant | None) -> Read:
+    if since is None:
+        _unreadable("--fetch needs --from: an operator lists a period.")
+    end = until or opened.core.clock.now()
+    lines: list[Line] = []
+    for name in names:
+        connector = opened.core.registry.connector(name)
+        if not isinstance(connector, History):
+            _unreadable(f"{name} has no history to fetch: bring its export as a file.")
+        found = await connector.history(since, end)
+        if not isinstance(found, list):
+            _unreadable(f"The history of {name} cannot be had: {found.raw}.")
+        lines += found
+    dates = period(lines)
+    return Read(lines, 0, since, end if until else max(end, dates[1]) if dates else end)
+
+
+class _Output:
+    """The CSV on demand."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._file = path.open("w", encoding="utf-8", newline="") if path else None
+        self._rows = spreadsheets.writer(self._file, _COLUMNS) if self._file else None
+
+    def __enter__(self) -> "_Output":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._file.close()
+
+    def write(self, finding: Finding) -> None:
+        if self._rows is not None:
+            self._rows.writerow(_row(finding))
+
+
+def _row(finding: Finding) -> tuple[object, ...]:
+    line, ours = finding.line, finding.ours
+    kind = line.kind if line else ours.kind if ours else ""
+    currency = ours.currency if ours else (line.currency if line else None)
+    return (
+        finding.outcome,
+        kind,
+        ours.reference if ours else "",
+        ours.merchant_id if ours else "",
+        ours.status if ours else "",
+        spreadsheets.figure(ours.amount) if ours else "",
+        spreadsheets.text(" ".join(line.references)) if line else "",
+        spreadsheets.figure(line.amount) if line and line.amount is not None else "",
+        currency or "",
+        spreadsheets.moment(ours.at) if ours and ours.at else "",
+        spreadsheets.moment(line.at) if line else "",
+        line.number if line else "",
+        spreadsheets.text(finding.note),
+    )
+
+
+def _show(compared: _Compared, *, as_json: bool) -> None:
+    counts = {outcome: compared.counts[outcome] for outcome in _OUTCOMES}
+    if as_json:
+        differences = [_described(each) for each in compared.differences]
+        spanned = {"from": date(compared.since), "to": date(compared.until)}
+        print_json({**spanned, "counts": counts, "ignored": compared.ignored, "differences": differences})
+        return
+    if compared.differences:
+        columns = ("Outcome", "Type", "Ours", "Amount here", "Theirs", "Amount there", "Line", "Note")
+        print_table(columns, [_screen(each) for each in compared.differences])
+    if compared.since is not None and compared.until is not None:
+        people.print(f"From {spreadsheets.moment(compared.since)} to {spreadsheets.moment(compared.until)} UTC:")
+    people.print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + ".")
+    if compared.ignored:
+        people.print(f"{compared.ignored} lines were ignored, as told.")
+
+
+def _screen(finding: Finding) -> tuple[object, ...]:
+    line, ours = finding.line, finding.ours
+    return (
+        finding.outcome,
+        line.kind if line else ours.kind if ours else "",
+        ours.reference if ours else "",
+        plain(ours.amount) if ours else "",
+        line.references[0] if line and line.references else "",
+        plain(line.amount) if line and line.amount is not None else "",
+        line.number if line else "",
+        finding.note,
+    )
+
+
+def _described(finding: Finding) -> dict[str, object]:
+    line, ours = finding.line, finding.ours
+    return {
+        "outcome": finding.outcome,
+        "note": finding.note,
+        "type": line.kind if line else ours.kind if ours else None,
+        "ours": ours
+        and {
+            "reference": ours.reference,
+            "merchant": ours.merchant_id,
+            "status": ours.status,
+            "amount": wire.number(ours.amount),
+            "currency": ours.currency,
+        },
+        "theirs": line
+        and {
+            "line": line.number,
+            "references": list(line.references),
+            "status": line.status,
+            "amount": None if line.amount is None else wire.number(line.amount),
+            "currency": line.currency,
+            "date": date(line.at),
+        },
+    }
