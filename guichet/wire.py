@@ -26,6 +26,7 @@ from guichet.domain.payments import Payment, Refund
 
 MAX_BODY: Final = 64 * 1024
 MAX_DEPTH: Final = 32
+_MOST_DIGITS: Final = 40
 _MALFORMED: Final = (
     "Le corps de la requête doit être un objet JSON valide, en UTF-8, "
     "de 64 Kio au plus et de 32 niveaux d'imbrication au plus."
@@ -48,7 +49,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_BODY or _depth(body) > MAX_DEPTH:
         raise InvalidRequest(_MALFORMED)
     try:
-        value = json.loads(body.decode("utf-8"), parse_float=Decimal, parse_constant=_no_constant)
+        value = json.loads(body.decode("utf-8"), parse_float=_fraction, parse_int=_whole, parse_constant=_no_constant)
     except (ValueError, ArithmeticError, RecursionError):
         raise InvalidRequest(_MALFORMED) from None
     if not isinstance(value, dict):
@@ -151,6 +152,19 @@ def _sentence(kind: str, context: Mapping[str, Any], message: str) -> str:
         facts = {name: str(value).replace(" or ", " ou ") for name, value in context.items()}
         return template.format(**facts)
     return message
+
+
+def _whole(text: str) -> int | Decimal:
+    """Python converts no endless integers; as a Decimal each is refused by its field, and free in `metadata` (D8)."""
+    return int(text) if len(text) <= _MOST_DIGITS else _fraction(text)
+
+
+def _fraction(text: str) -> Decimal:
+    """An exponent beyond every Decimal is no amount either; it is not malformed JSON."""
+    try:
+        return Decimal(text)
+    except ArithmeticError:
+        return Decimal("NaN")
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -5,7 +5,20 @@ from typing import Annotated
 import typer
 
 from guichet import __version__
-from guichet.cli import demo, keys, ledger, listen, merchants, modes, operators, reconcile, secret_key, server, wallets
+from guichet.cli import (
+    demo,
+    doctor,
+    keys,
+    ledger,
+    listen,
+    merchants,
+    modes,
+    operators,
+    reconcile,
+    secret_key,
+    server,
+    wallets,
+)
 
 app = typer.Typer(
     name="guichet",
@@ -36,4 +49,5 @@ app.add_typer(ledger.app, name="ledger")
 app.add_typer(modes.app, name="mode")
 operators.register(app)
 reconcile.register(app)
+doctor.register(app)
 secret_key.register(app)

@@ -121,7 +121,7 @@ def _print_welcome(core: Core, found: Demo) -> None:
     people.print(title, soft_wrap=True)
     people.print()
     facts = {
-        "API base URL": base,
+        "API base URL": f"{base} (described at {settings.public_url}/docs)",
         "Test key": found.keys["test"],
         "Live key": found.keys["live"],
         "Webhook secret": f"{found.webhook_secret} (test)",

@@ -14,7 +14,7 @@ from guichet.cli import spreadsheets
 from guichet.cli.periods import Since, Until
 from guichet.cli.statement_file import FIELDS, MEANINGS, Read, UnreadableStatement, read_statement
 from guichet.cli.support import Json, date, errors, people, print_json, print_table, run, settings_or_refusal
-from guichet.clock import Instant
+from guichet.clock import DAY, Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import (
     DIFFERENT,
@@ -25,7 +25,6 @@ from guichet.domain.reconciliation import (
     REFUND,
     Finding,
     Line,
-    period,
 )
 from guichet.operators.base import History
 from guichet.operators.routes_file import Operators
@@ -160,7 +159,8 @@ def _unreadable(sentence: str) -> NoReturn:
 async def _fetched(opened: Service, names: Sequence[str], since: Instant | None, until: Instant | None) -> Read:
     if since is None:
         _unreadable("--fetch needs --from: an operator lists a period.")
-    end = until or opened.core.clock.now()
+    now = opened.core.clock.now()
+    end = min(until or now, now + DAY)
     lines: list[Line] = []
     for name in names:
         connector = opened.core.registry.connector(name)
@@ -170,8 +170,7 @@ async def _fetched(opened: Service, names: Sequence[str], since: Instant | None,
         if not isinstance(found, list):
             _unreadable(f"The history of {name} cannot be had: {found.raw}.")
         lines += found
-    dates = period(lines)
-    return Read(lines, 0, since, end if until else max(end, dates[1]) if dates else end)
+    return Read(lines, 0, since, end)
 
 
 class _Output:

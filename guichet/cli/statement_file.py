@@ -196,7 +196,7 @@ class _Reader:
 
 
 def _amount(cell: str) -> int | None:
-    """Hundredths; `5 000`, `5000,00`, `1.234,50` and `1,234.50` are understood, `5,000` could be two amounts and is not."""
+    """Hundredths. `5 000`, `5000,00`, `1.234,50`, `1,234.50` are understood; `5,000` could be two amounts: None."""
     compact = _SPACES.sub("", cell)
     if match := _FIGURE.fullmatch(compact):
         sign, units, cents = match[1], match[2], match[3] or ""

@@ -4,7 +4,7 @@ Only movements of money matter: a line that failed there and a payment that fail
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,9 +17,6 @@ DIFFERENT: Final = "different amount"
 MISSING_HERE: Final = "missing here"
 #: Our books have money that the operator did not move.
 MISSING_THERE: Final = "missing there"
-
-#: The longest short form of our reference that a family sends (operators.md §6).
-_SHORT: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +60,7 @@ class Ours:
     @property
     def keys(self) -> set[str]:
         """Every name the operator may know it by."""
-        bare = self.reference.replace("-", "")
-        return {_key(each) for each in (self.reference, bare, bare[:_SHORT], self.provider_ref) if each}
+        return {_key(each) for each in (self.reference, self.reference.replace("-", ""), self.provider_ref) if each}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +111,6 @@ def _compared(line: Line, ours: Ours) -> Finding:
     if line.currency is not None and line.currency != ours.currency:
         return Finding(DIFFERENT, line, ours, f"{line.currency} there, {ours.currency} here")
     return Finding(MATCHED, line, ours)
-
-
-def period(lines: Iterable[Line]) -> tuple[int, int] | None:
-    """From the first to the last date of a statement; None when it has none."""
-    dates = [line.at for line in lines if line.at is not None]
-    return (min(dates), max(dates)) if dates else None
 
 
 def _key(reference: str) -> str:

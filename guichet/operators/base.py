@@ -16,6 +16,9 @@ from typing import Final, Protocol, runtime_checkable
 
 from guichet.domain.reconciliation import Line
 
+#: The contract's operator codes of cards; every other code is Mobile Money.
+CARDS: Final = frozenset({"VISA", "MASTERCARD"})
+
 #: Why something was refused, in words we share across families (operators.md §12). Keys of the French sentences below.
 REASONS: Final[dict[str, str]] = {
     "insufficient_funds": "Le solde du client ne suffit pas pour ce paiement.",

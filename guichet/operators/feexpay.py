@@ -11,6 +11,7 @@ from guichet.clock import DAY, Clock, Instant, iso
 from guichet.domain.reconciliation import Line
 from guichet.egress import Egress
 from guichet.operators.base import (
+    CARDS,
     Accepted,
     Callback,
     Charge,
@@ -38,7 +39,6 @@ from guichet.operators.calling import (
 from guichet.operators.feexpay_history import read_history
 
 REQUIRED: Final = ("api_key", "shop")
-CARDS: Final = frozenset({"VISA", "MASTERCARD"})
 #: Everything settles in XOF but Congo.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
 _MIN_PAYIN: Final = 100_00

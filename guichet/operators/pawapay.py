@@ -57,6 +57,10 @@ _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
 }
 _REDIRECTING: Final = frozenset({"wave_ci", "wave_sn"})
 _WITH_CODE: Final = frozenset({"orange_bf"})
+#: A redirecting provider gives its page shortly after: asked about this often, this many seconds apart, while the
+#: merchant waits for the answer that carries it.
+_PAGE_QUESTIONS: Final = 6
+_PAGE_PAUSE: Final = 0.5
 _NEVER_TAKEN_AFTER: Final = 15 * MINUTE
 _LONGEST_MESSAGE: Final = 22
 _SHORTEST_MESSAGE: Final = 4
@@ -124,7 +128,20 @@ class PawaPay:
         if charge.operator in _REDIRECTING:
             page = landing(charge, self._return_url)
             body |= {"successfulUrl": page, "failedUrl": page}
-        return _taken(await self._post("deposits", body), "depositId", charge.reference)
+        answer = _taken(await self._post("deposits", body), "depositId", charge.reference)
+        redirects = charge.operator in _REDIRECTING and isinstance(answer, Accepted)
+        return await self._with_page(charge) if redirects else answer
+
+    async def _with_page(self, charge: Charge) -> Accepted:
+        """Without its page a deposit stays accepted: later questions find it."""
+        for _ in range(_PAGE_QUESTIONS):
+            await self._clock.sleep(_PAGE_PAUSE)
+            answer = _outcome(await self._get(f"/v2/deposits/{charge.reference}"), charge.reference)
+            if isinstance(answer, Accepted) and answer.redirect_url:
+                return answer
+            if isinstance(answer, Succeeded | Refused):
+                return Accepted(charge.reference, ask_at=self._clock.now())
+        return Accepted(charge.reference)
 
     async def status(self, charge: Charge) -> StatusAnswer:
         reply = await self._get(f"/v2/deposits/{charge.reference}")

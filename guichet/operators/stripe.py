@@ -12,6 +12,7 @@ from guichet.domain.money import DECIMALS
 from guichet.egress import Egress
 from guichet.operators import signed
 from guichet.operators.base import (
+    CARDS,
     Accepted,
     Callback,
     Charge,
@@ -39,7 +40,7 @@ from guichet.operators.calling import (
 
 REQUIRED: Final = ("secret_key",)
 OPTIONAL: Final = ("webhook_secret", "api_version", "return_url")
-CARDS: Final = frozenset({"VISA", "MASTERCARD"})
+
 _SESSIONS: Final = "/v1/checkout/sessions"
 #: A key is kept for a day at least; it is not relied upon to the last hour.
 _KEY_LIFE: Final = 20 * HOUR

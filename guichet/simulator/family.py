@@ -1,5 +1,6 @@
 """What a family of operators' APIs is to the simulator: routes, faults in its own words, notifications."""
 
+import base64
 import json
 import uuid
 from abc import ABC, abstractmethod
@@ -144,9 +145,18 @@ async def json_object(request: Request) -> dict[str, Any] | None:
 def credential(request: Request, scheme: str = "Bearer") -> str | None:
     """What follows the scheme in `Authorization`. A credential that contains "invalid" is refused everywhere."""
     kind, _, value = request.headers.get("authorization", "").partition(" ")
-    if kind.casefold() != scheme.casefold() or not acceptable(value):
+    said = _decoded(value) if scheme == "Basic" else value
+    if kind.casefold() != scheme.casefold() or not acceptable(said):
         return None
     return value.strip()
+
+
+def _decoded(value: str) -> str:
+    """The user and password of HTTP Basic; as it is where it is not base64."""
+    try:
+        return base64.b64decode(value, validate=True).decode()
+    except ValueError:
+        return value
 
 
 def acceptable(value: str | None) -> bool:

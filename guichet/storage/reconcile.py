@@ -9,12 +9,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Executable, Table, bindparam, func, or_, select
+from sqlalchemy import Executable, Table, bindparam, or_, select
 
 from guichet.clock import DAY, HOUR, Instant
 from guichet.domain.money import round_to_currency
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, Sheet
 from guichet.storage.engine import Database, Row, json_texts
+from guichet.storage.ids import IdsByDate
 from guichet.storage.tables import payments, refunds
 
 _STEP: Final = 1000
@@ -56,13 +57,7 @@ _NAMED: Final[dict[str, Executable]] = {
     )
     for kind, (table, columns) in _SELECTED.items()
 }
-_PROBE: Final[dict[str, Executable]] = {
-    kind: select(table.c.id, table.c.created_at).where(table.c.id >= bindparam("at")).order_by(table.c.id).limit(1)
-    for kind, (table, _) in _SELECTED.items()
-}
-_LAST: Final[dict[str, Executable]] = {
-    kind: select(func.coalesce(func.max(table.c.id), 0)) for kind, (table, _) in _SELECTED.items()
-}
+_IDS: Final = {kind: IdsByDate(table) for kind, (table, _) in _SELECTED.items()}
 _NOBODY: Final = str(UUID(int=0))
 
 
@@ -100,25 +95,12 @@ async def _made(
     db: Database, kind: str, names: str, since: Instant | None, until: Instant | None
 ) -> AsyncIterator[Ours]:
     slack = _SLACK if kind == PAYMENT else _REFUND_SLACK
-    after = 0 if since is None else await id_at(db, kind, since - slack) - 1
-    last = _ALWAYS if until is None else await id_at(db, kind, until + _SLACK)
+    after = 0 if since is None else await _IDS[kind].first_at(db, since - slack) - 1
+    last = _ALWAYS if until is None else await _IDS[kind].first_at(db, until + _SLACK)
     while rows := await db.scan(_MADE[kind], after=after, last=last, connections=names):
         for row in rows:
             yield _ours(kind, row)
         after = rows[-1][0]
-
-
-async def id_at(db: Database, kind: str, at: Instant) -> int:
-    """The first id made at or after `at`; beyond the last one when there is none. Cost: a probe for each halving."""
-    low, high = 1, int((await db.scan(_LAST[kind]))[0][0]) + 1
-    while low < high:
-        middle = (low + high) // 2
-        row = await db.one(_PROBE[kind], at=middle)
-        if row is None or row[1] >= at:
-            high = middle
-        else:
-            low = max(middle, int(row[0])) + 1
-    return low
 
 
 async def _named(db: Database, line: Line, names: str) -> Ours | None:

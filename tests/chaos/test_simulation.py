@@ -9,22 +9,24 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
-from guichet.bootstrap import Service, create_merchant, service
-from guichet.clock import SECOND
+from guichet.bootstrap import Service, create_merchant, database, service
 from guichet.domain.errors import GuichetError
 from guichet.domain.merchants import Caller
+from guichet.domain.payments import Payment, Refund
 from guichet.flows.collect import Order, collect
-from guichet.flows.core import Core
+from guichet.flows.core import Core, Wake
 from guichet.flows.refresh import refresh
 from guichet.flows.refund import request_refund
+from guichet.operators.registry import Registry
 from guichet.settings import Settings
-from guichet.storage import merchants, payments, refunds
-from guichet.storage.engine import given
-from guichet.storage.payments import PaymentFilter
+from guichet.storage import merchants, payments
+from guichet.storage.catalogue import Catalogues
+from guichet.storage.engine import Database
+from guichet.storage.tables import refunds as refunds_table
 from guichet.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock
@@ -36,28 +38,39 @@ ROUTES = {"mtn": ["first", "second"]}
 
 @dataclass
 class World:
-    """What outlives a process: the operators, the clock, the database's file."""
+    """What outlives a process: the operators, the clock, the database. `ground` lends what a process does not change."""
 
     settings: Settings
     clock: ManualClock
     operators: dict[str, LyingOperator]
     caller: Caller
+    ground: Service
+    life: str
 
     @asynccontextmanager
-    async def process(self, mortal: Mortal | None = None) -> AsyncIterator[tuple[Service, Worker]]:
-        async with service(self.settings, self.clock, self.operators, ROUTES) as opened:
-            if mortal is not None:
-                core = replace(opened.core, db=WatchedDatabase(opened.core.db, mortal))
-                opened = Service(core, opened.egress)
-            yield opened, opened.worker()
+    async def process(self, mortal: Mortal | None = None) -> AsyncIterator[tuple[Core, Worker]]:
+        inner = database(self.settings)
+        await inner.open()
+        try:
+            db: Database = inner if mortal is None else WatchedDatabase(inner, mortal)
+            core = replace(
+                self.ground.core,
+                db=db,
+                clock=self.clock,
+                registry=Registry(self.clock, self.operators, ROUTES),
+                catalogues=Catalogues(db, self.clock, self.ground.core.catalogues.base),
+                wake=Wake(),
+            )
+            yield core, Worker(core, self.ground.egress)
+        finally:
+            await inner.close()
 
 
-@asynccontextmanager
-async def world(settings: Settings, seed: int) -> AsyncIterator[World]:
+def operators_of(seed: int) -> dict[str, LyingOperator]:
     chance = random.Random(seed)
-    fates: dict[str, bool | None] = {}
+    fates: dict[str, bool] = {}
 
-    def decide(reference: str) -> bool | None:
+    def decide(reference: str) -> bool:
         return fates.setdefault(reference, chance.random() < 0.7)
 
     def mood(verb: str, reference: str) -> str:
@@ -65,16 +78,7 @@ async def world(settings: Settings, seed: int) -> AsyncIterator[World]:
             return chance.choice(["", "", "lost before", "lost after", "refuse"])
         return chance.choice(["", "silent"])
 
-    operators = {name: LyingOperator(decide, mood) for name in ("first", "second")}
-    clock = ManualClock()
-    async with service(settings, clock) as opened:
-        merchant, _ = await create_merchant(opened.core, "M")
-        async with opened.core.db.transaction() as tx:
-            for env in ("live", "test"):
-                # Nobody listens there: what is queued is what counts here.
-                url = "https://localhost:9/hook"
-                await merchants.configure_endpoint(tx, merchant.id, env, url, None, clock.now())
-    yield World(settings, clock, operators, Caller(merchant, "live"))
+    return {name: LyingOperator(decide, mood) for name in ROUTES["mtn"]}
 
 
 async def pay(core: Core, caller: Caller, name: str, ending: str = "1234") -> None:
@@ -100,105 +104,100 @@ async def refund(core: Core, caller: Caller, name: str) -> None:
 async def a_life(world: World, core: Core, worker: Worker) -> None:
     """Two live payments and a test one, settled, refunded."""
     test = Caller(world.caller.merchant, "test")
-    await pay(core, world.caller, "a")
-    await pay(core, test, "t", "0000")
-    await pay(core, world.caller, "b")
+    a, b, t = (f"{name} of {world.life}" for name in "abt")
+    await pay(core, world.caller, a)
+    await pay(core, test, t, "0000")
+    await pay(core, world.caller, b)
     world.clock.advance(6)
     await worker.run_until_idle()
-    for caller, name in ((world.caller, "a"), (test, "t"), (world.caller, "b")):
+    for caller, name in ((world.caller, a), (test, t), (world.caller, b)):
         await refund(core, caller, name)
     world.clock.advance(6)
     await worker.run_until_idle()
 
 
 async def live_and_die(world: World, mortal: Mortal) -> None:
-    async with world.process(mortal) as (opened, worker):
+    async with world.process(mortal) as (core, worker):
+        before = asyncio.all_tasks()
         try:
-            await a_life(world, opened.core, worker)
+            await a_life(world, core, worker)
         except Died:
             pass
-        # What a dead process still had under way is gone with it.
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            if not task.done() and task.get_coro().__qualname__ == "Queue._do":  # type: ignore[union-attr]
+        finally:
+            # What a dead process still had under way is gone with it.
+            left = asyncio.all_tasks() - before
+            for task in left:
                 task.cancel()
-        await asyncio.sleep(0)
+            await asyncio.gather(*left, return_exceptions=True)
 
 
 async def come_to_an_end(world: World) -> None:
     """A fresh process; the operators speak plainly now. Everything must be final within a few hours."""
     for operator in world.operators.values():
         operator.mood = lambda verb, reference: ""
-    async with world.process() as (opened, worker):
+    async with world.process() as (core, worker):
         for seconds in (31, 31, 61, 121, 301, 601, 1801, 3601):
             world.clock.advance(seconds)
             await worker.run_until_idle()
-        core, mine = opened.core, world.caller.merchant.id
-        for env in ("live", "test"):
-            rows, _ = await payments.page(core.db, mine, env, PaymentFilter(), 100, 0)
-            assert {row.status for row in rows} <= {"succeeded", "failed", "refunded"}, rows
-            returned, _ = await refunds.page(core.db, mine, env, 100, 0)
-            assert {row.status for row in returned} <= {"succeeded", "failed"}, returned
+        made = [await payments_of(world, core, env) for env in ("live", "test")]
+        assert {row.status for rows in made for row in rows} <= {"succeeded", "failed", "refunded"}
+        returned = await refunds_of(world, core, made[0] + made[1])
+        assert {row.status for row in returned} <= {"succeeded", "failed"}
         await check_books(core.db, told=True)
-        await _the_operators_say_the_same(world, core)
+        the_operators_say_the_same(world, made[0], [row for row in returned if row.env == "live"])
 
 
-async def _the_operators_say_the_same(world: World, core: Core) -> None:
-    rows, _ = await payments.page(core.db, world.caller.merchant.id, "live", PaymentFilter(), 100, 0)
-    ours = {row.reference for row in rows if row.status in ("succeeded", "refunded")}
-    theirs = {ref for operator in world.operators.values() for ref in operator.moved(operator.debits)}
-    assert ours == theirs, "every debit is credited, and nothing else is"
-    assert all(row.failure is not None for row in rows if row.status == "failed"), "no failure without a refusal"
-    returned, _ = await refunds.page(core.db, world.caller.merchant.id, "live", 100, 0)
-    paid_out = {ref for operator in world.operators.values() for ref in operator.moved(operator.payouts)}
-    assert {row.reference for row in returned if row.status == "succeeded"} == paid_out
-    for operator in world.operators.values():
-        assert all(sends == 1 for sends in operator.sends.values()), "nothing is ever sent twice"
+async def payments_of(world: World, core: Core, env: str) -> list[Payment]:
+    """Of this life."""
+    wanted = [f"{name} of {world.life}" for name in "abt"]
+    found = [await payments.by_external_id(core.db, world.caller.merchant.id, env, name) for name in wanted]
+    return [row for row in found if row is not None]
 
 
-@pytest.fixture(scope="module")
-def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("worlds")
+async def refunds_of(world: World, core: Core, made: list[Payment]) -> list[Refund]:
+    everything = [Refund(*row) for row in await core.db.scan(select(refunds_table))]
+    return [row for row in everything if (row.payment_id, row.env) in {(each.id, each.env) for each in made}]
 
 
-def fresh(base: Settings, template: Path, folder: Path) -> Settings:
-    path = folder / "guichet.db"
-    path.write_bytes(template.read_bytes())
-    return replace(base, home=folder, database_url=f"sqlite:///{path}")
+def the_operators_say_the_same(world: World, made: list[Payment], returned: list[Refund]) -> None:
+    operators = world.operators.values()
+    taken = {reference for each in operators for reference in each.moved(each.debits)}
+    assert {row.reference for row in made if row.status in ("succeeded", "refunded")} == taken, "each debit is credited"
+    assert all(row.failure is not None for row in made if row.status == "failed"), "no failure without a refusal"
+    given_back = {reference for each in operators for reference in each.moved(each.payouts)}
+    assert {row.reference for row in returned if row.status == "succeeded"} == given_back
+    assert all(sends == 1 for each in operators for sends in each.sends.values()), "nothing is ever sent twice"
 
 
-async def run(settings: Settings, seed: int, death: int | None) -> int:
-    async with world(settings, seed) as made:
-        mortal = Mortal(death)
-        await live_and_die(made, mortal)
-        await come_to_an_end(made)
+@pytest.fixture
+async def ground(settings: Settings) -> AsyncIterator[tuple[Service, Caller]]:
+    """A migrated database with a merchant whose endpoints nobody listens at: what is queued is what counts here."""
+    async with service(settings) as opened:
+        merchant, _ = await create_merchant(opened.core, "M")
+        async with opened.core.db.transaction() as tx:
+            for env in ("live", "test"):
+                await merchants.configure_endpoint(tx, merchant.id, env, "https://localhost:9/hook", None, 0)
+        yield opened, Caller(merchant, "live")
+
+
+async def run(ground: tuple[Service, Caller], clock: ManualClock, seed: int, death: int | None) -> int:
+    """One life and what follows it, on the same database as the lives before: nothing of them may be touched."""
+    opened, caller = ground
+    made = World(opened.core.settings, clock, operators_of(seed), caller, opened, f"{seed}/{death}")
+    mortal = Mortal(death)
+    await live_and_die(made, mortal)
+    await come_to_an_end(made)
     return mortal.points
 
 
-async def points_of_a_life(settings: Settings, seed: int) -> int:
-    return await run(settings, seed, None)
+LIVES = {"sqlite": ((1, 14), (2, 14), (3, 14)), "postgresql": ((4, 5), (5, 5))}
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_a_process_may_die_between_any_two_steps(
-    base_settings: Settings, sqlite_template: Path, tmp_path: Path, seed: int
-) -> None:
-    points = await points_of_a_life(fresh(base_settings, sqlite_template, tmp_path), seed)
-    assert points > 60
-    for death in range(seed % 3, points, 3):
-        await run(fresh(base_settings, sqlite_template, tmp_path), seed, death)
-
-
-async def test_a_process_may_die_on_postgresql_too(settings: Settings) -> None:
-    if settings.embedded:
-        pytest.skip("the other test does this one thoroughly")
-    rounds = [(seed, death) for seed in (4, 5) for death in (7, 23, 41, 58)]
-    for seed, death in rounds:
-        async with world(settings, seed) as made:
-            await live_and_die(made, Mortal(death))
-            await come_to_an_end(made)
-
-
-async def test_the_simulation_is_repeatable(base_settings: Settings, sqlite_template: Path, tmp_path: Path) -> None:
-    lives = [await points_of_a_life(fresh(base_settings, sqlite_template, tmp_path), 7) for _ in range(2)]
-    assert lives[0] == lives[1]
-    assert given(lives[0]) * SECOND > 0
+async def test_a_process_may_die_between_any_two_steps(ground: tuple[Service, Caller]) -> None:
+    clock = ManualClock()
+    kind = "sqlite" if ground[0].core.settings.embedded else "postgresql"
+    for seed, deaths in LIVES[kind]:
+        points = await run(ground, clock, seed, None)
+        assert points > 60
+        for death in sorted(random.Random(seed).sample(range(points), deaths)):
+            await run(ground, clock, seed, death)

@@ -18,6 +18,7 @@ WRONG = {
     "GUICHET_PUBLIC_URL": "pay.example.com",
     "GUICHET_PROFILE": "prod",
     "GUICHET_RATE_LIMIT": "-1",
+    "GUICHET_REDIS_URL": "http://localhost:6379",
     "GUICHET_PAGE_RATE_LIMIT": "many",
     "GUICHET_TRUSTED_PROXIES": "10.0.0.0/33",
     "GUICHET_SECRET_KEYS": "short",

@@ -2,6 +2,9 @@
 
 import shlex
 from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from typer.main import get_command
@@ -26,10 +29,15 @@ def leaves(command: Command = None, path: tuple[str, ...] = ()) -> Iterator[tupl
 def parses(line: str) -> str:
     """Parses (without running) one line of shell that runs `guichet`; the path of the command it runs."""
     words = [word for word in shlex.split(line, comments=True) if not word.startswith("GUICHET_")]
+    words = words[: words.index(">")] if ">" in words else words
     assert words.pop(0).endswith("guichet"), line
     command, path = get_command(app), []
     while hasattr(command, "commands"):
         path.append(words.pop(0))
         command = command.commands[path[-1]]
-    command.make_context(" ".join(path), words)
+    with TemporaryDirectory() as folder, chdir(folder):
+        for word in words:
+            if word.endswith(".csv"):
+                Path(word).touch()  # an example may name a file
+        command.make_context(" ".join(path), words)
     return " ".join(path)

@@ -34,7 +34,7 @@ async def test_d02_types_are_strict_and_null_means_absent(sqlite_house: House) -
     for text, accepted in ((b"1", True), (b"1.0", True), (b"1e0", True), (b"1.5", False), (b'"1"', False)):
         assert ((await shop.post("/payments", number % text)).status == 201) is accepted, text
     optional = dict.fromkeys(["currency", "description", "external_id", "metadata", "customer", "callback_url", "otp"])
-    payment = (await shop.post("/payments", order(**optional))).data
+    payment = (await shop.post("/payments", order() | optional)).data
     assert [payment[name] for name in ("currency", "description", "metadata")] == ["XOF", "Paiement API", None]
 
 
@@ -61,11 +61,14 @@ async def test_d03_decimals(sqlite_house: House, currency: str, amount: bytes, a
         assert refused_fields(answer) == {"amount"}
 
 
-@pytest.mark.parametrize("amount", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e99999999999999999999"])
+@pytest.mark.parametrize(
+    "amount", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e99999999999999999999", b"9" * 5_000]
+)
 async def test_d03_what_is_no_finite_amount(sqlite_house: House, amount: bytes) -> None:
     shop = await sqlite_house.merchant()
     for path in ("/payments", "/payment-modes/fees"):
-        check_error(await shop.post(path, b'{"amount":%s,"operator":"mtn"}' % amount), "invalid_request")
+        answer = await shop.post(path, b'{"amount":%s,"operator":"mtn","phone_number":"22997001234"}' % amount)
+        assert refused_fields(answer) == ({"amount"} if amount.strip(b"-")[:1].isdigit() else set())
 
 
 async def test_d04_fees_are_half_up_to_the_hundredth(sqlite_house: House) -> None:
@@ -168,6 +171,7 @@ async def test_d07_a_pair_of_surrogates_is_one_character(sqlite_house: House) ->
         b'{"a":1,"a":2,"a":{"a":1,"a":1}}',
         b'{ "spaces" :\t[ 1 ,\n 2 ] }',
         b'{"\\u0041\\/":"\\u00e9\\ud83d\\ude00","\xc3\xa9":"\xf0\x9f\x98\x80"}',
+        b'{"n":[1e99999999999999999999,%s,-0.%s]}' % (b"9" * 5_000, b"1" * 5_000),
         b"{}",
         b'{"":null,"t":true,"f":false}',
         b'{"metadata":{"metadata":1}}',
@@ -368,8 +372,8 @@ async def test_d17_links_do_not_exist_for_a_test_key(house: House) -> None:
 
 async def test_d18_the_accent_of_limited_links(house: House) -> None:
     shop = (await house.merchant()).live
-    for spelling in ('"limit\u00e9"'.encode(), b'"limit\\u00e9"'):
-        body = b'{"amount":1,"description":"x","max_uses":1,"type":%s}' % spelling
+    for written in ('"limit\u00e9"'.encode(), b'"limit\\u00e9"'):
+        body = b'{"amount":1,"description":"x","max_uses":1,"type":%s}' % written
         answer = await shop.post("/payment-links", body)
         assert '"type":"limit\u00e9"'.encode() in answer.raw
     for spelling in ("limite", "LIMIT\u00c9", "limite\u0301", "limit\u00e8", "limit\u00e9 ", "limited"):

@@ -34,3 +34,12 @@ async def test_the_sandbox_decides_by_the_number(house: House, ending: str, afte
     await house.settle(after)
     listed = (await shop.get("/payments")).data
     assert [(each["reference"], each["status"]) for each in listed] == [(payment["reference"], expected)]
+
+
+async def test_a_test_card_waits_for_its_page_whatever_its_phone_number(sqlite_house: House) -> None:
+    shop = await sqlite_house.merchant()
+    customer = {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"}
+    for ending in ("0000", "0001", "0003", "1234"):
+        await shop.pay(ending, operator="VISA", customer=customer)
+    await sqlite_house.settle(60)
+    assert {payment["status"] for payment in (await shop.get("/payments")).data} == {"pending"}

@@ -9,9 +9,12 @@ from typing import Any
 import asyncpg
 
 from guichet.clock import DAY, SECOND, SystemClock
+from guichet.domain.catalogue import quote
+from guichet.domain.money import round_to_currency
 from guichet.operators.base import Accepted, Charge, Refused, Reversal, StatusAnswer
 from guichet.settings import Settings
 from guichet.storage import ledger
+from guichet.storage.catalogue_file import load_catalogue
 from tests.fakes import ScriptedOperator, done
 from tests.house import Account, House, ManualClock, open_house
 
@@ -78,8 +81,8 @@ async def live(house: House) -> Life:
     await shop.post(f"/payments/{tried['reference']}/refund")
     paid = await shop.live.pay("0000", external_id="=order 1", amount=5001)
     refunded = await shop.live.pay("0000", external_id="order-2", amount=5000)
-    returning = await shop.live.pay("0000", amount=_total(house, 2))
-    given_back = await shop.live.pay("0000", amount=_total(house, 3))
+    returning = await shop.live.pay("0000", amount=_total(2))
+    given_back = await shop.live.pay("0000", amount=_total(3))
     await shop.live.pay("0002")
     await shop.live.pay("0003")
     await shop.live.pay("0000", currency="EUR", amount=12.34, operator="moov")
@@ -96,14 +99,9 @@ async def live(house: House) -> Life:
     return Life(shop, other, paid, refunded, returning, given_back, waiting)
 
 
-def _total(house: House, digit: int) -> int:
+def _total(digit: int) -> int:
     """An amount whose debited total, rounded, ends in this digit."""
-    from guichet.storage.catalogue_file import load_catalogue
-
     mode = next(mode for mode in load_catalogue(None).modes if mode.operator == "mtn")
-    from guichet.domain.catalogue import quote
-    from guichet.domain.money import round_to_currency
-
     return next(
         amount
         for amount in range(6000, 6100)

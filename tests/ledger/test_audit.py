@@ -102,7 +102,8 @@ UNSEALED = [
     ),
     (
         "DELETE FROM wallet_entries WHERE suspended AND subject_id = {waiting_id}",
-        "The live XOF suspense of merchant {other} is wrong: the waiting entries hold 9100, its postings add up to 18100",
+        "The live XOF suspense of merchant {other} is wrong: the waiting entries hold 9100, "
+        "its postings add up to 18100",
     ),
     (
         "UPDATE wallet_entries SET amount = 1 WHERE suspended AND subject_id = {waiting_id}",

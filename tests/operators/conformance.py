@@ -32,7 +32,8 @@ SILENT_AND_TAKEN = frozenset(
     {"lost_answer", "lost_answer_declined", "error_500", "unreadable", "halfway", "unavailable_stored"}
 )
 SILENT_AND_NOT_TAKEN = frozenset({"lost_request", "error_500_not_stored", "unavailable"})
-#: Provably not taken: with no other route, a payment fails at once, a refund is tried again.
+#: Provably not taken: with no other route, a payment fails at once, a refund is tried again. (So is a refund that was
+#: lost on its way, where its repeat is harmless: here it meets the same scenario each time, and waits for a person.)
 NOT_TAKEN = frozenset({"unauthorized", "rate_limited", "not_configured"})
 REFUSED_AT_ONCE = frozenset({"refused", "business_500"})
 
@@ -42,6 +43,7 @@ class Dossier:
     """One family in the matrix: how to reach it, how to pay through it, and what nobody but a person can settle.
 
     `stays_pending`: debit scenarios that the family gives no means to settle. `refunds`: it can give money back.
+    `asks`: a debit can be pending there, so that there is a first question.
     `digits`: where a scenario is read from, "phone" or "amount".
     """
 
@@ -53,7 +55,6 @@ class Dossier:
     digits: str = "phone"
     base: str = ""
     stays_pending: frozenset[str] = frozenset()
-    refund_stays_pending: frozenset[str] = frozenset()
     #: Scenarios that its answers make undecidable for anybody.
     beyond: frozenset[str] = frozenset()
     refunds: bool = True
@@ -70,8 +71,7 @@ class Dossier:
     def body(self, prefix: str, scenario: Scenario) -> dict[str, Any]:
         """The order whose last four digits are {prefix}{scenario}; every scenario has a number and an amount."""
         last = f"{prefix}{scenario.digits}"
-        phone = f"{self.dial}7712{last[-1] if self.digits == 'amount' else last[0]}{last}"
-        phone = f"{self.dial}77123{last}" if self.digits == "phone" else f"{self.dial}771230000"
+        phone = f"{self.dial}77123{last if self.digits == 'phone' else '0000'}"
         amount = 10_000 + int(last) if self.digits == "amount" else 5000 + int(scenario.digits)
         return {"amount": amount, "operator": self.operator, "phone_number": phone, **self.order}
 
@@ -104,7 +104,6 @@ DOSSIERS = {
             "moov",
             {"api_key": "fp_simulator", "shop": "simulatorshop01"},
             stays_pending=SILENT_AND_NOT_TAKEN,
-            refund_stays_pending=SILENT_AND_NOT_TAKEN,
         ),
         Dossier(
             "orange",
@@ -130,7 +129,6 @@ DOSSIERS = {
             order={"otp": "123456"},
             dial="221",
             stays_pending=SILENT_AND_NOT_TAKEN,
-            refund_stays_pending=SILENT_AND_NOT_TAKEN,
         ),
         Dossier(
             "stripe",
@@ -139,7 +137,6 @@ DOSSIERS = {
             order=_PERSON,
             digits="amount",
             stays_pending=SILENT_AND_NOT_TAKEN,
-            refund_stays_pending=SILENT_AND_NOT_TAKEN,
         ),
         Dossier(
             "coris",
@@ -284,9 +281,9 @@ def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
     if status == "succeeded" and [tx["amount"] for tx in paid] != [str(case.refund["amount"])]:
         faults.append(f"succeeded, but the operator paid {[tx['amount'] for tx in paid]}")
     misstated = name in MISSTATED and dossier.family != "wave"  # whose refund states no amount at all
-    waits = misstated or name in NOT_TAKEN | dossier.refund_stays_pending or open_still(case.credits)
+    waits = misstated or name in NOT_TAKEN | SILENT_AND_NOT_TAKEN or open_still(case.credits)
     if dossier.family == "feexpay" and name == "not_configured":
-        waits = False
+        waits = False  # "payouts are not enabled" is an explicit refusal (operators.md §1.8)
     expected = "pending" if waits else "succeeded" if paid else "failed"
     if status != expected:
         faults.append(f"is {status}, should be {expected}")

@@ -39,6 +39,7 @@ GOOD: Final = {
     "phone_number": '"22997001234"',
     "customer": '{"firstname":"A","lastname":"B","email":"a@example.com"}',
     "description": '"Commande"',
+    "metadata": '{"a": 1.0}',
     "url": '"https://shop.example/h"',
     "type": '"limit\\u00e9"',
     "max_uses": "3",
@@ -93,7 +94,8 @@ _DEEP: Final = st.tuples(VALUES, st.sampled_from([29, 30, 31, 32, 33, 2_000, 30_
 def _mutated(draw: st.DrawFn) -> str:
     """A good body in which some fields were replaced, added or repeated."""
     members = [(json.dumps(name), text) for name, text in GOOD.items()]
-    odd = draw(st.lists(st.tuples(_KEYS, VALUES | _DEEP | _NOT_JSON), max_size=4))
+    unknown = st.tuples(_ESCAPES | _STRINGS, VALUES)
+    odd = draw(st.lists(unknown | unknown | st.tuples(_KEYS, VALUES | _DEEP | _NOT_JSON), min_size=1, max_size=3))
     return "{" + ",".join(f"{key}:{value}" for key, value in draw(st.permutations(members + odd))) + "}"
 
 
@@ -101,7 +103,7 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-_TEXTS: Final = (_mutated() | _members(VALUES, 6) | VALUES | _DEEP).map(_encoded)
+_TEXTS: Final = (_mutated() | _mutated() | _members(VALUES, 6) | VALUES | _DEEP).map(_encoded)
 
 #: Whole bodies: mostly JSON, sometimes cut off, sometimes no text at all.
 BODIES: Final = st.one_of(

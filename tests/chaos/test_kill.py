@@ -1,0 +1,201 @@
+"""`kill -9` of the real command under load, then a restart: what was answered is there, once, and is told."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
+
+from guichet.bootstrap import create_merchant, service
+from guichet.settings import Settings
+from tests.invariants import check_books
+from tests.peers import Authority, Peer, Received, answers
+
+OK = answers(b"HTTP/1.1 204 No Content\r\n\r\n")
+PAYMENTS = 200
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.create(tmp_path_factory.mktemp("ca"))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        return int(reserved.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """`guichet serve` as somebody would start it."""
+
+    settings: Settings
+    port: int
+    process: asyncio.subprocess.Process
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    async def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        await self.process.wait()
+
+    async def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(10):
+            await self.process.wait()
+
+
+async def start(settings: Settings) -> Server:
+    port = free_port()
+    environ = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")},
+        "GUICHET_HOME": str(settings.home),
+        "GUICHET_DATABASE_URL": settings.database_url,
+        "GUICHET_SECRET_KEYS": ",".join(settings.secret_keys),
+        "GUICHET_PROFILE": "development",
+        "GUICHET_RATE_LIMIT": "0",
+        "GUICHET_LOG_LEVEL": "error",
+        "GUICHET_PUBLIC_URL": f"http://127.0.0.1:{port}",
+    }
+    with (settings.home / "server.log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "guichet", "serve", "--port", str(port), env=environ, stdout=log, stderr=log
+        )
+    server = Server(settings, port, process)
+    async with asyncio.timeout(20), aiohttp.ClientSession() as client:
+        while True:
+            assert process.returncode is None, (settings.home / "server.log").read_text()
+            with suppress(aiohttp.ClientError):
+                async with client.get(f"http://127.0.0.1:{port}/readyz") as answer:
+                    if answer.status == 200:
+                        return server
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def calling(key: str) -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(limit=32, force_close=False)
+    headers = {"Authorization": f"Bearer {key}"}
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as client:
+        yield client
+
+
+async def merchant(settings: Settings) -> str:
+    """The test key of a new merchant."""
+    async with service(settings) as opened:
+        _, keys = await create_merchant(opened.core, "M")
+    return keys["test"]
+
+
+async def create(client: aiohttp.ClientSession, server: Server, number: int, answered: dict[str, str]) -> None:
+    body = {"amount": 5000, "operator": "mtn", "phone_number": "22997000000", "external_id": f"e{number}"}
+    with suppress(aiohttp.ClientError):
+        async with client.post(f"{server.url}/payments", json=body) as answer:
+            created = (await answer.json())["data"]
+            assert answer.status == 201
+            answered[created["external_id"]] = created["reference"]
+
+
+async def everything(client: aiohttp.ClientSession, url: str) -> list[Any]:
+    found: list[Any] = []
+    for page in (1, 2, 3, 4, 5):
+        async with client.get(f"{url}?per_page=100&page={page}") as answer:
+            found += (await answer.json())["data"]
+    return found
+
+
+def told(peer: Peer) -> dict[str, set[str]]:
+    """Delivery ids by the external_id they speak of."""
+    by_payment: dict[str, set[str]] = {}
+    for request in peer.received:
+        body = json.loads(request.body)
+        assert body["event"] == "payment.succeeded"
+        by_payment.setdefault(body["data"]["external_id"], set()).add(body["id"])
+    return by_payment
+
+
+async def test_what_was_answered_survives_a_kill_and_is_told(settings: Settings, authority: Authority) -> None:
+    key = await merchant(settings)
+    answered: dict[str, str] = {}
+    async with Peer(OK, authority.server("localhost")) as peer, calling(key) as client:
+        server = await start(settings)
+        async with client.put(f"{server.url}/webhooks/endpoint", json={"url": peer.url()}) as answer:
+            assert answer.status == 200
+        creating = [asyncio.create_task(create(client, server, n, answered)) for n in range(PAYMENTS)]
+        while len(answered) < PAYMENTS // 3:
+            await asyncio.sleep(0)
+        await server.kill()
+        await asyncio.gather(*creating)
+        assert len(answered) < PAYMENTS, "the kill came too late to prove anything"
+
+        server = await start(settings)
+        try:
+            rows = await everything(client, f"{server.url}/payments")
+            stored = Counter(row["external_id"] for row in rows)
+            assert set(stored.values()) <= {1}
+            assert {row["external_id"]: row["reference"] for row in rows if row["external_id"] in answered} == answered
+            # What was under way and is stored although nobody was answered is told as well. An attempt that the kill
+            # cut off is repeated when its lease has run out.
+            async with asyncio.timeout(45):
+                while set(told(peer)) != set(stored):
+                    await asyncio.sleep(0.1)
+        finally:
+            await server.stop()
+        assert all(len(ids) == 1 for ids in told(peer).values()), "a repeated notification keeps its id"
+    await audited(settings)
+
+
+@pytest.mark.slow
+async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, authority: Authority) -> None:
+    """The receiver reads and hangs while the server is killed; afterwards it answers."""
+    recovered = asyncio.Event()
+
+    async def hangs_at_first(writer: asyncio.StreamWriter, request: Received) -> None:
+        if not recovered.is_set():
+            await asyncio.sleep(60)
+        await OK(writer, request)
+
+    key = await merchant(settings)
+    answered: dict[str, str] = {}
+    async with Peer(hangs_at_first, authority.server("localhost")) as peer, calling(key) as client:
+        server = await start(settings)
+        async with client.put(f"{server.url}/webhooks/endpoint", json={"url": peer.url()}) as answer:
+            assert answer.status == 200
+        await asyncio.gather(*(create(client, server, n, answered) for n in range(20)))
+        async with asyncio.timeout(10):
+            while len(peer.received) < 20:
+                await asyncio.sleep(0.02)
+        await server.kill()
+        recovered.set()
+        server = await start(settings)
+        try:
+            async with asyncio.timeout(45):
+                while len(peer.received) < 40:
+                    await asyncio.sleep(0.1)
+                log: list[Any] = []
+                while Counter(each["status"] for each in log) != {"success": 20}:
+                    log = await everything(client, f"{server.url}/webhooks/deliveries")
+                    await asyncio.sleep(0.05)
+        finally:
+            await server.stop()
+        assert {each["attempts"] for each in log} == {2}, "the attempt that was cut off counts"
+        assert len(peer.received) == 40
+        assert all(len(ids) == 1 for ids in told(peer).values())
+        assert len({request.body for request in peer.received}) == 20
+    await audited(settings)
+
+
+async def audited(settings: Settings) -> None:
+    async with service(settings) as opened:
+        await check_books(opened.core.db, told=True)

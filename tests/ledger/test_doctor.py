@@ -1,0 +1,81 @@
+"""`guichet doctor`: silent when all is well, and one line for each thing that is not."""
+
+import json
+from typing import Any
+
+from guichet.clock import DAY, MINUTE, SystemClock, iso
+from guichet.operators.base import Accepted
+from guichet.settings import Settings
+from guichet.storage import incidents
+from tests.cli.conftest import Cli
+from tests.fakes import ScriptedOperator
+from tests.ledger.life import Hands, yesterday
+
+
+async def test_all_is_well(cli: Cli) -> None:
+    cli("ledger", "audit")
+    done = cli("doctor")
+    assert done.code == 0, done.out
+    assert "✗" not in done.out
+    assert cli("doctor", "--json").json["healthy"] is True
+
+
+async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -> None:
+    silent = ScriptedOperator()
+    silent.script("status", Accepted())
+    async with yesterday(settings, connections={"op": silent}, routes={"mtn": ["op"]}) as house:
+        shop = await house.merchant("Shop")
+        await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+        await shop.live.pay("0000")
+        await shop.pay("0000")
+        await shop.pay("0002")
+        await house.settle(20)
+        stuck = (await shop.live.get("/payments")).data[0]
+        await incidents.report(
+            house.core.db,
+            shop.id,
+            "live",
+            incidents.MISMATCH,
+            "payment",
+            stuck["reference"],
+            "op",
+            "x",
+            house.clock.now(),
+        )
+        await incidents.quarantine(house.core.db, "op", "/x", "{}", "unknown", SystemClock().now())
+        await house.settle(20)
+    await hands.run(f"UPDATE deliveries SET created_at = {SystemClock().now() - MINUTE}")
+    soon = iso(SystemClock().now() + 10 * DAY)
+    assert cli("key", "create", shop.id, "--env", "live", "--expires-at", soon).code == 0
+    cli("key", "create", shop.id, "--env", "live", "--expires-at", iso(SystemClock().now() + 40 * DAY))
+    said = _checks(cli)
+    [pending] = said["stuck payments and refunds"]["rows"]
+    assert (pending["what"], pending["operator"], pending["count"]) == ("payment", "mtn", 1)
+    late = {row["queue"] for row in said["queues"]["rows"]}
+    assert late == {"questions about payments", "webhook deliveries"}
+    [failing] = said["webhook endpoints"]["rows"]
+    assert (failing["destination"], failing["retrying"], failing["abandoned"]) == ("localhost:9", 1, 0)
+    [expiring] = said["API keys"]["rows"]
+    assert expiring["expires_at"] == soon
+    assert [(row["kind"], row["count"]) for row in said["incidents"]["rows"]] == [
+        ("mismatch", 1),
+        ("stray callbacks", 1),
+    ]
+    assert "to be sealed" in said["ledger seals"]["problems"][0]
+    assert said["ledger audit"]["problems"] == ["there was none yet: `guichet ledger audit`"]
+    await hands.run("UPDATE postings SET amount = amount + 1")
+    assert cli("ledger", "audit").code == 1
+    assert "it found: Payment " in _checks(cli)["ledger audit"]["problems"][0]
+    await hands.run(f"UPDATE audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
+    assert _checks(cli)["ledger audit"]["problems"] == ["the last one is 8 days old"]
+    shown = cli("doctor")
+    assert shown.code == 1
+    assert shown.out.count("✗") == 7
+
+
+def _checks(cli: Cli) -> Any:
+    done = cli("doctor", "--json")
+    assert done.code == 1
+    said = json.loads(done.out)
+    assert said["healthy"] is False
+    return said["checks"]

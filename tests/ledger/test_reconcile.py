@@ -1,0 +1,219 @@
+"""`guichet reconcile`: a statement made by hand, files nobody can read, and the history of the simulated operator."""
+
+import asyncio
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guichet.clock import DAY, SystemClock, iso
+from guichet.operators.calling import Connection
+from guichet.settings import Settings
+from tests.cli.conftest import Cli, Done, cli_for
+from tests.ledger.life import Hands, Life, live, operator, yesterday
+from tests.operators.world import Setup, World, open_world
+
+OPERATORS = """
+[connections.op]
+family = "feexpay"
+base_url = "http://127.0.0.1:9/simulator/feexpay"
+api_key = "k"
+shop = "s"
+
+[routes]
+mtn = ["op"]
+moov = ["op"]
+"""
+
+
+def _with_operators(cli: Cli, text: str = OPERATORS) -> Cli:
+    path = cli.folder / "operators.toml"
+    path.write_text(text)
+    return cli.having(GUICHET_OPERATORS_FILE=str(path))
+
+
+def _statement(cli: Cli, text: str) -> Path:
+    path = cli.folder / "statement.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _taken(payment: Any) -> int:
+    """What the operator was asked for: the total, in whole francs."""
+    return int(payment["total_amount"] + 0.5)
+
+
+async def _life(settings: Settings) -> Life:
+    async with yesterday(settings, connections={"op": operator()}, routes={"mtn": ["op"], "moov": ["op"]}) as house:
+        return await live(house)
+
+
+def _said(done: Done, code: int) -> Any:
+    assert done.code == code, done
+    return json.loads(done.out)
+
+
+async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
+    life = await _life(settings)
+    cli = _with_operators(cli)
+    everything = _said(cli("reconcile", "feexpay", _statement(cli, "reference,amount\n"), "--json"), 1)
+    assert everything["counts"] == {"matched": 0, "missing here": 0, "missing there": 9, "different amount": 0}
+    ours = [(each["ours"], each["type"]) for each in everything["differences"]]
+    whole = "reference;type;amount;currency;status\n" + "".join(
+        f"{each['reference']};{kind};{each['amount']};{each['currency']};SUCCESSFUL\n" for each, kind in ours
+    )
+    clean = cli("reconcile", "feexpay", _statement(cli, whole))
+    assert clean.code == 0, clean
+    assert "9 matched, 0 missing here, 0 missing there, 0 different amount." in clean.out
+
+    lines = whole.splitlines(keepends=True)
+    by_reference = {each["reference"]: number for number, (each, _) in enumerate(ours, 1)}
+    paid, refunded = by_reference[life.paid["reference"]], by_reference[life.refunded["reference"]]
+    waiting = by_reference[life.waiting["reference"]]
+    lines[paid] = lines[paid].replace(f";{_taken(life.paid)};", f";{_taken(life.paid) - 1};")
+    lines[refunded] = lines[refunded].upper() + lines[refunded]
+    lines[waiting] = lines[waiting].replace("SUCCESSFUL", "FAILED")
+    failed = await _references(settings, "failed")
+    lines += [
+        f"nobody-knows;payment;100;XOF;success\n{failed};payment;5088;XOF;success\nnothing;payment;1;XOF;failed\n"
+    ]
+    out = cli.folder / "out.csv"
+    said = _said(cli("reconcile", "op", _statement(cli, "".join(lines)), "--csv", out, "--json"), 1)
+    assert said["counts"] == {"matched": 7, "missing here": 3, "missing there": 1, "different amount": 1}
+    found = {(each["outcome"], each["note"], (each["ours"] or {}).get("reference")) for each in said["differences"]}
+    assert found == {
+        ("different amount", "", life.paid["reference"]),
+        ("missing here", "a second time", life.refunded["reference"]),
+        ("missing here", "failed here", failed),
+        ("missing here", "unknown here", None),
+        ("missing there", "failed there", life.waiting["reference"]),
+    }
+    rows = list(csv.DictReader(out.read_text(encoding="utf-8-sig").splitlines(), delimiter=";"))
+    assert len(rows) == 12
+    assert {row["outcome"] for row in rows} == set(said["counts"])
+    shown = cli("reconcile", "op", cli.folder / "statement.csv")
+    assert shown.code == 1
+    assert "a second time" in shown.out
+
+
+async def _references(settings: Settings, status: str) -> Any:
+    [(reference,)] = await Hands(settings).run(
+        f"SELECT reference FROM payments WHERE status = '{status}' AND env = 'live'"
+    )
+    return str(reference)
+
+
+async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
+    life = await _life(settings)
+    cli = _with_operators(cli)
+    long_ago = _statement(cli, f"reference,amount\n{life.paid['reference']},{_taken(life.paid)}\n")
+    said = _said(cli("reconcile", "op", long_ago, "--from", "2020-01-01", "--to", "2020-01-31", "--json"), 0)
+    assert said["counts"]["matched"] == 1, "looked up by its reference, wherever it is"
+    dated = _statement(
+        cli,
+        "Ref;Montant;Date;Sens\n"
+        f"{life.paid['reference']};5 089,00;15/01/2020 10:00;Encaissement\nx;9;15/01/2020;Frais\n",
+    )
+    told = (
+        "--column",
+        "reference=Ref",
+        "--column",
+        "amount=Montant",
+        "--column",
+        "type=Sens",
+        "--word",
+        "Frais=ignore",
+    )
+    said = _said(cli("reconcile", "op", dated, *told, "--json"), 0)
+    assert (said["from"], said["to"]) == ("2020-01-15T10:00:00.000000Z", "2020-01-15T10:00:00.000000Z")
+    assert said["ignored"] == 1
+    said = _said(cli("reconcile", "op", _statement(cli, "reference,amount\n"), "--only", "refund", "--json"), 1)
+    assert said["counts"]["missing there"] == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "line 1: no column for reference"),
+        ("reference,total\nx,1\n", "line 1: no column for amount among reference, total"),
+        ("reference,amount\nx\n", "line 2: 1 columns where the header has 2"),
+        ("reference,amount\na,1\n\nx,5,\n", "line 4: 3 columns"),
+        ("reference,amount\nx,cinq\n", "line 2: the amount 'cinq' cannot be read"),
+        ("reference;amount\nx;5,000\n", "line 2: the amount '5,000' cannot be read"),
+        ("reference,amount\n,5\n", "line 2: it has no reference"),
+        ("reference,amount\nx,\n", "line 2: it has no amount"),
+        ("reference,amount,status\nx,5,done\n", "line 2: the status 'done' says nothing"),
+        ("reference,amount,type\nx,5,paid\n", "line 2: the type 'paid' says nothing"),
+        ("reference,amount,currency\nx,5,CFA\n", "line 2: CFA is not one of XOF"),
+        ("reference,amount,date\nx,5,hier\n", "line 2: the date 'hier' cannot be read"),
+        ('reference,amount\n"x,5\n', "line 2: unexpected end of data"),
+    ],
+)
+def test_what_cannot_be_read_is_named(sqlite_settings: Settings, text: str, sentence: str) -> None:
+    cli = _with_operators(cli_for(sqlite_settings))
+    done = cli("reconcile", "feexpay", _statement(cli, text))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("✗ statement.csv, ")
+    assert sentence in done.err
+
+
+def test_misuse(sqlite_settings: Settings) -> None:
+    cli = _with_operators(cli_for(sqlite_settings))
+    latin = cli.folder / "latin.csv"
+    latin.write_bytes("reference;amount\nCaf\xe9;5\n".encode("latin-1"))
+    done = cli("reconcile", "feexpay", latin)
+    assert done.code == 2
+    assert "latin.csv, line 2: this is not UTF-8" in done.err
+    assert "no connection is of the family wave" in cli("reconcile", "wave", latin).misuse
+    assert "either a file or --fetch" in cli("reconcile", "feexpay").misuse
+    assert "either a file or --fetch" in cli("reconcile", "feexpay", latin, "--fetch").misuse
+    assert "--fetch needs --from" in cli("reconcile", "feexpay", "--fetch").err
+    unreachable = cli("reconcile", "feexpay", "--fetch", "--from", "2026-01-01", "--to", "2026-01-02")
+    assert unreachable.code == 2
+    assert "The history of op cannot be had" in unreachable.err
+
+
+FEEXPAY = Setup({"fx": Connection("fx", "feexpay", "{sim}/feexpay", {"api_key": "k", "shop": "s"})}, {"mtn": ["fx"]})
+
+
+async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
+    """Real HTTP: the command asks the simulator's history for what the service did there."""
+    async with open_world(settings, FEEXPAY) as world:
+        fetch = _fetching(cli, world)
+        paid = await world.shop.live.pay("9001", phone_number="2290161009001")
+        refunded = await world.shop.live.pay("9001", phone_number="2290161009001")
+        lying = await world.shop.live.pay("9019", phone_number="2290161009019")
+        await world.shop.live.pay("9004", phone_number="2290161009004")
+        for _ in range(4):
+            await world.turn(10)
+        answer = await world.shop.live.post(f"/payments/{refunded['reference']}/refund")
+        assert answer.status == 201
+        for _ in range(3):
+            await world.turn(10)
+        assert (await world.shop.live.get(f"/payments/{refunded['reference']}")).data["status"] == "refunded"
+        done = await asyncio.to_thread(fetch)
+        said = _said(done, 1)
+        assert said["counts"] == {"matched": 3, "missing here": 1, "missing there": 0, "different amount": 0}
+        [difference] = said["differences"]
+        assert (difference["ours"]["reference"], difference["note"]) == (lying["reference"], "pending here")
+        assert difference["theirs"]["amount"] == difference["ours"]["amount"] - 1
+        await asyncio.to_thread(fetch, "--csv", cli.folder / "all.csv")
+        written = (cli.folder / "all.csv").read_text(encoding="utf-8-sig")
+        assert written.count("matched") == 3
+        assert paid["reference"] in written
+
+
+def _fetching(cli: Cli, world: World) -> Any:
+    text = OPERATORS.replace("http://127.0.0.1:9/simulator", world.simulator).replace(
+        "connections.op", "connections.fx"
+    )
+    wired = _with_operators(cli, text.replace('["op"]', '["fx"]'))
+
+    yesterday_day = iso(SystemClock().now() - DAY)[:10]
+
+    def fetch(*more: object) -> Done:
+        return wired("reconcile", "feexpay", "--fetch", "--from", yesterday_day, *more, "--json")
+
+    return fetch

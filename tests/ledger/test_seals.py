@@ -1,0 +1,89 @@
+"""The chain as it grows: what is sealed, when, and that two workers seal once."""
+
+import asyncio
+import hashlib
+import json
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import select
+
+from guichet.clock import MINUTE
+from guichet.domain.ledger import collection
+from guichet.settings import Settings
+from guichet.storage import ledger, seals
+from guichet.storage.engine import ConstraintViolated
+from guichet.storage.tables import ledger_seals, postings
+from tests.house import House
+from tests.ledger.life import yesterday
+
+
+async def _post(house: House, merchant_id: int, subjects: range) -> None:
+    async with house.core.db.transaction() as tx:
+        for subject in subjects:
+            entries = collection("mtn", 5000_00, 0, "XOF")
+            await ledger.post(tx, merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())
+
+
+async def test_what_is_young_waits(settings: Settings) -> None:
+    async with yesterday(settings) as house:
+        shop = await house.merchant()
+        await _post(house, shop.id, range(3))
+        await house.settle(119)
+        assert await house.core.db.scan(select(ledger_seals)) == []
+        await _post(house, shop.id, range(3, 5))
+        await house.settle(10)
+        await house.settle(200)
+        sealed = await house.core.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
+        assert [(row[1], row[2], row[3]) for row in sealed] == [(1, 3, "1-3"), (4, 5, "4-5")]
+
+
+async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> None:
+    """The format is public: `previous digest, then each row as a JSON array on a line of its own`."""
+    async with yesterday(settings) as house:
+        shop = await house.merchant()
+        await _post(house, shop.id, range(1, 1203))
+        await house.settle(200)
+        rows = [list(row) for row in await house.core.db.scan(select(postings).order_by(postings.c.id))]
+        sealed = await house.core.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
+    assert [row[2] - row[1] + 1 for row in sealed] == [500, 500, 202]
+    for earlier, later in pairwise(sealed):
+        assert later[1] == earlier[2] + 1
+    digest = "0" * 64
+    for _, first, last, _, marks, stated, _ in sealed:
+        lines = [json.dumps(row, separators=(",", ":")) for row in rows if first <= row[0] <= last]
+        digest = hashlib.sha256("\n".join([digest, *lines]).encode()).hexdigest()
+        assert stated == digest
+        assert marks == "".join(hashlib.sha256(line.encode()).hexdigest()[:16] for line in lines)
+
+
+async def test_two_workers_seal_once(settings: Settings) -> None:
+    async with yesterday(settings) as house:
+        shop = await house.merchant()
+        await _post(house, shop.id, range(1, 8))
+        later = house.clock.now() + 3 * MINUTE
+        await asyncio.gather(*(seals.seal_next(house.core.db, later) for _ in range(5)))
+        assert [row[3] for row in await house.core.db.scan(select(ledger_seals))] == ["1-7"]
+
+
+async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings) -> None:
+    async with yesterday(settings) as house:
+        shop = await house.merchant()
+        await _post(house, shop.id, range(1, 3))
+        for _ in range(2):
+            with pytest.raises(ConstraintViolated):
+                await _post(house, shop.id, range(7, 0, -1))
+        await _post(house, shop.id, range(8, 10))
+        await house.settle(200)
+        ids = [row[0] for row in await house.core.db.scan(select(postings.c.id).order_by(postings.c.id))]
+        [row] = await house.core.db.scan(select(ledger_seals))
+        assert seals.from_ranges(row[3], 100) == ids
+        assert row[3] == seals.as_ranges(ids)
+
+
+def test_ranges() -> None:
+    for ids in ([], [1], [1, 2, 3], [1, 3], [4, 5, 9, 11, 12, 13]):
+        assert seals.from_ranges(seals.as_ranges(ids), 100) == ids
+    assert seals.as_ranges([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"
+    assert seals.from_ranges("1-999999999999", 3) == [1, 2, 3]
+    assert seals.from_ranges("one", 3) == []

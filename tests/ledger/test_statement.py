@@ -1,0 +1,106 @@
+"""`guichet ledger statement`: figures that an accountant can follow, on screen, as CSV and as JSON."""
+
+import csv
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from guichet.clock import to_datetime
+from guichet.settings import Settings
+from tests.cli.conftest import Cli
+from tests.ledger.life import Hands, Life, live, yesterday
+
+
+async def _told(settings: Settings) -> tuple[Life, Any, str]:
+    """A life, the wallet's balance at its end, and the day it happened on."""
+    async with yesterday(settings) as house:
+        life = await live(house)
+        balance = (await life.shop.live.get("/balance")).data["balance"]
+        return life, balance, to_datetime(house.clock.now()).date().isoformat()
+
+
+def _amount(payment: Any) -> int:
+    return int(payment["amount"] * 100)
+
+
+async def test_it_adds_up(settings: Settings, cli: Cli, hands: Hands) -> None:
+    life, balance, _ = await _told(settings)
+    done = cli("ledger", "statement", life.shop.id, "xof", "--json")
+    assert done.code == 0
+    said = json.loads(done.out)
+    assert (said["opening"], said["closing"]) == (0, balance)
+    running = 0
+    for each in said["movements"]:
+        running += each["amount"]
+        assert each["balance"] == running
+    kinds = [each["kind"] for each in said["movements"]]
+    assert kinds.count("payment.succeeded") == 4
+    assert kinds.count("refund.requested") == 3
+    assert kinds.count("refund.failed") == kinds.count("suspense.released") == 1
+    taken = [life.paid, life.refunded, life.returning, life.given_back]
+    collected = sum(_amount(each) for each in taken) / 100 + 8000
+    assert said["totals"]["collections"] == collected
+    assert said["totals"]["refunds"] == (_amount(life.refunded) + _amount(life.returning)) / 100
+    assert balance == collected - said["totals"]["refunds"]
+    assert said["totals"]["credits"] - said["totals"]["debits"] == balance
+    [(fees,)] = await hands.run(
+        "SELECT sum(CASE WHEN destination = 'fees' THEN amount ELSE -amount END) FROM postings"
+        f" WHERE 'fees' IN (source, destination) AND merchant_id = {life.shop.id} AND env = 'live' AND currency = 'XOF'"
+    )
+    assert said["totals"]["fees"] == int(fees) / 100 > 0
+    [released] = [each for each in said["movements"] if each["kind"] == "suspense.released"]
+    assert (released["external_id"], released["amount"]) == ("frozen", 8000)
+    [back] = [each for each in said["movements"] if each["kind"] == "refund.failed"]
+    assert back["payment"] == life.given_back["reference"]
+    assert back["refund"] is not None
+
+
+async def test_periods_join(settings: Settings, cli: Cli) -> None:
+    life, balance, _ = await _told(settings)
+    whole = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--json").out)["movements"]
+    cut = whole[3]["date"]
+    before = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--to", cut, "--json").out)
+    since = (datetime.fromisoformat(cut) + timedelta(microseconds=1)).isoformat()
+    after = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--from", since, "--json").out)
+    assert after["opening"] == before["closing"]
+    assert after["closing"] == balance
+    assert before["movements"] + after["movements"] == whole
+    assert before["movements"]
+    assert after["movements"]
+
+
+async def test_the_csv_is_one_a_spreadsheet_reads(settings: Settings, cli: Cli) -> None:
+    life, balance, day = await _told(settings)
+    done = cli("ledger", "statement", life.shop.id, "XOF", "--from", day, "--to", day, "--csv")
+    assert done.code == 0
+    assert done.out.startswith("\ufeffDate (UTC);Nature;")
+    rows = list(csv.DictReader(done.out.removeprefix("\ufeff").splitlines(), delimiter=";"))
+    assert (rows[0]["Nature"], rows[0]["Solde"]) == ("Solde à l'ouverture", "0,00")
+    closing = next(row for row in rows if row["Nature"] == "Solde à la clôture")
+    assert closing["Solde"] == f"{balance},00"
+    moves = [row for row in rows if row["Écriture"]]
+    debited, credited = (
+        sum(int(row[side].replace(",", "")) for row in moves if row[side]) for side in ("Débit", "Crédit")
+    )
+    assert credited - debited == balance * 100
+    assert all(bool(row["Débit"]) != bool(row["Crédit"]) for row in moves)
+    [first] = [row for row in moves if row["Référence du paiement"] == life.paid["reference"]]
+    assert first["Référence marchand"] == "'=order 1", "no formula reaches a spreadsheet"
+    assert first["Crédit"] == "5001,00"
+    assert rows[-1]["Nature"].startswith("Frais payés par les clients")
+
+
+async def test_screen_environments_and_refusals(settings: Settings, cli: Cli) -> None:
+    life, balance, _ = await _told(settings)
+    shown = cli("ledger", "statement", life.shop.id, "XOF")
+    assert shown.code == 0
+    assert f"Closing balance on {shown.out.split('Closing balance on ')[1][:19]} UTC: {balance}" in shown.out
+    assert "11 movements: debits " in shown.out
+    test = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--env", "test", "--json").out)
+    assert [each["amount"] for each in test["movements"]] == [700, -700]
+    empty = json.loads(cli("ledger", "statement", life.shop.id, "USD", "--json").out)
+    assert (empty["opening"], empty["closing"], empty["movements"]) == (0, 0, [])
+    assert cli("ledger", "statement", 999, "XOF").refusal == "There is no merchant with the id 999."
+    assert "exclude" in cli("ledger", "statement", 1, "XOF", "--csv", "--json").misuse
+    assert cli("ledger", "statement", 1, "XOF", "--from", "2026-02-01", "--to", "2026-01-01").code == 1
+    assert "ISO-8601" in cli("ledger", "statement", 1, "XOF", "--from", "soon").misuse
