@@ -57,7 +57,7 @@ class SchemaOutdated(SettingsError):
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
-    return PostgresDatabase(settings.database_url)
+    return PostgresDatabase(settings.database_url, bouncer=settings.pgbouncer, listen_url=settings.listen_url)
 
 
 async def ensure_schema(settings: Settings) -> None:

@@ -28,6 +28,8 @@ class SettingsError(Exception):
 class Settings:
     home: Path
     database_url: str
+    pgbouncer: bool
+    listen_url: str | None
     public_url: str
     profile: Profile
     redis_url: str | None
@@ -86,6 +88,13 @@ def _database_url(raw: str) -> str:
     if not raw.startswith(("postgresql://", "sqlite:///")):
         raise ValueError("must start with postgresql:// (or sqlite:///)")
     return raw
+
+
+def _postgresql_url(raw: str) -> str:
+    url = _database_url(raw)
+    if not url.startswith("postgresql://"):
+        raise ValueError("must start with postgresql://")
+    return url
 
 
 def _url(raw: str) -> str:
@@ -153,6 +162,20 @@ VARIABLES: Final = (
         _database_url,
         None,
         "`postgresql://user:password@host/name`. Unset: an embedded SQLite file in `GUICHET_HOME` (one process).",
+    ),
+    Variable(
+        "GUICHET_PGBOUNCER",
+        _flag,
+        "no",
+        "`yes`: `GUICHET_DATABASE_URL` leads to PgBouncer in transaction mode; no prepared statement outlives its "
+        "transaction, and workers look for work once a second unless `GUICHET_LISTEN_URL` is set.",
+    ),
+    Variable(
+        "GUICHET_LISTEN_URL",
+        _postgresql_url,
+        None,
+        "`postgresql://user:password@host/name`, past PgBouncer: one connection of each process with loops, by which "
+        "other processes wake them at once. Unset: `GUICHET_DATABASE_URL`, without PgBouncer.",
     ),
     Variable(
         "GUICHET_PUBLIC_URL",

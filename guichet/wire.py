@@ -95,10 +95,15 @@ def has_bad_text(value: object) -> bool:
             return "\0" in value or any("\ud800" <= character <= "\udfff" for character in value)
         case dict():
             return any(has_bad_text(key) or has_bad_text(item) for key, item in value.items())
-        case list():
+        case list() | tuple():
             return any(has_bad_text(item) for item in value)
         case _:
             return False
+
+
+def repeats_bad_text(raw: str) -> bool:
+    """`has_bad_text` of a JSON text as a whole, with what a repeated key hides: all of it goes out again (D8)."""
+    return has_bad_text(json.loads(raw, object_pairs_hook=list))
 
 
 def has_suspect_escape(body: bytes) -> bool:

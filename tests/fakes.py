@@ -13,6 +13,7 @@ from guichet.operators.base import (
     Charge,
     Hint,
     InitiateAnswer,
+    NotTaken,
     Refused,
     Reversal,
     StatusAnswer,
@@ -36,7 +37,8 @@ def taken(asked: Charge | Reversal) -> Accepted:
 def slow(answer: Scripted, seconds: float) -> Scripted:
     async def later(asked: Any) -> InitiateAnswer:
         await asyncio.sleep(seconds)
-        return await _answer(answer, asked)
+        told: InitiateAnswer = await _answer(answer, asked)
+        return told
 
     return later
 
@@ -75,14 +77,16 @@ class ScriptedOperator:
         return "ok"
 
     async def initiate(self, charge: Charge) -> InitiateAnswer:
-        return await self._play("initiate", charge, taken)
+        answer: InitiateAnswer = await self._play("initiate", charge, taken)
+        return answer
 
     async def status(self, charge: Charge) -> StatusAnswer:
         answer: StatusAnswer = await self._play("status", charge, Accepted())
         return answer
 
     async def refund(self, reversal: Reversal) -> InitiateAnswer:
-        return await self._play("refund", reversal, taken)
+        answer: InitiateAnswer = await self._play("refund", reversal, taken)
+        return answer
 
     async def refund_status(self, reversal: Reversal) -> StatusAnswer:
         answer: StatusAnswer = await self._play("refund_status", reversal, Accepted())
@@ -100,8 +104,8 @@ class ScriptedOperator:
 @dataclass
 class LyingOperator:
     """An operator with real books and bad manners: it debits at most once a reference, and what it *says* about it is
-    drawn from `mood`: the truth, silence, or (about a debit still open) nothing yet. It never lies about a final fact:
-    that would be fraud, and no client can guard against it.
+    drawn from `mood`: the truth (""), silence, or another amount than the one it moved. It never calls done what is
+    not, for the right amount: that would be fraud, and no client can guard against it.
 
     `decide(reference)` gives the fate of a debit or a payout: True, False, or None (the customer has not answered).
     """
@@ -112,6 +116,8 @@ class LyingOperator:
     debits: dict[str, int] = field(default_factory=dict)
     payouts: dict[str, int] = field(default_factory=dict)
     sends: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    #: What it explicitly refused, whenever it said so.
+    refusals: set[str] = field(default_factory=set)
 
     def first_question(self, charge: Charge) -> int | None:
         return None
@@ -146,21 +152,30 @@ class LyingOperator:
         mood = self.mood(verb, asked.reference)
         if mood == "lost before":
             return Unknown("the request was lost")
+        if mood == "not taken":
+            return NotTaken()
         if mood == "refuse":
-            return Refused("insufficient_funds")
+            return self._refuse(asked, "insufficient_funds")
         book[asked.reference] = asked.amount
         return Unknown("the answer was lost") if mood == "lost after" else taken(asked)
 
     def _tell(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> StatusAnswer:
-        if self.mood(verb, asked.reference) == "silent":
+        mood = self.mood(verb, asked.reference)
+        if mood == "silent":
             return Unknown("no answer")
+        if mood == "wrong":
+            return Succeeded(asked.amount + 100, asked.currency)
         if asked.reference not in book:
             # It never arrived: a real connector concludes that only with proof, which this operator gives.
-            return Refused("operator_unavailable")
+            return self._refuse(asked, "operator_unavailable")
         match self.decide(asked.reference):
             case True:
                 return Succeeded(book[asked.reference], asked.currency)
             case False:
-                return Refused("rejected_by_payer")
+                return self._refuse(asked, "rejected_by_payer")
             case _:
                 return Accepted()
+
+    def _refuse(self, asked: Charge | Reversal, reason: str) -> Refused:
+        self.refusals.add(asked.reference)
+        return Refused(reason)

@@ -67,9 +67,9 @@ def _legs(moves: list[Any], cause: str) -> dict[int, list[Any]]:
 
 
 def _each_success_is_credited_once(paid: dict[int, Payment], moves: list[Any]) -> None:
-    credits = _legs(moves, "payment.succeeded")
-    assert set(credits) == {row.id for row in paid.values() if row.status in ("succeeded", "refunded")}
-    for payment_id, legs in credits.items():
+    collected = _legs(moves, "payment.succeeded")
+    assert set(collected) == {row.id for row in paid.values() if row.status in ("succeeded", "refunded")}
+    for payment_id, legs in collected.items():
         payment = paid[payment_id]
         amounts = {leg[6]: leg[9] for leg in legs}
         assert len(amounts) == len(legs)

@@ -56,6 +56,12 @@ class WatchedDatabase(_Watched):
         rows: list[Row] = await self._ask("scan", statement, params)
         return rows
 
+    async def announce(self, topic: str) -> None:
+        await self._database.announce(topic)
+
+    async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
+        await self._database.listen(connected, heard)
+
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         return self._transaction()
 

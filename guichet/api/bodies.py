@@ -34,6 +34,7 @@ from guichet.wire import has_bad_text
 
 _PHONE: Final = re.compile(r"\+?([0-9]{8,15})")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
+BAD_TEXT: Final = "Un texte de cet objet contient un caractère interdit."
 _MAX_ID: Final = 2**31 - 1
 #: Parsing drops some of these silently, and what is stored is what was sent.
 _NOT_IN_URLS: Final = re.compile(r"[\s\\\x00-\x20\x7f]")
@@ -243,7 +244,7 @@ class PaymentBody(ModeBody):
     @classmethod
     def _clean(cls, value: object, info: ValidationInfo) -> object:
         if info.context and info.context.get("suspect") and has_bad_text(value):
-            raise refuse("Un texte de cet objet contient un caractère interdit.")
+            raise refuse(BAD_TEXT)
         return value
 
 

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from guichet import wire
-from guichet.api.bodies import Customer, PaymentBody, read_date
+from guichet.api.bodies import BAD_TEXT, Customer, PaymentBody, read_date
 from guichet.api.http import Call, answer, page_of
 from guichet.clock import Instant
 from guichet.domain.catalogue import Catalogue, missing_fields
@@ -82,6 +82,9 @@ async def _order(call: Call) -> Order:
             if field not in details and field.partition(".")[0] not in details:
                 details[field] = faults
         raise wire.refusal(details) from None
+    metadata = None if body.metadata is None else wire.raw_member(raw, "metadata")
+    if context["suspect"] and metadata is not None and wire.repeats_bad_text(metadata):
+        raise wire.refusal({"metadata": [BAD_TEXT]})
     customer = body.customer or Customer()
     return Order(
         amount=body.amount,
@@ -99,7 +102,7 @@ async def _order(call: Call) -> Order:
         external_id=body.external_id,
         return_url=body.return_url,
         callback_url=body.callback_url,
-        metadata=None if body.metadata is None else wire.raw_member(raw, "metadata"),
+        metadata=metadata,
     )
 
 

@@ -14,6 +14,8 @@ from guichet.cli.support import Refused
 
 #: How long requests that were accepted may finish when the service stops, in seconds.
 GRACE: Final = 1
+#: How long a connection that is kept open may still bring a request, which is answered and then closed, in seconds.
+LAST_CALL: Final = 0.25
 _BACKLOG: Final = 2048
 #: Addresses that mean "all of this machine's", and one of them that a browser can open.
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound
@@ -42,10 +44,24 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Two waits side by side take no longer than the longer one."""
+        await self._last_call(sockets or [])
         if self._beside_shutdown:
             await asyncio.gather(super().shutdown(sockets), self._beside_shutdown())
         else:
             await super().shutdown(sockets)
+
+    async def _last_call(self, sockets: list[socket.socket]) -> None:
+        """Accepts nobody new, and lets those who are here bring the request that is on its way: a kept connection
+        closed in its face is a request lost. Each answer tells its client to go elsewhere next time.
+        """
+        for server in self.servers:
+            server.close()
+        for listening in sockets:
+            listening.close()
+        self.server_state.default_headers.append((b"connection", b"close"))
+        deadline = asyncio.get_running_loop().time() + LAST_CALL
+        while self.server_state.connections and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a set
+            await asyncio.sleep(0.01)
 
 
 @contextmanager
@@ -61,6 +77,14 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
             ) from None
         raise Refused(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
     with listening:
+        yield listening
+
+
+@contextmanager
+def inherited(descriptor: int) -> Iterator[socket.socket]:
+    """The listening socket of the process that started this one."""
+    with socket.socket(fileno=descriptor) as listening:
+        listening.setblocking(False)
         yield listening
 
 

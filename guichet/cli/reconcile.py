@@ -2,60 +2,27 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
-from guichet import wire
 from guichet.bootstrap import Service, live_operators
-from guichet.cli import spreadsheets
 from guichet.cli.periods import Since, Until
+from guichet.cli.reconciled import Compared, Output, show
 from guichet.cli.statement_file import FIELDS, MEANINGS, Read, UnreadableStatement, read_statement
-from guichet.cli.support import Json, date, errors, people, print_json, print_table, run, settings_or_refusal
+from guichet.cli.support import Json, errors, run, settings_or_refusal
 from guichet.clock import DAY, Instant
-from guichet.domain.money import plain
 from guichet.domain.reconciliation import (
-    DIFFERENT,
     MATCHED,
-    MISSING_HERE,
-    MISSING_THERE,
     PAYMENT,
     REFUND,
-    Finding,
     Line,
 )
 from guichet.operators.base import History
 from guichet.operators.routes_file import Operators
 from guichet.settings import SettingsError, with_development_key
 from guichet.storage.reconcile import reconcile as compare
-
-_OUTCOMES: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
-_COLUMNS: Final = (
-    "outcome",
-    "type",
-    "our_reference",
-    "merchant",
-    "our_status",
-    "our_amount",
-    "their_reference",
-    "their_amount",
-    "currency",
-    "our_date",
-    "their_date",
-    "line",
-    "note",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    counts: Counter[str]
-    differences: list[Finding]
-    ignored: int
-    since: Instant | None
-    until: Instant | None
 
 
 def register(app: typer.Typer) -> None:
@@ -99,13 +66,13 @@ def reconcile(
     kinds = [only] if only else [PAYMENT, REFUND]
     read = None if statement is None else _read(statement, operators.connections[names[0]].family, columns, words)
 
-    async def work(opened: Service) -> _Compared:
+    async def work(opened: Service) -> Compared:
         with errors.status("Comparing…") as shown:
             found = read or await _fetched(opened, names, since, until)
             start, end = since or found.since, until or found.until
-            result = _Compared(Counter(), [], found.ignored, start, end)
+            result = Compared(Counter(), [], found.ignored, start, end)
             tell = lambda text: shown.update(f"Comparing… {text}")  # noqa: E731
-            with _Output(out) as output:
+            with Output(out) as output:
                 async for finding in compare(opened.core.db, found.lines, names, start, end, kinds, tell):
                     result.counts[finding.outcome] += 1
                     output.write(finding)
@@ -114,7 +81,7 @@ def reconcile(
         return result
 
     compared = run(work, doing=None, operators=operators)
-    _show(compared, as_json=as_json)
+    show(compared, as_json=as_json)
     if compared.differences:
         raise typer.Exit(1)
 
@@ -171,100 +138,3 @@ async def _fetched(opened: Service, names: Sequence[str], since: Instant | None,
             _unreadable(f"The history of {name} cannot be had: {found.raw}.")
         lines += found
     return Read(lines, 0, since, end)
-
-
-class _Output:
-    """The CSV on demand."""
-
-    def __init__(self, path: Path | None) -> None:
-        self._file = path.open("w", encoding="utf-8", newline="") if path else None
-        self._rows = spreadsheets.writer(self._file, _COLUMNS) if self._file else None
-
-    def __enter__(self) -> "_Output":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file:
-            self._file.close()
-
-    def write(self, finding: Finding) -> None:
-        if self._rows is not None:
-            self._rows.writerow(_row(finding))
-
-
-def _row(finding: Finding) -> tuple[object, ...]:
-    line, ours = finding.line, finding.ours
-    kind = line.kind if line else ours.kind if ours else ""
-    currency = ours.currency if ours else (line.currency if line else None)
-    return (
-        finding.outcome,
-        kind,
-        ours.reference if ours else "",
-        ours.merchant_id if ours else "",
-        ours.status if ours else "",
-        spreadsheets.figure(ours.amount) if ours else "",
-        spreadsheets.text(" ".join(line.references)) if line else "",
-        spreadsheets.figure(line.amount) if line and line.amount is not None else "",
-        currency or "",
-        spreadsheets.moment(ours.at) if ours and ours.at else "",
-        spreadsheets.moment(line.at) if line else "",
-        line.number if line else "",
-        spreadsheets.text(finding.note),
-    )
-
-
-def _show(compared: _Compared, *, as_json: bool) -> None:
-    counts = {outcome: compared.counts[outcome] for outcome in _OUTCOMES}
-    if as_json:
-        differences = [_described(each) for each in compared.differences]
-        spanned = {"from": date(compared.since), "to": date(compared.until)}
-        print_json({**spanned, "counts": counts, "ignored": compared.ignored, "differences": differences})
-        return
-    if compared.differences:
-        columns = ("Outcome", "Type", "Ours", "Amount here", "Theirs", "Amount there", "Line", "Note")
-        print_table(columns, [_screen(each) for each in compared.differences])
-    if compared.since is not None and compared.until is not None:
-        people.print(f"From {spreadsheets.moment(compared.since)} to {spreadsheets.moment(compared.until)} UTC:")
-    people.print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + ".")
-    if compared.ignored:
-        people.print(f"{compared.ignored} lines were ignored, as told.")
-
-
-def _screen(finding: Finding) -> tuple[object, ...]:
-    line, ours = finding.line, finding.ours
-    return (
-        finding.outcome,
-        line.kind if line else ours.kind if ours else "",
-        ours.reference if ours else "",
-        plain(ours.amount) if ours else "",
-        line.references[0] if line and line.references else "",
-        plain(line.amount) if line and line.amount is not None else "",
-        line.number if line else "",
-        finding.note,
-    )
-
-
-def _described(finding: Finding) -> dict[str, object]:
-    line, ours = finding.line, finding.ours
-    return {
-        "outcome": finding.outcome,
-        "note": finding.note,
-        "type": line.kind if line else ours.kind if ours else None,
-        "ours": ours
-        and {
-            "reference": ours.reference,
-            "merchant": ours.merchant_id,
-            "status": ours.status,
-            "amount": wire.number(ours.amount),
-            "currency": ours.currency,
-        },
-        "theirs": line
-        and {
-            "line": line.number,
-            "references": list(line.references),
-            "status": line.status,
-            "amount": None if line.amount is None else wire.number(line.amount),
-            "currency": line.currency,
-            "date": date(line.at),
-        },
-    }

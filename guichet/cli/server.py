@@ -2,7 +2,6 @@
 
 import asyncio
 import fcntl
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
@@ -12,8 +11,10 @@ import typer
 import uvloop
 
 from guichet.bootstrap import Service, application, ensure_schema, live_operators, service, simulator
-from guichet.cli.listening import Server, address_of, bound
-from guichet.cli.support import Json, errors, people, print_json, run_async, settings_or_refusal
+from guichet.cli.listening import Server, address_of, bound, inherited
+from guichet.cli.processes import on_stop, stop_with_parent, supervise
+from guichet.cli.support import Json, errors, people, print_json, refuse, run_async, settings_or_refusal
+from guichet.flows.wakeups import wakeups
 from guichet.observability import configure_logs, log
 from guichet.operators.routes_file import Operators
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings, SettingsError
@@ -30,9 +31,29 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
     no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave the loops to `guichet worker`.")] = False,
+    workers: Annotated[int, typer.Option(help="Processes that share the port. PostgreSQL only.", min=1, max=256)] = 1,
+    inherit: Annotated[int | None, typer.Option(hidden=True, help="A listening socket's descriptor.")] = None,
 ) -> None:
-    """Serve the API, the hosted pages and, unless told otherwise, the worker, in one process."""
-    start(settings_or_refusal(), host, port, with_worker=not no_worker)
+    """Serve the API, the hosted pages and, unless told otherwise, the worker; in one process or several."""
+    settings = settings_or_refusal()
+    if workers > 1:
+        _start_several(settings, host, port, workers, ["--no-worker"] if no_worker else [])
+    else:
+        start(settings, host, port, with_worker=not no_worker, inherit=inherit)
+
+
+def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str]) -> None:
+    if settings.embedded:
+        refuse("The embedded database has one server process. --workers needs PostgreSQL: set GUICHET_DATABASE_URL.")
+    configure_logs(settings.log_level, machine_readable=not settings.development)
+
+    async def main() -> None:
+        await ensure_schema(settings)
+        live_operators(settings)  # A wrong file is refused once, here.
+        with bound(host, port) as listening:
+            await supervise(listening, workers, ["serve", *options])
+
+    run_async(main())
 
 
 def start(
@@ -43,24 +64,30 @@ def start(
     with_worker: bool,
     before: Callable[[Service], Awaitable[None]] | None = None,
     migrating: bool = False,
+    inherit: int | None = None,
 ) -> None:
-    """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`."""
+    """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`.
+    `inherit`: the descriptor of a listening socket in place of `host` and `port`.
+    """
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
-        with _only_process(settings), bound(host, port) as listening:
+        with _only_process(settings), bound(host, port) if inherit is None else inherited(inherit) as listening:
             reachable = _reachable(settings, address_of(listening))
             operators = live_operators(reachable)
             async with _opened(reachable, operators, migrating=migrating) as opened:
                 running = opened.worker() if with_worker else None
                 app = application(opened, running, simulator(reachable, opened.core.clock, operators))
                 server = Server(app, beside_shutdown=running.stop if running else None)
-                _on_stop(server.handle_exit)
+                on_stop(server.handle_exit)
+                if inherit is not None:
+                    stop_with_parent(server.handle_exit)
                 if before:
                     await before(opened)
                 if running:
                     running.start()
-                await server.serve([listening])
+                async with wakeups(opened.core, working=with_worker):
+                    await server.serve([listening])
 
     run_async(main(), _uvloop)
 
@@ -74,11 +101,12 @@ def worker() -> None:
         with _only_process(settings):
             async with _opened(settings, live_operators(settings)) as opened:
                 stopped = asyncio.Event()
-                _on_stop(lambda *_: stopped.set())
+                on_stop(lambda *_: stopped.set())
                 running = opened.worker()
                 running.start()
                 log.info("worker.started")
-                await stopped.wait()
+                async with wakeups(opened.core, working=True):
+                    await stopped.wait()
                 await running.stop()
 
     run_async(main(), _uvloop)
@@ -95,12 +123,6 @@ def migrate(as_json: Json = False) -> None:
         people.print(f"The schema is up to date ({after}).")
     else:
         people.print(f"The schema went from {before or 'nothing'} to {after}.")
-
-
-def _on_stop(stop: Callable[[int, None], None]) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop, number, None)
 
 
 def _uvloop(main: Coroutine[Any, Any, None]) -> None:

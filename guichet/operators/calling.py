@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -15,6 +15,10 @@ from guichet.operators.base import Callback, Charge, NotTaken, Unknown
 
 #: An operator may wait for the customer's PIN before it answers an initiation; seconds.
 TIMEOUT: Final = 30.0
+#: More digits than any amount has: what an operator states may be anything.
+_MOST_DIGITS: Final = 20
+#: A body nested too deep is as unreadable as one that is not JSON.
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
 
 
@@ -55,7 +59,7 @@ class Reply:
             return None
         try:
             return msgspec.json.decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _UNREADABLE:
             return None
 
     @property
@@ -127,7 +131,7 @@ def spoken_object(callback: Callback) -> dict[str, Any] | None:
     """The JSON object a notification carries; None when there is none that can be read."""
     try:
         value = msgspec.json.decode(callback.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
     return value if isinstance(value, dict) else None
 
@@ -153,7 +157,7 @@ def text(value: object) -> str | None:
 def plain_text(text: str, longest: int) -> str:
     """Letters, digits and spaces only: what every operator accepts (operators.md §0.3, rule 10)."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return _NOT_PLAIN.sub(" ", ascii_text).strip()[:longest].strip() or "Paiement"
+    return " ".join(_NOT_PLAIN.sub(" ", ascii_text).split())[:longest].strip() or "Paiement"
 
 
 def units(hundredths: int) -> int:
@@ -167,6 +171,8 @@ def hundredths(value: object) -> int | None:
         return None
     try:
         scaled = Decimal(str(value)).scaleb(2)
-    except InvalidOperation:
+    except ArithmeticError:
         return None
-    return int(scaled) if scaled.is_finite() and scaled == scaled.to_integral_value() else None
+    if not scaled.is_finite() or scaled.adjusted() > _MOST_DIGITS or scaled != scaled.to_integral_value():
+        return None
+    return int(scaled)

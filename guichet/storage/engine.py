@@ -5,7 +5,7 @@ driver (`sqlite.py`, `postgres.py`). A statement must therefore be a module cons
 Rows are tuples in the order of the selected columns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol, TypeVar
 
@@ -30,7 +30,11 @@ class StorageError(Exception):
 
 
 class StorageUnavailable(StorageError):
-    """The database cannot be reached or stayed busy for too long."""
+    """The database cannot be reached or stayed busy for too long.
+
+    Where the answer to a write or a commit was lost on the way, it may have happened all the same: whoever repeats it
+    must rely on a constraint or a condition, as everything here does.
+    """
 
 
 class ConstraintViolated(StorageError):
@@ -74,6 +78,15 @@ class Database(Reader, Writer, Protocol):
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         """A read that may take long (lists, counts, audits): never on the event loop."""
+
+    async def announce(self, topic: str) -> None:
+        """Tells every process that listens on this database; nothing where there is no other process."""
+
+    async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
+        """Calls `connected` once from now on nothing is missed, then `heard` with each topic announced.
+
+        Raises StorageUnavailable when the connection is lost; returns at once where nothing can be heard.
+        """
 
 
 def given(value: T | None) -> T:

@@ -20,6 +20,12 @@ T = TypeVar("T")
 _FOLDER: Final = Path(__file__).parent / "migrations"
 #: Two processes that migrate the same PostgreSQL wait for each other on this number.
 _ADVISORY_LOCK: Final = 4_803_271_546
+#: PgBouncer lends another connection for each transaction: a statement prepared under a name would not be found again.
+_NOTHING_PREPARED: Final = {
+    "statement_cache_size": 0,
+    "prepared_statement_cache_size": 0,
+    "prepared_statement_name_func": lambda: "",
+}
 
 
 def head() -> str:
@@ -74,9 +80,8 @@ def _with_sqlite(path: Path, work: Callable[[Connection], T]) -> T:
 async def _with_connection(settings: Settings, work: Callable[[Connection], T]) -> T:
     if settings.embedded:
         return await asyncio.to_thread(_with_sqlite, settings.sqlite_path, work)
-    engine = create_async_engine(
-        settings.database_url.replace("postgresql://", "postgresql+asyncpg://", 1), poolclass=NullPool
-    )
+    url = settings.database_url.replace("postgresql://", "postgresql+asyncpg://", 1)
+    engine = create_async_engine(url, poolclass=NullPool, connect_args=_NOTHING_PREPARED if settings.pgbouncer else {})
     try:
         async with engine.connect() as connection:
             return await connection.run_sync(work)

@@ -1,8 +1,12 @@
-"""PostgreSQL through asyncpg: statements prepared once per connection, no ORM, no adapter in between."""
+"""PostgreSQL through asyncpg: statements prepared once per connection, no ORM, no adapter in between.
+
+The server may go away and come back under load. What was not sent yet waits for it (`PATIENCE`); a read is asked again;
+a write whose answer was lost is an error to its caller, because nobody can tell whether it happened.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, Final
 
 import asyncpg
@@ -18,7 +22,32 @@ POOL_SIZE: Final = 16
 #: How long to wait for a free connection, and for one statement, in seconds.
 ACQUIRE_TIMEOUT: Final = 10.0
 STATEMENT_TIMEOUT: Final = 30.0
+#: How long a server that went away is waited for, in seconds from the first failure: a restart costs a wait, an outage
+#: fails at once.
+PATIENCE: Final = 5.0
+_RETRY: Final = 0.1
+#: A lost connection is replaced, and what is safe to repeat is repeated, so many times.
+_TRIES: Final = 3
+_CHANNEL: Final = "guichet"
+#: A listener that hears nothing asks whether its server is still there, in seconds.
+_STILL_THERE: Final = 30.0
 
+#: The server is not there, not ready yet, or has no place left: nothing was sent.
+_AWAY: Final = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InterfaceError,
+)
+#: The connection is gone, and with it whatever was not committed.
+_LOST: Final = (
+    ConnectionError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+)
 _UNAVAILABLE: Final = (
     OSError,
     TimeoutError,
@@ -30,12 +59,23 @@ _UNAVAILABLE: Final = (
 )
 
 
-class PostgresDatabase:
-    """See `engine.Database`. Cost of `write`: one round trip; of `transaction`: two more than its statements."""
+class ConnectionLost(StorageUnavailable):
+    """The connection went away under a statement; whether a write happened is unknown."""
 
-    def __init__(self, url: str) -> None:
+
+class PostgresDatabase:
+    """See `engine.Database`. Cost of `write`: one round trip; of `transaction`: two more than its statements.
+
+    `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
+    statement costs one round trip more), and announcements are heard only through `listen_url`, a direct address.
+    """
+
+    def __init__(self, url: str, *, bouncer: bool = False, listen_url: str | None = None) -> None:
         self._url = url
+        self._statement_cache = 0 if bouncer else 512
+        self._listen_url = listen_url or (None if bouncer else url)
         self._statements = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
+        self._away_since: float | None = None
 
     async def open(self) -> None:
         with _translated():
@@ -46,7 +86,7 @@ class PostgresDatabase:
                 init=_prepare_connection,
                 reset=_leave_as_is,
                 command_timeout=STATEMENT_TIMEOUT,
-                statement_cache_size=512,
+                statement_cache_size=self._statement_cache,
                 max_inactive_connection_lifetime=300,
             )
 
@@ -58,34 +98,107 @@ class PostgresDatabase:
 
     async def one(self, statement: Executable, **params: Any) -> Row | None:
         compiled = self._statements[statement]
-        async with self._connection() as connection:
-            row: Row | None = await connection.fetchrow(compiled.text, *compiled.positional(params))
-            return row
+        row: Row | None = await self._read("fetchrow", compiled.text, compiled.positional(params))
+        return row
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
-        async with self._connection() as connection:
-            rows: list[Row] = await connection.fetch(compiled.text, *compiled.positional(params))
-            return rows
-
-    # Nothing blocks the loop here, and one statement is its own transaction: four ways of asking are two.
+        rows: list[Row] = await self._read("fetch", compiled.text, compiled.positional(params))
+        return rows
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
-        return await self.all(statement, **params)
+        return await self.all(statement, **params)  # Nothing here blocks the loop.
 
     async def write(self, statement: Executable, **params: Any) -> Row | None:
-        return await self.one(statement, **params)
+        compiled = self._statements[statement]
+        row: Row | None = await self._ask("fetchrow", compiled.text, compiled.positional(params))
+        return row
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
-        async with self._connection() as connection, connection.transaction():
-            yield _Transaction(connection, self._statements)
+        connection, transaction = await self._begin()
+        try:
+            with _translated(connection):
+                try:
+                    yield _Transaction(connection, self._statements)
+                except BaseException:
+                    with suppress(*_UNAVAILABLE):  # A lost connection has rolled back by itself.
+                        await transaction.rollback()
+                    raise
+                await transaction.commit()
+        finally:
+            await self._pool.release(connection)
 
-    @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
+    async def announce(self, topic: str) -> None:
+        await self._ask("fetch", "SELECT pg_notify($1, $2)", (_CHANNEL, topic))
+
+    async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
+        if self._listen_url is None:
+            return
         with _translated():
-            async with self._pool.acquire(timeout=ACQUIRE_TIMEOUT) as connection:
-                yield connection
+            connection: Connection = await asyncpg.connect(self._listen_url, timeout=ACQUIRE_TIMEOUT)
+            try:
+                lost = asyncio.Event()
+                connection.add_termination_listener(lambda _: lost.set())
+                await connection.add_listener(_CHANNEL, lambda *said: heard(said[-1]))
+                connected()
+                while not await _set_within(lost, _STILL_THERE):
+                    await connection.execute("SELECT 1", timeout=ACQUIRE_TIMEOUT)
+            finally:
+                connection.terminate()
+        raise ConnectionLost("the connection that listens was closed")
+
+    async def _read(self, how: str, text: str, values: Sequence[Any]) -> Any:
+        for _ in range(_TRIES - 1):
+            with suppress(ConnectionLost):  # A read changes nothing: it may be asked again.
+                return await self._ask(how, text, values)
+        return await self._ask(how, text, values)
+
+    async def _ask(self, how: str, text: str, values: Sequence[Any]) -> Any:
+        connection = await self._borrow()
+        try:
+            with _translated(connection):
+                return await getattr(connection, how)(text, *values)
+        finally:
+            await self._pool.release(connection)
+
+    async def _begin(self) -> tuple[Connection, Any]:
+        """A transaction on a connection that answered: nothing ran on one that was lost while it lay idle."""
+        for tries_left in reversed(range(_TRIES)):
+            connection = await self._borrow()
+            transaction = connection.transaction()
+            try:
+                with _translated(connection):
+                    await transaction.start()
+            except BaseException as error:
+                await self._pool.release(connection)
+                if not tries_left or not isinstance(error, ConnectionLost):
+                    raise
+            else:
+                break
+        return connection, transaction
+
+    async def _borrow(self) -> Connection:
+        """A connection of the pool. While the server is away nothing can be sent, so waiting repeats nothing."""
+        while True:
+            with _translated():
+                try:
+                    connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT)
+                except TimeoutError:
+                    raise StorageUnavailable(f"no connection was free within {ACQUIRE_TIMEOUT:g} s") from None
+                except _AWAY:
+                    if self._pool.is_closing() or not self._worth_waiting():
+                        raise
+                else:
+                    self._away_since = None
+                    return connection
+            await asyncio.sleep(_RETRY)
+
+    def _worth_waiting(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        if self._away_since is None:
+            self._away_since = now
+        return now - self._away_since < PATIENCE
 
 
 class _Transaction:
@@ -119,12 +232,26 @@ async def _leave_as_is(connection: Connection) -> None:
     """No session state is ever set, so a returned connection needs no round trip to forget it."""
 
 
+async def _set_within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(connection: Connection = None) -> Iterator[None]:
     """Driver errors become ours; a body's own exceptions pass."""
     try:
         yield
     except asyncpg.IntegrityConstraintViolationError as error:
         raise ConstraintViolated(str(error.constraint_name)) from error
+    except _LOST as error:
+        raise ConnectionLost(str(error) or type(error).__name__) from error
+    except asyncpg.ReadOnlySQLTransactionError as error:
+        # The primary became a standby under this connection: only a new one finds the new primary.
+        connection.terminate()
+        raise StorageUnavailable(str(error)) from error
     except _UNAVAILABLE as error:
         raise StorageUnavailable(str(error) or type(error).__name__) from error

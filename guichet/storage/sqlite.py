@@ -8,7 +8,7 @@ wrote in that turn is answered after it. Bodies that arrive while a commit runs 
 import asyncio
 import queue
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -101,6 +101,14 @@ class SqliteDatabase:
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         async with self.transaction() as tx:
             return await tx.write(statement, **params)
+
+    # There is one process: nobody to tell, nobody to hear.
+
+    async def announce(self, topic: str) -> None:
+        pass
+
+    async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
+        pass
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:

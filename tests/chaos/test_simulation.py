@@ -38,7 +38,7 @@ ROUTES = {"mtn": ["first", "second"]}
 
 @dataclass
 class World:
-    """What outlives a process: the operators, the clock, the database. `ground` lends what a process does not change."""
+    """What outlives a process: operators, clock, database. `ground` lends what a process does not change."""
 
     settings: Settings
     clock: ManualClock

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,14 +64,11 @@ class Running:
 
     process: subprocess.Popen[str]
     address: str
-    lines: list[str] = field(default_factory=list)
 
-    def stop(self, with_signal: int = signal.SIGINT) -> float:
-        """Seconds until it was gone, having ended by itself with exit code 0."""
-        started = time.monotonic()
+    def stop(self, with_signal: int = signal.SIGINT) -> None:
+        """It ends by itself, with exit code 0."""
         self.process.send_signal(with_signal)
         assert self.process.wait(timeout=20) == 0
-        return time.monotonic() - started
 
     def call(self, method: str, path: str, key: str, body: object = None) -> tuple[int, Any]:
         request = urllib.request.Request(
@@ -133,12 +130,16 @@ def free_port() -> int:
 
 
 def until(true: Callable[[], object], seconds: float) -> float:
-    """Seconds until it was true."""
+    """After how many seconds it was last asked and was not true yet; it fails when it does not come true in time."""
     started = time.monotonic()
-    while not true():
-        assert time.monotonic() - started < seconds, "it did not come true"
+    latest = 0.0
+    while True:
+        asked = time.monotonic() - started
+        if true():
+            return latest
+        assert asked < seconds, "it did not come true"
+        latest = asked
         time.sleep(0.02)
-    return time.monotonic() - started
 
 
 def _answers(url: str) -> bool:

@@ -1,7 +1,6 @@
 """`guichet serve`, `worker`, `migrate`: what stops them from starting, and what a running server sees."""
 
 import asyncio
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from tests.cli.conftest import Cli, cli_for, free_port, until
 WRONG = {
     "GUICHET_HOME": "/dev/null/here",
     "GUICHET_DATABASE_URL": "mysql://localhost/guichet",
+    "GUICHET_PGBOUNCER": "maybe",
+    "GUICHET_LISTEN_URL": "sqlite:///guichet.db",
     "GUICHET_PUBLIC_URL": "pay.example.com",
     "GUICHET_PROFILE": "prod",
     "GUICHET_RATE_LIMIT": "-1",
@@ -70,7 +71,7 @@ def test_an_old_postgresql_schema(fresh: Cli, postgres_server: str, base_setting
     first = cli("migrate", "--json").json
     assert (first["from"], cli("migrate", "--json").json) == (None, {"from": first["to"], "to": first["to"]})
     with cli.running("serve") as server:
-        assert server.stop() < 2
+        server.stop()
     missing = cli.having(GUICHET_DATABASE_URL=postgres_server.replace("/postgres?", "/nobody_made_it?"))
     assert "nobody_made_it" in missing("serve").refusal
 
@@ -82,7 +83,7 @@ def test_a_second_server_on_the_embedded_database(sqlite_cli: Cli) -> None:
                 "Another Guichet process already serves this embedded database. "
                 "Several processes need PostgreSQL: set GUICHET_DATABASE_URL."
             )
-        assert server.stop() < 2
+        server.stop()
     with sqlite_cli.running("serve"):
         """The lock went with the process."""
 
@@ -155,8 +156,6 @@ def test_the_worker_runs_beside_a_server_without_one(cli: Cli, settings: Setting
             return bool(answer["data"])
 
         until(succeeded, 10)
-        started = time.monotonic()
         worker.terminate()
         assert worker.wait(10) == 0
-        assert time.monotonic() - started < 2
-        assert server.stop() < 2
+        server.stop()

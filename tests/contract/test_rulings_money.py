@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import SECOND, iso
-from guichet.domain.ledger import ACTIVE, CLOSED, FROZEN
+from guichet.domain.ledger import ACTIVE, CLOSED, FROZEN, WALLET, Posting
 from guichet.operators.base import Accepted, Charge, StatusAnswer, Succeeded, Unknown
 from guichet.storage import ledger
 from tests.contract.hooks import listen, notifications
@@ -97,20 +97,22 @@ async def test_d22_one_refund_ever_for_the_whole_total(live_house: House, operat
 async def test_d23_a_refund_that_the_wallet_does_not_cover(
     live_house: House, operator: ScriptedOperator, receiver: Peer
 ) -> None:
-    """The payment's credit still waits in suspense when its refund is asked for."""
+    """A withdrawal, for which the contract has no endpoint, took a part of it."""
     shop = (await live_house.merchant()).live
     secret = await listen(shop, receiver)
     await shop.pay(external_id="a")
-    await _set_wallet(live_house, shop, FROZEN)
     operator.state = paid
     assert (await shop.get("/payments/a")).data["status"] == "succeeded"
-    await _set_wallet(live_house, shop, ACTIVE)
+    withdrawal = [Posting("amount", WALLET, "bank", 100)]
+    async with live_house.core.db.transaction() as tx:
+        now = live_house.clock.now()
+        await ledger.post(tx, shop.id, "live", "XOF", "withdrawal", 1, withdrawal, now)
     refund = await shop.post("/payments/a/refund")
     assert (refund.status, refund.data["status"]) == (201, "pending")
     assert (await _events(live_house, receiver, secret)) == ["payment.succeeded", "refund.failed"]
     assert (await shop.get(f"/refunds/{refund.data['reference']}")).data["status"] == "failed"
     assert operator.reversals == []
-    assert (await shop.get("/balance")).data["balance"] == 5000
+    assert (await shop.get("/balance")).data["balance"] == 4999
     assert (await shop.get("/payments/a")).data["status"] == "succeeded"
 
 
@@ -136,9 +138,11 @@ async def test_d24_outside_actif_no_movement_is_accepted(
     await live_house.settle(10)
     assert (await shop.get("/balance")).data["balance"] == 5000
     await _set_wallet(live_house, shop, ACTIVE)
-    await live_house.settle()
-    assert (await shop.get("/balance")).data["balance"] == 10_000
-    assert (await shop.post("/payments/done/refund")).status == 201
+    operator.refund_state = paid_back
+    refund = (await shop.post("/payments/waiting/refund")).data
+    await live_house.settle(60)
+    assert (await shop.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
+    assert (await shop.get("/balance")).data["balance"] == 5000
 
 
 async def test_d25_the_test_balance_counts_what_is_succeeded_now(house: House) -> None:

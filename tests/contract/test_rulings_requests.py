@@ -148,7 +148,7 @@ async def test_d07_nul_and_lone_surrogates_are_refused_on_their_field(sqlite_hou
     for field in ("description", "external_id", "otp", "return_url", "callback_url"):
         body = BODY % (b',"%s":"https://x.example/%s"' % (field.encode(), escape))
         assert refused_fields(await shop.post("/payments", body)) == {field}
-    for inner in (b'{"a":"%s"}', b'{"%s":1}', b'{"a":[{"b":["%s"]}]}', b'{"a":{"%s":[]}}'):
+    for inner in (b'{"a":"%s"}', b'{"%s":1}', b'{"a":[{"b":["%s"]}]}', b'{"a":{"%s":[]}}', b'{"a":"%s","a":1}'):
         answer = await shop.post("/payments", BODY % (b',"metadata":' + inner % escape))
         assert refused_fields(answer) == {"metadata"}, answer.raw
     customer = BODY % (b',"customer":{"firstname":"%s"}' % escape)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import DAY, HOUR, SECOND
-from guichet.domain.payments import ASK_AFTER
+from guichet.domain.payments import ASK_AFTER, Payment
 from guichet.flows.settle import settle_payment
 from guichet.operators.base import Accepted, Charge, NotTaken, Refused, Succeeded, Unknown
 from guichet.storage import incidents, payments
@@ -17,7 +17,7 @@ from tests.flows.conftest import Live
 from tests.invariants import check_books
 
 
-async def stored(live: Live, payment: Any) -> payments.Payment:
+async def stored(live: Live, payment: Any) -> Payment:
     return given(await payments.by_reference(live.core.db, live.shop.id, "live", payment["reference"]))
 
 

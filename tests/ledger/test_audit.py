@@ -1,8 +1,11 @@
 """`guichet ledger audit`: a clean life is clean, and each kind of tampering is named by its row."""
 
+import asyncio
+import json
 import re
 from typing import Any
 
+from guichet.clock import DAY
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.invariants import check_books
@@ -210,3 +213,30 @@ async def _names(hands: Hands, life: Any) -> dict[str, Any]:
         "open": await one(f"SELECT min(id) FROM postings WHERE id > {seals[1][1]}"),
         "zeros": "0" * 64,
     }
+
+
+async def test_a_service_at_work_never_looks_wrong(settings: Settings, cli: Cli) -> None:
+    async with yesterday(settings) as house:
+        life = await live(house)
+        await house.settle(200)
+        house.clock.advance(DAY)
+        stopped = asyncio.Event()
+
+        async def work() -> None:
+            while not stopped.is_set():
+                made = [
+                    await shop.pay("0000", amount=500)
+                    for shop in (life.shop, life.shop.live, life.other)
+                    for _ in range(3)
+                ]
+                await house.settle(20)
+                await life.shop.post(f"/payments/{made[0]['reference']}/refund")
+                await life.shop.live.post(f"/payments/{made[3]['reference']}/refund")
+                await house.worker.run_until_idle()
+
+        working = asyncio.create_task(work())
+        audits = [await asyncio.to_thread(cli, "ledger", "audit", "--json") for _ in range(6)]
+        stopped.set()
+        await working
+    assert [done.code for done in audits] == [0] * 6, audits
+    assert len({json.loads(done.out)["postings"] for done in audits}) > 1, "it really was at work"

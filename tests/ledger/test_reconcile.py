@@ -3,15 +3,17 @@
 import asyncio
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guichet.cli.statement_file import PRESETS
 from guichet.clock import DAY, SystemClock, iso
 from guichet.operators.calling import Connection
 from guichet.settings import Settings
-from tests.cli.conftest import Cli, Done, cli_for
+from tests.cli.conftest import ROOT, Cli, Done, cli_for
 from tests.ledger.life import Hands, Life, live, operator, yesterday
 from tests.operators.world import Setup, World, open_world
 
@@ -217,3 +219,14 @@ def _fetching(cli: Cli, world: World) -> Any:
         return wired("reconcile", "feexpay", "--fetch", "--from", yesterday_day, *more, "--json")
 
     return fetch
+
+
+def test_the_guide_names_the_columns_that_are_known() -> None:
+    guide = (ROOT / "docs" / "operators-guide.md").read_text(encoding="utf-8")
+    rows = guide.split("<!-- table: columns -->")[1].split("\n\n")[1].splitlines()
+    told = {}
+    for row in rows[2:]:
+        family, *cells = [cell.strip() for cell in row.strip("|").split("|")]
+        fields = zip(("reference", "amount", "status", "date"), cells, strict=True)
+        told[family.strip("`")] = {field: tuple(re.findall(r"`([^`]+)`", cell)) for field, cell in fields if cell}
+    assert told == PRESETS

@@ -43,7 +43,7 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 
 async def test_pages_equal_the_naive_ones_folded_or_not(house: House) -> None:
-    rng = random.Random(20261121)  # noqa: S311
+    rng = random.Random(20261121)
     shop = await house.merchant()
     moments = [_START + rng.randrange(5 * DAY) for _ in range(150)] + [_START + DAY] * 5 + [_START + 2 * HOUR - 1]
     stored = await _fill(house, shop.id, moments, rng)

@@ -15,6 +15,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.bootstrap import create_merchant, database, service
 from guichet.clock import SECOND
+from guichet.domain.ledger import collection
 from guichet.settings import Settings
 from guichet.storage import deliveries, ledger, links, merchants, payments, refunds
 from guichet.storage import tables as t
@@ -101,7 +102,7 @@ async def fill(db: Database, rows: int = ROWS) -> None:
             await tx.write(insert(t.deliveries).values({**DELIVERY, **row}))
 
 
-CLAIMS = {
+CLAIMS: dict[str, Callable[[Database, int], Awaitable[list[Any]]]] = {
     "payments": lambda db, most: payments.claim_due(db, NOW, UNTIL, most),
     "refunds": lambda db, most: refunds.claim_due(db, NOW, UNTIL, most),
     "deliveries": lambda db, most: deliveries.claim_due(db, NOW, UNTIL, most, ["elsewhere:443"]),
@@ -154,23 +155,21 @@ async def test_a_lease_has_one_holder(db: Database, workers: list[Database]) -> 
 
 
 async def test_folding_by_several_workers_keeps_the_balance(db: Database, workers: list[Database]) -> None:
-    mine = {"merchant_id": 1, "env": "live", "currency": "XOF"}
-
     async def credit(number: int) -> None:
-        posting = ledger.ledger.collection("mtn", 100 * number, 0, "XOF")
+        posting = collection("mtn", 100 * number, 0, "XOF")
         async with workers[number % 4].transaction() as tx:
-            await ledger.post(tx, *mine.values(), "payment.succeeded", number, posting, number)  # type: ignore[arg-type]
+            await ledger.post(tx, 1, "live", "XOF", "payment.succeeded", number, posting, number)
 
     async def fold(each: Database) -> None:
         for _ in range(10):
             await ledger.fold(each, 7)
-            wallet = await ledger.wallet(each, **mine)  # type: ignore[arg-type]
+            wallet = await ledger.wallet(each, 1, "live", "XOF")
             assert wallet is not None
 
     await asyncio.gather(*(credit(number) for number in range(1, 41)), *(fold(each) for each in workers))
     while await ledger.fold(db, 100):
         pass
-    wallet = given(await ledger.wallet(db, **mine))  # type: ignore[arg-type]
+    wallet = given(await ledger.wallet(db, 1, "live", "XOF"))
     assert wallet.balance == 100 * sum(range(1, 41))
     assert await db.scan(select(t.wallet_entries)) == []
 
@@ -252,8 +251,8 @@ def _literally(explain: Any, values: list[Any]) -> Executable:
     told = str(explain)
     for number in range(len(values), 0, -1):
         value = values[number - 1]
-        literal = "NULL" if value is None else str(value) if isinstance(value, int) else "'" + value + "'"
-        told = re.sub(rf":p{number}\b", lambda _, literal=literal: literal, told)
+        literal: str = "NULL" if value is None else str(value) if isinstance(value, int) else "'" + value + "'"
+        told = re.sub(rf":p{number}\b", literal.replace("\\", r"\\"), told)
     return text(re.sub(r"(?<!\\):(?=\w)", r"\:", told.replace(r"\:\:", "::")).replace("::", r"\:\:"))
 
 
@@ -275,7 +274,8 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
     state = "CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'failed' END"
     await _run(
         db,
-        f"INSERT INTO merchants (name, status, currency, created_at) SELECT 'M', 'active', 'XOF', 1 FROM {number.format(50)}",
+        "INSERT INTO merchants (name, status, currency, created_at) "
+        f"SELECT 'M', 'active', 'XOF', 1 FROM {number.format(50)}",
         "INSERT INTO webhook_endpoints (merchant_id, env, secret, updated_at) SELECT id, 'test', 's', 1 FROM merchants",
         f"INSERT INTO api_keys (merchant_id, env, hash, preview, created_at) "
         f"SELECT 1 + n % 50, 'test', 'h' || n, 'p', 1 FROM {number.format(rows)}",
@@ -284,11 +284,11 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         f"SELECT 1 + n % 50, 'test', {uuid}, 'e' || n, {state}, 100, 0, 100, 'XOF', 'd', 'mtn', 'c', 'p' || n, n, n, "
         f"{due}, 0 FROM {number.format(rows)}",
         "INSERT INTO refunds (merchant_id, env, reference, payment_id, payment_reference, amount, currency, status, "
-        "reason, created_at, processed_at, held, due_at, asked) SELECT merchant_id, env, reference, id, reference, 100, "
-        f"'XOF', status, 'r', id, CASE WHEN status <> 'pending' THEN 1 END, {no}, due_at, 0 FROM payments",
-        "INSERT INTO deliveries (merchant_id, env, reference, payment_id, event, target, url, destination, body, status, "
-        "attempts, created_at, due_at) SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', "
-        "'{}', status, 0, id, due_at FROM payments",
+        "reason, created_at, processed_at, held, due_at, asked) SELECT merchant_id, env, reference, id, reference, "
+        f"100, 'XOF', status, 'r', id, CASE WHEN status <> 'pending' THEN 1 END, {no}, due_at, 0 FROM payments",
+        "INSERT INTO deliveries (merchant_id, env, reference, payment_id, event, target, url, destination, body, "
+        "status, attempts, created_at, due_at) SELECT merchant_id, env, reference, id, 'payment.failed', 'account', "
+        "'u', 'd:443', '{}', status, 0, id, due_at FROM payments",
         "INSERT INTO payment_links (merchant_id, token, type, amount, currency, description, reserved, completed, "
         f"created_at) SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1 FROM {number.format(rows)}",
         "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "

@@ -45,7 +45,8 @@ CLASSES = {
 
 def _differences(connection: Connection) -> list[Any]:
     options = {"compare_type": True}
-    return compare_metadata(MigrationContext.configure(connection, opts=options), t.metadata)
+    found: list[Any] = compare_metadata(MigrationContext.configure(connection, opts=options), t.metadata)
+    return found
 
 
 async def _in_connection(settings: Settings, work: Any) -> Any:
@@ -96,8 +97,8 @@ def _sqlite_schema(path: Path) -> dict[str, list[str]]:
     """Each object's definition, as a sorted list of its parts: their order within a table says nothing."""
     connection = sqlite3.connect(path)
     rows = connection.execute(
-        "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL AND name NOT LIKE 'sqlite%' "
-        "AND name <> 'alembic_version'"
+        "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL "
+        "AND name NOT LIKE 'sqlite%' AND name <> 'alembic_version'"
     ).fetchall()
     connection.close()
     return {name: sorted(re.sub(r"\s+", " ", part).strip(" ,)") for part in sql.split("\n")) for name, sql in rows}
@@ -251,7 +252,7 @@ OVERRIDE = {"operator": "mtn", "active": True}
 UUID = "11111111-2222-4333-8444-555555555555"
 
 #: (table, a good row or none, the faulty row's difference from a good one, the constraint's name)
-FAULTS = [
+FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any], str]] = [
     (t.merchants_table, MERCHANT, None, {"status": "closed"}, "ck_merchants_status"),
     (t.api_keys, KEY, {}, {}, "uq_api_keys_hash"),
     (t.api_keys, KEY, None, {"env": "prod"}, "ck_api_keys_env"),
@@ -317,7 +318,7 @@ FAULTS = [
 
 def test_no_named_constraint_is_forgotten() -> None:
     named = {
-        str(each.name)
+        str(getattr(each, "name", None))
         for table in t.metadata.tables.values()
         for each in (*table.constraints, *(index for index in table.indexes if index.unique))
     }

@@ -187,9 +187,7 @@ async def test_a_commit_that_fails_is_told_to_everybody_in_it(embedded: Database
             await tx.one(text("PRAGMA defer_foreign_keys = ON"))
             await tx.write(ORPHAN)
 
-    outcomes = await asyncio.gather(
-        add(embedded, "a"), poisonous(), add(embedded, "b"), return_exceptions=True
-    )
+    outcomes = await asyncio.gather(add(embedded, "a"), poisonous(), add(embedded, "b"), return_exceptions=True)
     assert [type(each) for each in outcomes] == [StorageUnavailable] * 3
     assert await names(embedded) == []
     await add(embedded, "after")
@@ -218,9 +216,7 @@ async def test_a_full_disk_is_an_error_and_not_the_end(embedded: Database) -> No
     (pages,) = await embedded.one(text("PRAGMA page_count")) or (0,)
     async with embedded.transaction() as tx:
         await tx.one(text(f"PRAGMA max_page_count = {pages + 2}"))
-    outcomes = await asyncio.gather(
-        *(add(embedded, "x" * 3000) for _ in range(12)), return_exceptions=True
-    )
+    outcomes = await asyncio.gather(*(add(embedded, "x" * 3000) for _ in range(12)), return_exceptions=True)
     failed = [each for each in outcomes if each is not None]
     assert failed
     assert {type(each) for each in failed} == {StorageUnavailable}
@@ -241,9 +237,7 @@ async def test_a_transaction_that_the_database_gave_up_is_told_to_everybody_in_i
             await tx.one(text("ROLLBACK"))
             await tx.write(ADD.values(name="outside of any transaction"))
 
-    outcomes = await asyncio.gather(
-        add(embedded, "before"), struck(), add(embedded, "next"), return_exceptions=True
-    )
+    outcomes = await asyncio.gather(add(embedded, "before"), struck(), add(embedded, "next"), return_exceptions=True)
     assert [type(each) for each in outcomes] == [StorageUnavailable, StorageUnavailable, type(None)]
     assert "before" not in await names(embedded)
     assert "next" in await names(embedded)
@@ -303,7 +297,9 @@ async def test_reads_do_not_wait_for_another_writer(embedded: Database, sqlite_s
 
 
 async def test_a_slow_question_leaves_the_loop_free(embedded: Database) -> None:
-    slow: Any = text("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT count(*) FROM n")
+    slow: Any = text(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT count(*) FROM n"
+    )
     scanning = asyncio.create_task(embedded.scan(slow))
     turns = 0
     while not scanning.done():

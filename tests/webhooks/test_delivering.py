@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -351,7 +352,11 @@ async def test_first_attempts_of_one_payment_keep_their_order(house: House, auth
         await until(lambda: len(peer.received) == 3)
         await asyncio.sleep(0.1)
         await house.worker.stop()
-    assert [event(request) for request in peer.received] == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
+    assert [event(request) for request in peer.received] == [
+        "payment.succeeded",
+        "refund.succeeded",
+        "payment.refunded",
+    ]
     assert [each["status"] for each in await log_of(shop)] == ["success", "pending", "success"]
 
 
@@ -394,12 +399,16 @@ async def test_a_dead_endpoint_with_a_long_queue_delays_nobody_else(sqlite_house
         since = time.perf_counter()
         for number in range(1, 6):
             await glad.post("/webhooks/test")
-            await until(lambda wanted=number: len(fast.received) == wanted)
+            await until(partial(arrived, fast, number))
         assert time.perf_counter() - since < 2
         await asyncio.sleep(0.2)
         assert PER_DESTINATION // 2 <= len(dead.received) <= PER_DESTINATION
         await house.worker.stop()
     assert [each["status"] for each in await log_of(glad)] == ["success"] * 5
+
+
+def arrived(peer: Peer, wanted: int) -> bool:
+    return len(peer.received) == wanted
 
 
 async def until(met: Callable[[], bool], seconds: float = 5) -> None:

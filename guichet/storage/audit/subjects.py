@@ -1,11 +1,9 @@
 """Compares payments and refunds with their postings, both ways. Each step is one statement: it sees one instant, so a
 running service never looks wrong."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, Final, NamedTuple
-
-from sqlalchemy import and_, bindparam, func, select
+from typing import Final
 
 from guichet.domain import ledger
 from guichet.domain.ledger import (
@@ -20,164 +18,19 @@ from guichet.domain.ledger import (
 )
 from guichet.domain.money import plain, round_to_currency
 from guichet.storage.audit.books import BEFORE_ALL, STEP, Books, spans, upto
-from guichet.storage.ledger import OF_PAYMENTS, OF_REFUNDS
-from guichet.storage.tables import payments, postings, refunds
+from guichet.storage.audit.rows import HOMELESS, PAYMENTS, REFUNDS, Leg, RefundFacts, Subject, split
+from guichet.storage.tables import postings
 
-_LEG: Final = (
-    postings.c.id.label("posting_id"),
-    postings.c.env.label("posting_env"),
-    postings.c.currency.label("posting_currency"),
-    postings.c.cause,
-    postings.c.leg,
-    postings.c.source,
-    postings.c.destination,
-    postings.c.amount.label("posting_amount"),
-)
-_some_payments: Final = (
-    select(payments)
-    .where(payments.c.id > bindparam("after"))
-    .order_by(payments.c.id)
-    .limit(bindparam("most"))
-    .subquery()
-)
-_PAYMENTS: Final = (
-    select(
-        _some_payments.c.id,
-        _some_payments.c.merchant_id,
-        _some_payments.c.env,
-        _some_payments.c.reference,
-        _some_payments.c.status,
-        _some_payments.c.amount,
-        _some_payments.c.fee_amount,
-        _some_payments.c.currency,
-        _some_payments.c.operator,
-        refunds.c.status.label("refund_status"),
-        *_LEG,
-    )
-    .select_from(_some_payments)
-    .outerjoin(
-        refunds,
-        and_(refunds.c.merchant_id == _some_payments.c.merchant_id, refunds.c.payment_id == _some_payments.c.id),
-    )
-    .outerjoin(
-        postings,
-        and_(
-            postings.c.merchant_id == _some_payments.c.merchant_id,
-            OF_PAYMENTS,
-            postings.c.subject_id == _some_payments.c.id,
-        ),
-    )
-    .order_by(_some_payments.c.id, postings.c.id)
-)
-_some_refunds: Final = (
-    select(refunds).where(refunds.c.id > bindparam("after")).order_by(refunds.c.id).limit(bindparam("most")).subquery()
-)
-_REFUNDS: Final = (
-    select(
-        _some_refunds.c.id,
-        _some_refunds.c.merchant_id,
-        _some_refunds.c.env,
-        _some_refunds.c.reference,
-        _some_refunds.c.status,
-        payments.c.amount,
-        payments.c.fee_amount,
-        _some_refunds.c.currency,
-        payments.c.operator,
-        _some_refunds.c.held,
-        _some_refunds.c.amount.label("returned"),
-        payments.c.status.label("payment_status"),
-        payments.c.merchant_id.label("payment_merchant"),
-        payments.c.env.label("payment_env"),
-        payments.c.currency.label("payment_currency"),
-        *_LEG,
-    )
-    .select_from(_some_refunds)
-    .join(payments, payments.c.id == _some_refunds.c.payment_id)
-    .outerjoin(
-        postings,
-        and_(
-            postings.c.merchant_id == _some_refunds.c.merchant_id,
-            OF_REFUNDS,
-            postings.c.subject_id == _some_refunds.c.id,
-        ),
-    )
-    .order_by(_some_refunds.c.id, postings.c.id)
-)
-#: Postings that belong to nothing, or to somebody else's payment, or to the other environment's.
-_HOMELESS: Final = (
-    select(postings.c.id, postings.c.cause, postings.c.subject_id)
-    .outerjoin(
-        payments,
-        and_(
-            payments.c.id == postings.c.subject_id,
-            OF_PAYMENTS,
-            payments.c.merchant_id == postings.c.merchant_id,
-            payments.c.env == postings.c.env,
-            payments.c.currency == postings.c.currency,
-        ),
-    )
-    .outerjoin(
-        refunds,
-        and_(
-            refunds.c.id == postings.c.subject_id,
-            OF_REFUNDS,
-            refunds.c.merchant_id == postings.c.merchant_id,
-            refunds.c.env == postings.c.env,
-            refunds.c.currency == postings.c.currency,
-        ),
-    )
-    .where(
-        postings.c.id > bindparam("after"),
-        postings.c.id <= bindparam("last"),
-        func.coalesce(payments.c.id, refunds.c.id).is_(None),
-    )
-    .order_by(postings.c.id)
-    .limit(1)
-)
 _POSTING_STEPS: Final = upto(postings.c.id)
-
-
-class _Leg(NamedTuple):
-    id: int
-    env: str
-    currency: str
-    cause: str
-    leg: str
-    source: str
-    destination: str
-    amount: int
-
-
-class _Subject(NamedTuple):
-    """A payment, or a refund with what its payment says; amounts are the payment's."""
-
-    id: int
-    merchant_id: int
-    env: str
-    reference: str
-    status: str
-    amount: int
-    fee_amount: int
-    currency: str
-    operator: str
-
-
-class _RefundFacts(NamedTuple):
-    held: bool
-    returned: int
-    payment_status: str
-    payment_merchant: int
-    payment_env: str
-    payment_currency: str
 
 
 async def check_payments(books: Books) -> str | None:
     """Every succeeded or refunded payment has exactly its collection postings, every other one has none."""
     after = BEFORE_ALL
-    while rows := await books.db.scan(_PAYMENTS, after=after, most=STEP):
+    while rows := await books.db.scan(PAYMENTS, after=after, most=STEP):
         subjects = 0
         for _, group in groupby(rows, key=lambda row: row[0]):
-            subject, (refund_status,), legs = _split(list(group), 1)
+            subject, (refund_status,), legs = split(list(group), 1)
             if fault := _payment_fault(books, subject, refund_status, legs):
                 return f"Payment {subject.reference} ({subject.env}, {subject.status}): {fault}."
             subjects += 1
@@ -189,11 +42,11 @@ async def check_payments(books: Books) -> str | None:
 async def check_refunds(books: Books) -> str | None:
     """Every refund has the postings of its state: held, and then disbursed or released."""
     after = BEFORE_ALL
-    while rows := await books.db.scan(_REFUNDS, after=after, most=STEP):
+    while rows := await books.db.scan(REFUNDS, after=after, most=STEP):
         subjects = 0
         for _, group in groupby(rows, key=lambda row: row[0]):
-            subject, facts, legs = _split(list(group), len(_RefundFacts._fields))
-            if fault := _refund_fault(books, subject, _RefundFacts(*facts), legs):
+            subject, facts, legs = split(list(group), len(RefundFacts._fields))
+            if fault := _refund_fault(books, subject, RefundFacts(*facts), legs):
                 return f"Refund {subject.reference} ({subject.env}, {subject.status}): {fault}."
             subjects += 1
         after = rows[-1][0]
@@ -204,7 +57,7 @@ async def check_refunds(books: Books) -> str | None:
 async def check_homes(books: Books) -> str | None:
     """Every posting belongs to a payment or refund of its own merchant, environment and currency."""
     async for after, last, rows in spans(books.db, _POSTING_STEPS):
-        for posting_id, cause, subject_id in await books.db.scan(_HOMELESS, after=after, last=last):
+        for posting_id, cause, subject_id in await books.db.scan(HOMELESS, after=after, last=last):
             noun = "payment" if cause in PAYMENT_CAUSES else "refund" if cause in REFUND_CAUSES else "subject"
             return (
                 f"Posting {posting_id} ({cause}) belongs to no {noun} {subject_id} "
@@ -214,15 +67,7 @@ async def check_homes(books: Books) -> str | None:
     return None
 
 
-def _split(group: Sequence[Any], facts: int) -> tuple[_Subject, list[Any], list[_Leg]]:
-    """A subject's row, what else its statement selects about it, and its postings."""
-    width = len(_Subject._fields)
-    rows = [list(row) for row in group]
-    legs = [_Leg(*row[width + facts :]) for row in rows if row[width + facts] is not None]
-    return _Subject(*rows[0][:width]), rows[0][width : width + facts], legs
-
-
-def _payment_fault(books: Books, payment: _Subject, refund_status: str | None, legs: list[_Leg]) -> str | None:
+def _payment_fault(books: Books, payment: Subject, refund_status: str | None, legs: list[Leg]) -> str | None:
     if (payment.status == "refunded") != (refund_status == "succeeded"):
         return f"its refund is {refund_status or 'missing'}"
     if payment.status not in ("succeeded", "refunded"):
@@ -244,7 +89,7 @@ def _payment_fault(books: Books, payment: _Subject, refund_status: str | None, l
     return None
 
 
-def _refund_fault(books: Books, refund: _Subject, facts: _RefundFacts, legs: list[_Leg]) -> str | None:
+def _refund_fault(books: Books, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> str | None:
     its_payment = (facts.payment_merchant, facts.payment_env, facts.payment_currency)
     if its_payment != (refund.merchant_id, refund.env, refund.currency):
         return "its payment is of another merchant, environment or currency"
@@ -269,7 +114,7 @@ def _refund_fault(books: Books, refund: _Subject, facts: _RefundFacts, legs: lis
     return None
 
 
-def _difference(subject: _Subject, expected: dict[str, list[ledger.Posting]], found: Iterable[_Leg]) -> str | None:
+def _difference(subject: Subject, expected: dict[str, list[ledger.Posting]], found: Iterable[Leg]) -> str | None:
     wanted = {(cause, each.leg): each for cause, entries in expected.items() for each in entries}
     for leg in found:
         posting = wanted.pop((leg.cause, leg.leg), None)
@@ -287,7 +132,7 @@ def _difference(subject: _Subject, expected: dict[str, list[ledger.Posting]], fo
     return None
 
 
-def _owe(books: Books, subject: _Subject, legs: list[_Leg], sign: int) -> None:
+def _owe(books: Books, subject: Subject, legs: list[Leg], sign: int) -> None:
     """What the operator moved, by the payment's own figures; postings that the horizon cuts apart count as booked."""
     account = ledger.operator_account(subject.operator)
     mine = [leg for leg in legs if leg.id <= books.horizon and account in (leg.source, leg.destination)]

