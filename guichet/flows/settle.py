@@ -3,15 +3,15 @@
 The conditional UPDATE decides who applies it. A second success, a late failure, a repeated callback change nothing.
 """
 
-from guichet.clock import Instant
+from guichet.clock import SECOND, Instant
 from guichet.domain import ledger
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.ledger import ACTIVE, COLLECTED, DISBURSED, RELEASED
-from guichet.domain.payments import PAYMENT_TRANSITIONS, REFUND_TRANSITIONS, Payment, Refund
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, PAYMENT_TRANSITIONS, REFUND_TRANSITIONS, Payment, Refund
 from guichet.flows.core import Core
 from guichet.operators.base import Refused, Succeeded
+from guichet.storage import incidents, links, payments, refunds
 from guichet.storage import ledger as ledger_rows
-from guichet.storage import links, payments, refunds
 from guichet.storage.engine import Transaction, given
 from guichet.webhooks import outbox
 
@@ -40,6 +40,7 @@ async def settle_payment(
         await (_credit(tx, settled, now) if succeeded else _give_use_back(tx, settled))
         if transition.event:
             await outbox.emit(tx, transition.event, settled, catalogue, now)
+        await _close_incident(tx, settled, now)
     core.wake.deliveries.set()
     return settled
 
@@ -73,6 +74,7 @@ async def settle_refund(core: Core, refund: Refund, payment: Payment, outcome: S
             settled = await _release(tx, refund, payment, catalogue, outcome.reason, now)
         if settled is None:
             return given(await refunds.by_id(tx, refund.id))
+        await _close_incident(tx, settled, now)
     core.wake.deliveries.set()
     return settled
 
@@ -103,6 +105,12 @@ async def _release(
         await _post(tx, payment, RELEASED, refund.id, ledger.refund_release(payment.amount), now)
     await outbox.emit(tx, given(transition.event), payment, catalogue, now, settled)
     return settled
+
+
+async def _close_incident(tx: Transaction, settled: Payment | Refund, now: Instant) -> None:
+    """What was reported as stuck has ended by itself."""
+    if now - settled.created_at >= INCIDENT_AGE_SECONDS * SECOND:
+        await incidents.close_settled(tx, settled.merchant_id, settled.reference, now)
 
 
 async def _post(

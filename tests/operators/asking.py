@@ -49,6 +49,9 @@ def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, *
     return replace(known, **changes)
 
 
+_GIVEN: Scripted = (200, TOKEN)
+
+
 @dataclass
 class Bench:
     connector: Connector
@@ -74,7 +77,7 @@ async def bench(family: str, *answers: Scripted, **settings: str) -> AsyncIterat
         one = found[0]
         if "token" in request.line and "transactionstatus" not in request.line:
             one.tokens += 1
-            status, body = 200, TOKEN
+            status, body = _GIVEN
         else:
             one.received.append(request)
             status, body = one.answers.pop(0) if len(one.answers) > 1 else one.answers[0]

