@@ -101,7 +101,7 @@ async def _release(
     settled = await refunds.finish(tx, refund.id, transition.target, now, reason)
     if settled is None:
         return None
-    if False and settled.held:
+    if settled.held:
         await _post(tx, payment, RELEASED, refund.id, ledger.refund_release(payment.amount), now)
     await outbox.emit(tx, given(transition.event), payment, catalogue, now, settled)
     return settled
