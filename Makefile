@@ -19,7 +19,7 @@ lint: .venv/dev  ## ruff, mypy --strict, import-linter
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: .venv/dev  ## measures, side by side, into bench/results.md
+bench: .venv/bench  ## measures, side by side, into bench/results.md
 	@$(BIN)/python -m bench
 
 requirements:  ## pin again (needs uv): newest versions, with hashes, naming no index
@@ -27,6 +27,8 @@ requirements:  ## pin again (needs uv): newest versions, with hashes, naming no 
 	  --no-emit-index-url --no-emit-find-links requirements/runtime.in -o requirements/runtime.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/bench.in -c requirements/dev.txt -o requirements/bench.txt
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
@@ -44,4 +46,9 @@ clean:
 .venv/dev: .venv/runtime requirements/dev.txt
 	@echo "Installing the development tools into .venv (once)…"
 	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/dev.txt
+	@touch $@
+
+.venv/bench: .venv/dev requirements/bench.txt
+	@echo "Installing what the bench compares with into .venv (once)…"
+	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/bench.txt
 	@touch $@

@@ -52,9 +52,20 @@ class Kind:
     requests: list[bytes]
 
 
-async def measure(sizes: Sequence[tuple[int, Settings, str]], rounds: int) -> dict[str, dict[int, float]]:
-    """p95 in milliseconds, by kind and size: the median over the rounds. `sizes`: count, settings, key."""
-    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+@dataclass(frozen=True)
+class Taken:
+    """Milliseconds."""
+
+    p50: float
+    p95: float
+
+
+Grown = dict[str, dict[int, Taken]]
+
+
+async def measure(sizes: Sequence[tuple[int, Settings, str]], rounds: int) -> Grown:
+    """The median over the rounds, by kind and size. `sizes`: count, settings, key."""
+    found: dict[str, dict[int, list[Taken]]] = defaultdict(lambda: defaultdict(list))
     async with AsyncExitStack() as stack:
         opened = []
         for count, settings, key in sizes:
@@ -68,13 +79,21 @@ async def measure(sizes: Sequence[tuple[int, Settings, str]], rounds: int) -> di
                     load = Load(HOST, size.target.port, kind.requests, SECONDS, 0.2, 8, RATE, first=first)
                     taken = (await outcome(load)).latencies
                     if turn:
-                        found[kind.name][size.count].append(percentile(taken, 95))
+                        found[kind.name][size.count].append(_taken(taken))
             for size, _ in opened:
                 for name, taken in (await _claims(size.settings)).items():
                     if turn:
-                        found[name][size.count].append(percentile(taken, 95))
+                        found[name][size.count].append(_taken(taken))
             print(f"  round {turn} of {rounds} done", flush=True)
-    return {name: {count: statistics.median(runs) for count, runs in by.items()} for name, by in found.items()}
+    return {name: {count: _median(runs) for count, runs in by.items()} for name, by in found.items()}
+
+
+def _taken(latencies: Sequence[float]) -> Taken:
+    return Taken(percentile(latencies, 50), percentile(latencies, 95))
+
+
+def _median(runs: Sequence[Taken]) -> Taken:
+    return Taken(statistics.median(each.p50 for each in runs), statistics.median(each.p95 for each in runs))
 
 
 async def _kinds(count: int, target: Target) -> list[Kind]:
@@ -135,13 +154,18 @@ async def _claims(settings: Settings) -> dict[str, list[float]]:
     return taken
 
 
-def table(title: str, found: dict[str, dict[int, float]]) -> str:
-    """Markdown: p95 in milliseconds at each size, and the largest against the smallest."""
+def table(title: str, found: Grown) -> str:
+    """Markdown: milliseconds at each size, and the largest against the smallest."""
     sizes = sorted(next(iter(found.values())))
     heads = " | ".join(f"{size:,}".replace(",", " ") for size in sizes)
-    lines = [f"| {title}, p95 in ms | {heads} | largest ÷ smallest |", "|---|" + "---|" * (len(sizes) + 1)]
+    lines = [
+        f"| {title}: p95 (p50) in ms | {heads} | p95, largest ÷ smallest | p50, the same | at most 2 |",
+        "|---|" + "---|" * (len(sizes) + 3),
+    ]
     for name, by in found.items():
-        cells = " | ".join(f"{by[size]:.2f}" for size in sizes)
-        times = by[sizes[-1]] / by[sizes[0]]
-        lines.append(f"| {name} | {cells} | {times:.2f}{'' if times <= 2 else ' (over 2)'} |")
+        cells = " | ".join(f"{by[size].p95:.1f} ({by[size].p50:.1f})" for size in sizes)
+        most, least = by[sizes[-1]], by[sizes[0]]
+        times = most.p95 / least.p95
+        verdict = "yes" if times <= 2 else "**no**"
+        lines.append(f"| {name} | {cells} | {times:.2f} | {most.p50 / least.p50:.2f} | {verdict} |")
     return "\n".join(lines)

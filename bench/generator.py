@@ -92,6 +92,7 @@ class _Run:
         self._number = load.first
         self._sent = 0
         self._planned: int | None = load.most
+        self._planned_open = 0
         self._statuses: Counter[str] = Counter()
         self._latencies: list[float] = []
         self._references: list[str] = []
@@ -135,6 +136,7 @@ class _Run:
         total = int((self._load.warm_up + self._load.seconds) * rate)
         uncounted = int(self._load.warm_up * rate)
         self._planned_open = total - uncounted
+        self._counted_from = start + uncounted / rate
         for i in range(total):
             due = start + i / rate
             if (wait := due - time.perf_counter()) > 0.0002:

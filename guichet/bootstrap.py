@@ -18,6 +18,7 @@ from guichet.api.health import healthz, readyz
 from guichet.clock import Clock, SystemClock
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
 from guichet.edge.context import RequestContext
+from guichet.edge.exposition import routes_behind_token
 from guichet.edge.ratelimit import shared_counters
 from guichet.egress import Egress
 from guichet.flows.core import Core
@@ -149,6 +150,7 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     routes: list[BaseRoute] = [
         Route("/healthz", healthz),
         Route("/readyz", readyz(core.db, worker)),
+        *routes_behind_token(core),
         Mount("/v1", Api(core)),
         *doc_routes(core.settings),
         *callback_routes(core),

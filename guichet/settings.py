@@ -6,6 +6,7 @@ A wrong value stops the start with one sentence that names the variable (`Settin
 
 import ipaddress
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from cryptography.fernet import Fernet
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Profile = Literal["development", "production"]
 
+#: What a bearer token may hold, and enough of it not to be guessed.
+_TOKEN: Final = re.compile(r"[!-~]{16,}")
 DEFAULT_PUBLIC_URL: Final = "http://127.0.0.1:8000"
 
 
@@ -43,6 +46,9 @@ class Settings:
     operators_file: Path | None
     allow_simulator: bool
     log_level: str
+    metrics_port: int | None
+    metrics_host: str
+    metrics_token: str | None
 
     @property
     def development(self) -> bool:
@@ -117,6 +123,22 @@ def _count(raw: str) -> int:
     if not raw.isascii() or not raw.isdigit():
         raise ValueError("must be a whole number, 0 or more")
     return int(raw)
+
+
+def _port(raw: str) -> int:
+    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= 65535:
+        raise ValueError("must be a port, 1 to 65535")
+    return int(raw)
+
+
+def _address(raw: str) -> str:
+    return str(ipaddress.ip_address(raw))
+
+
+def _token(raw: str) -> str:
+    if not _TOKEN.fullmatch(raw):
+        raise ValueError("must be at least 16 characters, and none of them a space or outside ASCII")
+    return raw
 
 
 def _redis_url(raw: str) -> str:
@@ -194,7 +216,8 @@ VARIABLES: Final = (
         "GUICHET_REDIS_URL",
         _redis_url,
         None,
-        "`redis://host:6379/0`: counts the rate limit across processes. Unset, or away: each process counts for itself.",
+        "`redis://host:6379/0`: counts the rate limit across processes. Unset, or away: each process counts for "
+        "itself.",
     ),
     Variable("GUICHET_RATE_LIMIT", _count, "120", "API requests a minute for one client address; 0 switches it off."),
     Variable(
@@ -247,6 +270,26 @@ VARIABLES: Final = (
         "`yes` lets the production profile serve the operators' simulator and route live payments to it (rehearsals).",
     ),
     Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
+    Variable(
+        "GUICHET_METRICS_PORT",
+        _port,
+        None,
+        "Port of `/metrics` for Prometheus, apart from the service; with `--workers N` the first of N. Unset: see "
+        "`GUICHET_METRICS_TOKEN`.",
+    ),
+    Variable(
+        "GUICHET_METRICS_HOST",
+        _address,
+        "127.0.0.1",
+        "IP address that `GUICHET_METRICS_PORT` listens on; `0.0.0.0` lets other machines scrape it.",
+    ),
+    Variable(
+        "GUICHET_METRICS_TOKEN",
+        _token,
+        None,
+        "Bearer token that `/metrics` asks for, 16 characters or more; without `GUICHET_METRICS_PORT` it opens "
+        "`/metrics` on the service's own port. Neither set: no metrics.",
+    ),
 )
 
 

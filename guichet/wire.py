@@ -49,7 +49,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_BODY or _depth(body) > MAX_DEPTH:
         raise InvalidRequest(_MALFORMED)
     try:
-        value = json.loads(body.decode("utf-8"), parse_float=_fraction, parse_int=_whole, parse_constant=_no_constant)
+        value = _EXACT.decode(body.decode("utf-8"))
     except (ValueError, ArithmeticError, RecursionError):
         raise InvalidRequest(_MALFORMED) from None
     if not isinstance(value, dict):
@@ -174,6 +174,9 @@ def _fraction(text: str) -> Decimal:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
+
+
+_EXACT: Final = json.JSONDecoder(parse_float=_fraction, parse_int=_whole, parse_constant=_no_constant)
 
 
 def _depth(body: bytes) -> int:

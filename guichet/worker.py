@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from typing import Final, Generic, Protocol, TypeVar
 
+from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant
 from guichet.domain.events import Delivery, retry_delay
 from guichet.domain.payments import Payment, Refund
@@ -101,13 +102,19 @@ class Queue(Generic[T]):
         try:
             await self._jobs.work(job)
         except Exception as error:  # Its lease brings it back.
+            metrics.LOOP_FAILURES.labels(self.name, "item").inc()
             log.error("worker.item_failed", loop=self.name, error=repr(error))
         finally:
-            fate = self._jobs.fate(job)
-            self._load[fate] -= 1
-            if not self._load[fate]:
-                del self._load[fate]
+            self._ended(self._jobs.fate(job))
+
+    def _ended(self, fate: str) -> None:
+        """Wakes the loop where that lets it claim more. While the fate stays busy a look would only pass over its queue,
+        once for every job that ends."""
+        self._load[fate] -= 1
+        if self._load[fate] <= self._cap - self._cap // 2 or len(self._running) >= MAX_IN_FLIGHT:
             self.wake.set()
+        if not self._load[fate]:
+            del self._load[fate]
 
 
 class _Questions:
@@ -175,8 +182,12 @@ class _Attempts:
             secret = self._vault.decrypt(endpoint.secret)
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=delivery.reference, error=str(error))
+            metrics.WEBHOOK_ATTEMPTS.labels("unsigned").inc()
             return Attempt(delivered=False, response_code=None)
-        return await send(self._egress, delivery, secret, self._clock.now())
+        attempt = await send(self._egress, delivery, secret, self._clock.now())
+        answered = "unanswered" if attempt.response_code is None else "refused"
+        metrics.WEBHOOK_ATTEMPTS.labels("delivered" if attempt.delivered else answered).inc()
+        return attempt
 
     async def _record(self, delivery: Delivery, attempt: Attempt) -> None:
         now = self._clock.now()
@@ -268,14 +279,18 @@ class Worker:
 
 
 async def _turn(loop: Loop) -> None:
+    turns, failures = metrics.LOOP_TURNS.labels(loop.name), metrics.LOOP_FAILURES.labels(loop.name, "turn")
     while True:
         loop.wake.clear()
+        turns.inc()
         try:
             pause = await loop.step()
         except StorageError as error:
+            failures.inc()
             log.error("worker.storage", loop=loop.name, error=str(error))
             pause = POLL
         except Exception as error:  # A loop never ends: what it could not do now comes due again.
+            failures.inc()
             log.error("worker.failed", loop=loop.name, error=repr(error), exc_info=True)
             pause = POLL
         if pause > 0:

@@ -69,18 +69,20 @@ def postgres_template(base_settings: Settings, postgres_server: str) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def settings(request: pytest.FixtureRequest, base_settings: Settings, tmp_path: Path) -> Settings:
-    """Settings of a fresh, migrated database of each kind."""
+def settings(request: pytest.FixtureRequest, base_settings: Settings, tmp_path: Path) -> Iterator[Settings]:
+    """Settings of a fresh, migrated database of each kind, gone after the test."""
     if request.param == "sqlite":
         template: Path = request.getfixturevalue("sqlite_template")
         path = tmp_path / "guichet.db"
         shutil.copy(template, path)
-        return replace(base_settings, home=tmp_path, database_url=f"sqlite:///{path}")
+        yield replace(base_settings, home=tmp_path, database_url=f"sqlite:///{path}")
+        return
     server: str = request.getfixturevalue("postgres_server")
     template_name: str = request.getfixturevalue("postgres_template")
     name = f"test_{next(_numbers)}"
     asyncio.run(_run_sql(server, f"CREATE DATABASE {name} TEMPLATE {template_name}"))
-    return replace(base_settings, home=tmp_path, database_url=_named(server, name))
+    yield replace(base_settings, home=tmp_path, database_url=_named(server, name))
+    asyncio.run(_run_sql(server, f"DROP DATABASE {name} WITH (FORCE)"))
 
 
 @pytest.fixture

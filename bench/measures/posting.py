@@ -193,5 +193,3 @@ VALUES (1, 'test', gen_random_uuid(), gen_random_uuid()::text, 'pending', 500000
 def ratio(found: dict[str, Figures], other: str) -> float | None:
     """How many times the other's throughput Guichet reaches; None when the other was not measured."""
     return found["guichet"].per_second / found[other].per_second if other in found else None
-
-

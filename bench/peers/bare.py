@@ -1,7 +1,7 @@
 """The least that the same libraries can do, the ceiling: one Starlette route, pydantic in, msgspec out.
 
-    BENCH_KEY=… BENCH_DATABASE=sqlite:///… python -m bench.peers.bare PORT       (group commit)
-    BENCH_KEY=… BENCH_DATABASE=postgresql://… python -m bench.peers.bare PORT    (asyncpg)
+BENCH_KEY=… BENCH_DATABASE=sqlite:///… python -m bench.peers.bare PORT       (group commit)
+BENCH_KEY=… BENCH_DATABASE=postgresql://… python -m bench.peers.bare PORT    (asyncpg)
 """
 
 import asyncio

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl
 
 from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.catalogue import Catalogue, PaymentMode, check_debit, missing_fields, quote
+from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
 from guichet.storage.catalogue_file import load_catalogue
 
@@ -27,6 +28,8 @@ def _phone(value: str) -> str:
 
 
 def _email(value: str) -> str:
+    if is_plain_email(value):
+        return value
     try:
         validate_email(value, check_deliverability=False)
     except EmailNotValidError as error:
@@ -191,4 +194,3 @@ class PaymentOut(BaseModel):
 class Answer(BaseModel):
     success: bool
     data: PaymentOut
-

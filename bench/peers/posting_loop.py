@@ -1,6 +1,6 @@
 """A bare aiohttp loop that posts webhook bodies: what sending alone costs.
 
-    python -m bench.peers.posting_loop URL COUNT AT_ONCE < body        prints seconds
+python -m bench.peers.posting_loop URL COUNT AT_ONCE < body        prints seconds
 """
 
 import asyncio
@@ -13,13 +13,19 @@ import uvloop
 
 async def main(url: str, count: int, at_once: int, body: bytes) -> None:
     numbers = iter(range(count))
-    headers = {"Content-Type": "application/json", "User-Agent": "Guichet-Webhooks/1.0", "X-Service-Event": "payment.succeeded"}
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Guichet-Webhooks/1.0",
+        "X-Service-Event": "payment.succeeded",
+    }
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
 
         async def post() -> None:
             for number in numbers:
-                async with session.post(url, data=body, headers={**headers, "X-Service-Delivery": str(number)}) as answer:
+                async with session.post(
+                    url, data=body, headers={**headers, "X-Service-Delivery": str(number)}
+                ) as answer:
                     assert answer.status == 200
                     await answer.read()
 

@@ -1,7 +1,7 @@
 """The endpoint written the usual way: FastAPI, SQLAlchemy's async ORM session, one commit a request.
 
-    BENCH_KEY=… BENCH_DATABASE=sqlite:///… python -m bench.peers.usual PORT      (aiosqlite, synchronous=FULL)
-    BENCH_KEY=… BENCH_DATABASE=postgresql://… python -m bench.peers.usual PORT   (asyncpg)
+BENCH_KEY=… BENCH_DATABASE=sqlite:///… python -m bench.peers.usual PORT      (aiosqlite, synchronous=FULL)
+BENCH_KEY=… BENCH_DATABASE=postgresql://… python -m bench.peers.usual PORT   (asyncpg)
 """
 
 import os

@@ -29,6 +29,7 @@ from guichet.domain import money
 from guichet.domain.links import LIMITED, LINK_TYPES, PERMANENT
 from guichet.domain.money import Currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, DEFAULT_REASON
+from guichet.domain.emails import is_plain_email
 from guichet.egress import is_loopback_host
 from guichet.wire import has_bad_text
 
@@ -81,6 +82,8 @@ def _phone(value: str) -> str:
 
 
 def _email(value: str) -> str:
+    if is_plain_email(value):
+        return value
     try:
         validate_email(value, check_deliverability=False)
     except EmailNotValidError:

@@ -19,10 +19,9 @@ async def create_payment(call: Call) -> Response:
     collected = await collect(call.core, call.caller, await _order(call))
     if collected.created:
         return answer(_created(call, collected), 201)
-    payment = collected.payment
     # The body may name another mode than the one that was charged: what exists is shown as it is (D11).
     catalogue = await call.core.catalogues.of(call.merchant_id)
-    return answer(wire.render_payment(payment, catalogue.by_operator(payment.operator)), 201)
+    return answer(_replayed(collected.payment, catalogue), 201)
 
 
 async def list_payments(call: Call) -> Response:
@@ -124,14 +123,22 @@ def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[
 
 
 def _created(call: Call, collected: Collected) -> dict[str, object]:
-    """`payment_url` only for a card, `redirect_url` only where the operator confirms on its own page (D31), and both
-    only in the answer that creates the payment."""
+    """`payment_url` only for a card, `redirect_url` only where the operator confirms on its own page (D31)."""
     payment, mode = collected.payment, collected.mode
     if mode.is_card:
         page = f"{call.core.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
         return wire.render_payment(payment, mode, payment.redirect_url or page)
     rendered = wire.render_payment(payment, mode)
     if payment.redirect_url is not None:
+        rendered["redirect_url"] = payment.redirect_url
+    return rendered
+
+
+def _replayed(payment: Payment, catalogue: Catalogue) -> dict[str, object]:
+    """A card's `payment_url` is not told again (D11); a page where a customer is still awaited is (D60)."""
+    mode = catalogue.by_operator(payment.operator)
+    rendered = wire.render_payment(payment, mode)
+    if payment.redirect_url and payment.status == "pending" and not (mode and mode.is_card):
         rendered["redirect_url"] = payment.redirect_url
     return rendered
 

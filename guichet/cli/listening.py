@@ -1,10 +1,15 @@
-"""HTTP servers of the command: a socket bound with a clear refusal, and a stop that takes at most two seconds."""
+"""HTTP servers of the command: a socket bound with a clear refusal, and a stop that takes at most two seconds unless
+more is asked for.
+"""
 
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import uvicorn
@@ -12,7 +17,7 @@ from starlette.types import ASGIApp
 
 from guichet.cli.support import Refused
 
-#: How long requests that were accepted may finish when the service stops, in seconds.
+#: How long requests that were accepted may finish when the service stops, in seconds, unless --grace says otherwise.
 GRACE: Final = 1
 #: How long a connection that is kept open may still bring a request, which is answered and then closed, in seconds.
 LAST_CALL: Final = 0.25
@@ -21,10 +26,34 @@ _BACKLOG: Final = 2048
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound
 
 
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files, read once at the start: a chain of certificates, and their key unless it is in the same file."""
+
+    certfile: Path
+    keyfile: Path | None
+
+    def check(self) -> None:
+        """Refused with one sentence now, not at the first connection; an encrypted key asks nobody for a password."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certfile, self.keyfile, password=lambda: "")
+        except OSError as error:
+            files = " and ".join(str(each) for each in (self.certfile, self.keyfile) if each)
+            why = error.strerror or error
+            raise Refused(f"No certificate with its unencrypted key is in {files}: {why}.") from None
+
+
 class Server(uvicorn.Server):
     """Signals are the command's: the database is closed after the last request, not before."""
 
-    def __init__(self, app: ASGIApp, beside_shutdown: Callable[[], Awaitable[None]] | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        beside_shutdown: Callable[[], Awaitable[None]] | None = None,
+        *,
+        tls: Tls | None = None,
+        grace: int = GRACE,
+    ) -> None:
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -32,8 +61,10 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             lifespan="off",
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=grace,
             backlog=_BACKLOG,
+            ssl_certfile=tls.certfile if tls else None,
+            ssl_keyfile=tls.keyfile if tls else None,
         )
         super().__init__(config)
         self._beside_shutdown = beside_shutdown
@@ -88,7 +119,7 @@ def inherited(descriptor: int) -> Iterator[socket.socket]:
         yield listening
 
 
-def address_of(listening: socket.socket) -> str:
+def address_of(listening: socket.socket, scheme: str = "http") -> str:
     """Where a browser on this machine finds it."""
     host, port = listening.getsockname()[:2]
-    return f"http://{_ANY.get(host) or (f'[{host}]' if ':' in host else host)}:{port}"
+    return f"{scheme}://{_ANY.get(host) or (f'[{host}]' if ':' in host else host)}:{port}"

@@ -16,7 +16,7 @@ FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 15.0
 #: Who lived so long, in seconds, died of something new.
 HEALTHY: Final = 30.0
-#: How long the processes have to stop by themselves, in seconds; each of them takes less.
+#: How long the processes have to stop by themselves, in seconds, unless told otherwise; each of them takes less.
 STOP_WITHIN: Final = 1.8
 _STDIN: Final = 0
 
@@ -38,28 +38,36 @@ def stop_with_parent(stop: Callable[[int, None], None]) -> None:
     loop.add_reader(_STDIN, ended)
 
 
-async def supervise(listening: socket.socket, count: int, arguments: list[str]) -> None:
-    """Runs `count` processes of `arguments` on the socket until this one is told to stop; then they have stopped."""
+async def supervise(
+    listening: socket.socket, count: int, arguments: list[str], stop_within: float = STOP_WITHIN
+) -> None:
+    """Runs `count` processes of `arguments` on the socket until this one is told to stop; then they have stopped,
+    those that take longer than `stop_within` seconds by force.
+    """
     stopping = asyncio.Event()
     on_stop(lambda *_: stopping.set())
     command = [sys.executable, "-m", "guichet", *arguments, "--inherit", str(listening.fileno())]
-    keepers = [asyncio.create_task(_keep(number, command, listening, stopping)) for number in range(1, count + 1)]
+    keepers = [
+        asyncio.create_task(_keep(number, command, listening, stopping, stop_within)) for number in range(1, count + 1)
+    ]
     await stopping.wait()
     await asyncio.gather(*keepers)
 
 
-async def _keep(number: int, command: list[str], listening: socket.socket, stopping: asyncio.Event) -> None:
+async def _keep(
+    number: int, command: list[str], listening: socket.socket, stopping: asyncio.Event, stop_within: float
+) -> None:
     """One of the processes, started again whenever it ends by itself; the back-off grows while it does not live."""
     loop = asyncio.get_running_loop()
     pause = FIRST_PAUSE
     while not stopping.is_set():
         began = loop.time()
-        process = await _started(command, listening)
+        process = await _started([*command, "--number", str(number)], listening)
         log.info("process.started", number=number, pid=process.pid)
         ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopping.wait())
         await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
         if stopping.is_set():
-            await _stop(process)
+            await _stop(process, stop_within)
             return
         pause = FIRST_PAUSE if loop.time() - began >= HEALTHY else pause
         log.error("process.died", number=number, pid=process.pid, code=process.returncode, again_in_seconds=pause)
@@ -76,11 +84,11 @@ async def _started(command: list[str], listening: socket.socket) -> Process:
     )
 
 
-async def _stop(process: Process) -> None:
+async def _stop(process: Process, within: float) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
     try:
-        async with asyncio.timeout(STOP_WITHIN):
+        async with asyncio.timeout(within):
             await process.wait()
     except TimeoutError:
         log.error("process.killed", pid=process.pid)

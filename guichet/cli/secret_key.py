@@ -1,13 +1,19 @@
-"""`guichet secret-key`: a new encryption key for `GUICHET_SECRET_KEYS`."""
+"""`guichet secret-key` and `guichet rotate-secrets`: the encryption keys in `GUICHET_SECRET_KEYS`."""
+
+from dataclasses import dataclass, field
 
 import typer
 from cryptography.fernet import Fernet
 
-from guichet.cli.support import Json, print_json
+from guichet.bootstrap import Service
+from guichet.cli.support import Json, people, print_json, refuse, run
+from guichet.storage import secrets
+from guichet.storage.vault import UnreadableSecret
 
 
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: `GUICHET_SECRET_KEYS=$(guichet secret-key) guichet serve`")(secret_key)
+    app.command(epilog="Example: `guichet rotate-secrets --json`")(rotate_secrets)
 
 
 def secret_key(as_json: Json = False) -> None:
@@ -17,3 +23,44 @@ def secret_key(as_json: Json = False) -> None:
         print_json({"secret_key": key})
     else:
         typer.echo(key)
+
+
+@dataclass(slots=True)
+class _Rotation:
+    """How many secrets were encrypted anew, how many needed nothing, and whose could not be read."""
+
+    renewed: int = 0
+    unchanged: int = 0
+    unreadable: list[tuple[int, str]] = field(default_factory=list)
+
+
+def rotate_secrets(as_json: Json = False) -> None:
+    """Encrypt every stored webhook secret with the first key of GUICHET_SECRET_KEYS; the older keys can then go.
+
+    The secrets themselves stay: merchants notice nothing. Exit code 1 when one could not be read.
+    """
+    done = run(_rotate)
+    if as_json:
+        unreadable = [{"merchant": merchant_id, "env": env} for merchant_id, env in done.unreadable]
+        print_json({"renewed": done.renewed, "unchanged": done.unchanged, "unreadable": unreadable})
+    else:
+        people.print(f"{done.renewed} secrets encrypted with the first key, {done.unchanged} already were.")
+    if done.unreadable:
+        whose = ", ".join(f"merchant {merchant_id} ({env})" for merchant_id, env in done.unreadable)
+        refuse(f"No key of GUICHET_SECRET_KEYS reads the webhook secret of {whose}: put the missing key back.")
+
+
+async def _rotate(opened: Service) -> _Rotation:
+    """A statement a secret: it may be stopped and begun again at any point."""
+    core, done = opened.core, _Rotation()
+    for merchant_id, env, token in await secrets.everyone(core.db):
+        try:
+            renewed = core.vault.renewed(token)
+        except UnreadableSecret:
+            done.unreadable.append((merchant_id, env))
+            continue
+        if renewed is not None and await secrets.replace(core.db, merchant_id, env, token, renewed):
+            done.renewed += 1
+        else:
+            done.unchanged += 1
+    return done

@@ -5,14 +5,16 @@ import fcntl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import uvloop
 
 from guichet.bootstrap import Service, application, ensure_schema, live_operators, service, simulator
-from guichet.cli.listening import Server, address_of, bound, inherited
-from guichet.cli.processes import on_stop, stop_with_parent, supervise
+from guichet.cli.listening import GRACE, Server, Tls, address_of, bound, inherited
+from guichet.cli.metrics_port import check_metrics_ports, metrics_port
+from guichet.cli.processes import STOP_WITHIN, on_stop, stop_with_parent, supervise
 from guichet.cli.support import Json, errors, people, print_json, refuse, run_async, settings_or_refusal
 from guichet.flows.wakeups import wakeups
 from guichet.observability import configure_logs, log
@@ -32,17 +34,31 @@ def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
     no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave the loops to `guichet worker`.")] = False,
     workers: Annotated[int, typer.Option(help="Processes that share the port. PostgreSQL only.", min=1, max=256)] = 1,
+    ssl_certfile: Annotated[
+        Path | None, typer.Option(help="PEM file: serve https with this certificate and its chain.")
+    ] = None,
+    ssl_keyfile: Annotated[Path | None, typer.Option(help="PEM file: its key, unless in the same file.")] = None,
+    grace: Annotated[
+        int, typer.Option(help="Seconds that accepted requests have to finish when told to stop.", min=1, max=300)
+    ] = GRACE,
     inherit: Annotated[int | None, typer.Option(hidden=True, help="A listening socket's descriptor.")] = None,
+    number: Annotated[int, typer.Option(hidden=True, help="Which process of several this is, from 1.")] = 1,
 ) -> None:
     """Serve the API, the hosted pages and, unless told otherwise, the worker; in one process or several."""
     settings = settings_or_refusal()
+    if ssl_keyfile is not None and ssl_certfile is None:
+        refuse("--ssl-keyfile belongs to an --ssl-certfile.")
     if workers > 1:
-        _start_several(settings, host, port, workers, ["--no-worker"] if no_worker else [])
+        options = ["--no-worker"] if no_worker else []
+        options += ["--ssl-certfile", str(ssl_certfile)] if ssl_certfile else []
+        options += ["--ssl-keyfile", str(ssl_keyfile)] if ssl_keyfile else []
+        _start_several(settings, host, port, workers, [*options, "--grace", str(grace)], grace)
     else:
-        start(settings, host, port, with_worker=not no_worker, inherit=inherit)
+        tls = Tls(ssl_certfile, ssl_keyfile) if ssl_certfile else None
+        start(settings, host, port, with_worker=not no_worker, inherit=inherit, number=number, tls=tls, grace=grace)
 
 
-def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str]) -> None:
+def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str], grace: int) -> None:
     if settings.embedded:
         refuse("The embedded database has one server process. --workers needs PostgreSQL: set GUICHET_DATABASE_URL.")
     configure_logs(settings.log_level, machine_readable=not settings.development)
@@ -50,8 +66,9 @@ def _start_several(settings: Settings, host: str, port: int, workers: int, optio
     async def main() -> None:
         await ensure_schema(settings)
         live_operators(settings)  # A wrong file is refused once, here.
+        check_metrics_ports(settings, workers)
         with bound(host, port) as listening:
-            await supervise(listening, workers, ["serve", *options])
+            await supervise(listening, workers, ["serve", *options], STOP_WITHIN - GRACE + grace)
 
     run_async(main())
 
@@ -65,20 +82,25 @@ def start(
     before: Callable[[Service], Awaitable[None]] | None = None,
     migrating: bool = False,
     inherit: int | None = None,
+    number: int = 1,
+    tls: Tls | None = None,
+    grace: int = GRACE,
 ) -> None:
     """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`.
-    `inherit`: the descriptor of a listening socket in place of `host` and `port`.
+    `inherit`: the descriptor of a listening socket in place of `host` and `port`; `number`: which process of several.
     """
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
+        if tls:
+            tls.check()
         with _only_process(settings), bound(host, port) if inherit is None else inherited(inherit) as listening:
-            reachable = _reachable(settings, address_of(listening))
+            reachable = _reachable(settings, address_of(listening, "https" if tls else "http"))
             operators = live_operators(reachable)
             async with _opened(reachable, operators, migrating=migrating) as opened:
                 running = opened.worker() if with_worker else None
                 app = application(opened, running, simulator(reachable, opened.core.clock, operators))
-                server = Server(app, beside_shutdown=running.stop if running else None)
+                server = Server(app, beside_shutdown=running.stop if running else None, tls=tls, grace=grace)
                 on_stop(server.handle_exit)
                 if inherit is not None:
                     stop_with_parent(server.handle_exit)
@@ -86,7 +108,7 @@ def start(
                     await before(opened)
                 if running:
                     running.start()
-                async with wakeups(opened.core, working=with_worker):
+                async with wakeups(opened.core, working=with_worker), metrics_port(opened.core, number):
                     await server.serve([listening])
 
     run_async(main(), _uvloop)
@@ -105,7 +127,7 @@ def worker() -> None:
                 running = opened.worker()
                 running.start()
                 log.info("worker.started")
-                async with wakeups(opened.core, working=True):
+                async with wakeups(opened.core, working=True), metrics_port(opened.core):
                     await stopped.wait()
                 await running.stop()
 

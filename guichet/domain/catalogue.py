@@ -47,6 +47,8 @@ class PaymentMode:
     otp_hint: Mapping[str, str] | None
     #: False while the hint rests on hearsay (operators.md).
     otp_hint_verified: bool
+    #: The operator texts the code when it is asked to (`flows/codes.py`).
+    sends_code: bool = False
 
     @property
     def is_card(self) -> bool:

@@ -3,14 +3,14 @@
 import asyncio
 import re
 import time
+from secrets import token_hex
 from typing import Final
-from uuid import uuid4
 
 import structlog
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from guichet import wire
+from guichet import metrics, wire
 from guichet.domain.errors import ServerError
 from guichet.observability import log
 
@@ -33,8 +33,8 @@ class RequestContext:
             return
         scope["path"] = scope["raw_path"].decode("ascii", "replace")
         started = time.perf_counter()
-        asked = Headers(scope=scope).get("x-request-id", "")
-        request_id = asked if _SANE_ID.fullmatch(asked) else uuid4().hex
+        asked = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+        request_id = asked if _SANE_ID.fullmatch(asked) else token_hex(16)
         structlog.contextvars.bind_contextvars(request_id=request_id)
         status = 0
 
@@ -42,7 +42,7 @@ class RequestContext:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
@@ -57,8 +57,12 @@ class RequestContext:
                 raise
             await _incident(send_with_id)
         finally:
-            milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            log.info("request", method=scope["method"], path=_loggable(scope), status=status, ms=milliseconds)
+            seconds = time.perf_counter() - started
+            method, route = scope["method"], _template(scope)
+            metrics.request(method, route, status, seconds)
+            log.info(
+                "request", method=method, path=route or scope["path"][:200], status=status, ms=round(seconds * 1000, 1)
+            )
             structlog.contextvars.clear_contextvars()
 
 
@@ -68,8 +72,10 @@ async def _incident(send: Send) -> None:
     await send({"type": "http.response.body", "body": _INCIDENT})
 
 
-def _loggable(scope: Scope) -> str:
-    """The route rather than the path: a hosted page's token opens it, and belongs in no log."""
+def _template(scope: Scope) -> str | None:
+    """The route rather than the path: a hosted page's token opens it, and belongs in no log. None without a route."""
     route = scope.get("route")
+    if isinstance(route, Mount):  # A room was found, and no route in it.
+        return f"{scope['root_path']}/*"
     path = getattr(route, "path", None)
-    return f"{scope['root_path']}{path}" if path else str(scope["path"])[:200]
+    return f"{scope['root_path']}{path}" if path else None

@@ -15,6 +15,8 @@ from redis.exceptions import RedisError
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from guichet import metrics
+from guichet.clock import SECOND, SystemClock
 from guichet.observability import log
 from guichet.settings import Network
 
@@ -49,6 +51,7 @@ class RateLimiter:
         self._local = MovingWindowRateLimiter(MemoryStorage())
         self._shared = None if shared is None else MovingWindowRateLimiter(shared)
         self._away_until = 0.0
+        self._refused = metrics.RATE_LIMITED.labels(name)
 
     async def take(self, scope: Scope) -> Allowance | None:
         """Counts this request; None when the limit is off."""
@@ -65,8 +68,10 @@ class RateLimiter:
 
     async def _hit(self, window: MovingWindowRateLimiter, address: str) -> Allowance:
         allowed = await window.hit(self._item, self._name, address)
+        if not allowed:
+            self._refused.inc()
         stats = await window.get_window_stats(self._item, self._name, address)
-        retry_after = 0 if allowed else max(1, math.ceil(stats.reset_time - time.time()))
+        retry_after = 0 if allowed else max(1, math.ceil(stats.reset_time - SystemClock().now() / SECOND))
         return Allowance(allowed, stats.remaining, retry_after)
 
 

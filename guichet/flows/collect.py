@@ -182,7 +182,8 @@ async def _initiate(core: Core, payment: Payment, route: list[str], otp: str | N
             if switched is None:
                 return given(await payments.by_id(core.db, payment.id))
             payment = switched
-        answer = await within_budget(core.registry.connector(name).initiate(charge_of(core, payment, otp)))
+        initiation = core.registry.connector(name).initiate(charge_of(core, payment, otp))
+        answer = await within_budget(initiation, name, "initiate")
         if not isinstance(answer, NotTaken):
             break
         log.warning("route.not_taken", reference=payment.reference, connection=name, raw=answer.raw)

@@ -6,13 +6,14 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from guichet import metrics
 from guichet.clock import SECOND
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, ask_again_after
 from guichet.flows.core import Core, charge_of
 from guichet.flows.settle import settle_payment
 from guichet.flows.verdict import confirms
 from guichet.observability import log
-from guichet.operators.base import Accepted, Refused, StatusAnswer, Succeeded, Unknown
+from guichet.operators.base import Accepted, NotTaken, Refused, StatusAnswer, Succeeded, Unknown
 from guichet.storage import incidents, payments
 from guichet.storage.engine import given
 
@@ -21,6 +22,13 @@ T = TypeVar("T")
 #: How long an operator may take to answer a question, in seconds; the lease outlives it.
 ASK_BUDGET: Final = 20.0
 LEASE: Final = 30 * SECOND
+_ANSWERS: Final[dict[type, str]] = {
+    Accepted: "accepted",
+    Succeeded: "succeeded",
+    Refused: "refused",
+    Unknown: "unknown",
+    NotTaken: "not_taken",
+}
 
 
 async def refresh(core: Core, payment: Payment) -> Payment:
@@ -46,7 +54,7 @@ async def _ask(core: Core, payment: Payment, *, planned: bool) -> Payment:
         if leased is None:
             return given(await payments.by_id(core.db, payment.id))
         payment = leased
-    answer = await within_budget(connector.status(charge_of(core, payment)))
+    answer = await within_budget(connector.status(charge_of(core, payment)), given(payment.connection), "status")
     payment = await _apply(core, payment, answer)
     if payment.status == "pending" and planned:
         await _ask_later(core, payment)
@@ -55,13 +63,18 @@ async def _ask(core: Core, payment: Payment, *, planned: bool) -> Payment:
     return payment
 
 
-async def within_budget(question: Awaitable[T]) -> T | Unknown:
-    """An operator that takes longer than the budget has said nothing."""
+async def within_budget(question: Awaitable[T], connection: str, kind: str) -> T | Unknown:
+    """An operator that takes longer than the budget has said nothing. Every call to one passes here and is counted."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    answer: T | Unknown
     try:
         async with asyncio.timeout(ASK_BUDGET):
-            return await question
+            answer = await question
     except TimeoutError:
-        return Unknown(f"no answer within {ASK_BUDGET:g} s")
+        answer = Unknown(f"no answer within {ASK_BUDGET:g} s")
+    metrics.operator_call(connection, kind, _ANSWERS.get(type(answer), "other"), loop.time() - began)
+    return answer
 
 
 async def _apply(core: Core, payment: Payment, answer: StatusAnswer) -> Payment:

@@ -106,7 +106,8 @@ async def disburse(core: Core, refund: Refund) -> Refund:
     if leased.sent_at is None:
         return await _send(core, leased, payment)
     connector = core.registry.connector(given(leased.connection))
-    answer = await within_budget(connector.refund_status(reversal_of(core, leased, payment)))
+    question = connector.refund_status(reversal_of(core, leased, payment))
+    answer = await within_budget(question, given(leased.connection), "refund_status")
     return await _apply(core, leased, payment, answer)
 
 
@@ -118,7 +119,8 @@ async def _send(core: Core, refund: Refund, payment: Payment) -> Refund:
     sending = await refunds.mark_sending(core.db, refund.id, name, core.clock.now())
     if sending is None:
         return given(await refunds.by_id(core.db, refund.id))
-    answer = await within_budget(core.registry.connector(name).refund(reversal_of(core, sending, payment)))
+    disbursement = core.registry.connector(name).refund(reversal_of(core, sending, payment))
+    answer = await within_budget(disbursement, name, "refund")
     return await _apply(core, sending, payment, answer)
 
 

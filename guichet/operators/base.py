@@ -120,6 +120,7 @@ class NotTaken:
 
 InitiateAnswer = Accepted | Succeeded | Refused | Unknown | NotTaken
 StatusAnswer = Accepted | Succeeded | Refused | Unknown
+CodeAnswer = Accepted | Refused | Unknown | NotTaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +179,11 @@ class History(Protocol):
 
     async def history(self, since: int, until: int) -> list[Line] | Unknown:
         """Every movement dated between two Instants, whole days; Unknown when the list cannot be had whole."""
+
+
+@runtime_checkable
+class SendsCodes(Protocol):
+    """What a connector also has when the operator itself texts the customer the code that `initiate` needs."""
+
+    async def send_code(self, charge: Charge) -> CodeAnswer:
+        """Moves no money, whatever happens. Accepted: the code is on its way. `charge` is a debit to come, unstored."""

@@ -10,8 +10,10 @@ from typing import Final
 from guichet.clock import Clock, Instant
 from guichet.egress import Egress
 from guichet.operators.base import (
+    Accepted,
     Callback,
     Charge,
+    CodeAnswer,
     Hint,
     InitiateAnswer,
     NotTaken,
@@ -56,16 +58,18 @@ class Coris:
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
-    async def send_code(self, phone_number: str) -> str | None:
-        """Has Coris text the customer the code that `initiate` needs; None, or why it could not."""
-        query = {"codePays": self._country, "telephone": self._national(phone_number)}
+    async def send_code(self, charge: Charge) -> CodeAnswer:
+        if not _serves(charge):
+            return NotTaken("configuration", f"Coris does not take {charge.operator} in {charge.currency}")
+        query = {"codePays": self._country, "telephone": self._national(charge.phone_number or "")}
         reply = await self._call("POST", "/send-code-otp", query)
-        body = reply.object() if isinstance(reply, Reply) and reply.ok else None
-        return None if body is not None and str(body.get("code", "0")) == "0" else reply.raw
+        if not isinstance(reply, Reply):
+            return reply
+        return not_a_verdict(reply) or _sent(reply)
 
     async def initiate(self, charge: Charge) -> InitiateAnswer:
         phone = charge.phone_number or ""
-        if charge.operator != OPERATOR or charge.currency != _CURRENCY:
+        if not _serves(charge):
             return NotTaken("configuration", f"Coris does not take {charge.operator} in {charge.currency}")
         if not charge.otp:
             return Refused("bad_otp", "no code was given")
@@ -119,6 +123,10 @@ def unclear_reply(reply: Reply | NotTaken | Unknown) -> Unknown:
     return Unknown(reply.raw) if isinstance(reply, Reply) else unclear(reply)
 
 
+def _serves(charge: Charge) -> bool:
+    return charge.operator == OPERATOR and charge.currency == _CURRENCY
+
+
 def _message(body: dict[str, object]) -> str:
     return str(body.get("message") or body.get("msg") or "").upper()
 
@@ -132,6 +140,19 @@ def _outcome(reply: Reply) -> Succeeded | Refused | NotTaken | Unknown:
         return Succeeded(hundredths(body.get("montant")), _CURRENCY, theirs)
     if code != "-1" or theirs:
         return Unknown(reply.raw)
+    return _refusal(message, reply.raw)
+
+
+def _sent(reply: Reply) -> CodeAnswer:
+    """A code on its way is announced by a text alone, without a code of result."""
+    body = reply.object() or {}
+    code = str(body.get("code", "0" if body.get("text") else ""))
+    if reply.ok and code == "0":
+        return Accepted()
+    return _refusal(_message(body), reply.raw) if code == "-1" else Unknown(reply.raw)
+
+
+def _refusal(message: str, raw: str) -> Refused | NotTaken:
     if any(mark in message for mark in _OURS):
-        return NotTaken("configuration", reply.raw)
-    return Refused(next((reason for mark, reason in _REASONS.items() if mark in message), "refused"), reply.raw)
+        return NotTaken("configuration", raw)
+    return Refused(next((reason for mark, reason in _REASONS.items() if mark in message), "refused"), raw)

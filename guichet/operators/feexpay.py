@@ -5,6 +5,7 @@ No idempotency key, unsigned webhooks, no refund endpoint: a lost answer is foun
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from guichet.clock import DAY, Clock, Instant, iso
@@ -15,6 +16,7 @@ from guichet.operators.base import (
     Accepted,
     Callback,
     Charge,
+    CodeAnswer,
     Hint,
     InitiateAnswer,
     NotTaken,
@@ -51,6 +53,8 @@ _PAYOUTS: Final[dict[str, tuple[str, str | None]]] = {
     "moov_tg": ("togo", "MOOV TG"),
 }
 _NO_PAYOUT: Final = CARDS | {"coris"}
+#: A payin without its code has the code texted here (operators.md §1.2); anywhere else it would be a debit.
+_TEXTS_CODES: Final = frozenset({"coris"})
 _REASONS: Final = {
     "LOW_BALANCE": "insufficient_funds",
     "NOT_ENOUGH_FUNDS": "insufficient_funds",
@@ -87,14 +91,22 @@ class FeexPay:
         return operator not in _NO_PAYOUT
 
     async def initiate(self, charge: Charge) -> InitiateAnswer:
-        if charge.amount < _MIN_PAYIN:
-            return NotTaken("limit_reached", "FeexPay takes no payin below 100")
-        if charge.currency != _currency(charge.operator):
-            return NotTaken("configuration", f"FeexPay does not take {charge.currency} for {charge.operator}")
+        if obstacle := _obstacle(charge):
+            return obstacle
+        if charge.operator in _TEXTS_CODES and not charge.otp:
+            return Refused("bad_otp", "no code was given")
         card = charge.operator in CARDS
         path = "initcard" if card else f"requesttopay/{charge.operator}"
         body = self._card(charge) if card else self._payin(charge)
         return self._taken(await self._post(f"/api/transactions/public/{path}", body))
+
+    async def send_code(self, charge: Charge) -> CodeAnswer:
+        if charge.operator not in _TEXTS_CODES:
+            return NotTaken("configuration", f"FeexPay texts no code for {charge.operator}")
+        if obstacle := _obstacle(charge):
+            return obstacle
+        body = self._payin(replace(charge, otp=None))
+        return _texted(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
 
     async def status(self, charge: Charge) -> StatusAnswer:
         reference = charge.provider_ref or await self._search(charge.reference, charge.created_at, "PAYIN")
@@ -229,7 +241,30 @@ def _currency(operator: str) -> str:
     return _CURRENCIES.get(operator, "XOF")
 
 
-def _refusal(reply: Reply) -> InitiateAnswer:
+def _obstacle(charge: Charge) -> NotTaken | None:
+    """Why a payin is never sent."""
+    if charge.amount < _MIN_PAYIN:
+        return NotTaken("limit_reached", "FeexPay takes no payin below 100")
+    if charge.currency != _currency(charge.operator):
+        return NotTaken("configuration", f"FeexPay does not take {charge.currency} for {charge.operator}")
+    return None
+
+
+def _texted(reply: Reply | NotTaken | Unknown) -> CodeAnswer:
+    """The shape of this answer is nowhere written down: any success counts unless it says that it failed."""
+    if not isinstance(reply, Reply):
+        return reply
+    if not reply.ok:
+        return _refusal(reply)
+    body = reply.object()
+    if body is None:
+        return Unknown(reply.raw)
+    if str(body.get("status", "")).upper() in _FAILED:
+        return Refused(_reason(str(body.get("reason") or body.get("message") or "")), reply.raw)
+    return Accepted()
+
+
+def _refusal(reply: Reply) -> Refused | NotTaken | Unknown:
     """An explicit no at initiation (operators.md §1.8); a duplicate or an incident is no answer at all."""
     body = reply.object()
     code = str((body or {}).get("code", ""))

@@ -7,6 +7,7 @@ from guichet.clock import Clock
 from guichet.operators.base import (
     Callback,
     Charge,
+    CodeAnswer,
     Connector,
     Hint,
     InitiateAnswer,
@@ -39,6 +40,9 @@ class Unconnected:
     async def initiate(self, charge: Charge) -> InitiateAnswer:
         return Refused("not_connected")
 
+    async def send_code(self, charge: Charge) -> CodeAnswer:
+        return Refused("not_connected")
+
     async def status(self, charge: Charge) -> StatusAnswer:
         return Refused("not_connected")
 
@@ -61,6 +65,9 @@ class Missing(Unconnected):
         self._why = f"the connection {name} is no longer in the operators' file"
 
     async def initiate(self, charge: Charge) -> InitiateAnswer:
+        return NotTaken("configuration", self._why)
+
+    async def send_code(self, charge: Charge) -> CodeAnswer:
         return NotTaken("configuration", self._why)
 
     async def status(self, charge: Charge) -> StatusAnswer:

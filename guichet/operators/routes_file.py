@@ -16,13 +16,14 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from guichet.clock import Clock
 from guichet.egress import Egress
+from guichet.operators.base import Connector
 from guichet.operators.calling import Connection
 from guichet.operators.families import FAMILIES
 from guichet.operators.registry import SANDBOX, UNCONNECTED, Registry
@@ -43,6 +44,8 @@ class Operators:
 
     connections: Mapping[str, Connection]
     routes: Mapping[str, tuple[str, ...]]
+    #: Where each connection stands: file and line.
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def simulated(self) -> list[str]:
@@ -50,11 +53,18 @@ class Operators:
         return [name for name, each in self.connections.items() if SIMULATOR_PATH in each.base_url]
 
     def registry(self, clock: Clock, egress: Egress) -> Registry:
-        built = {name: FAMILIES[each.family].build(each, egress, clock) for name, each in self.connections.items()}
+        built = {name: self._build(each, egress, clock) for name, each in self.connections.items()}
         families: dict[str, list[str]] = defaultdict(list)
         for name, each in self.connections.items():
             families[each.family].append(name)
         return Registry(clock, built, self.routes, families)
+
+    def _build(self, connection: Connection, egress: Egress, clock: Clock) -> Connector:
+        try:
+            return FAMILIES[connection.family].build(connection, egress, clock)
+        except ValueError as error:
+            where = self.sources.get(connection.name, "the operators' file")
+            raise OperatorsFileError(f"{where}: [connections.{connection.name}] {error}.") from None
 
 
 NOBODY: Final = Operators({}, {})
@@ -94,7 +104,8 @@ class _Reader:
                 self._fault(f"[{key}]", None, "only [connections.NAME] and [routes] are known")
         connections = {name: self._connection(name, table) for name, table in raw.get("connections", {}).items()}
         routes = {code: self._route(code, names, connections, codes) for code, names in raw.get("routes", {}).items()}
-        return Operators(connections, routes)
+        sources = {name: f"{self._file}, line {self._line(f'[connections.{name}]', None)}" for name in connections}
+        return Operators(connections, routes, sources)
 
     def _connection(self, name: str, table: object) -> Connection:
         section = f"[connections.{name}]"

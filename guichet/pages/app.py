@@ -22,6 +22,7 @@ from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.flows.core import Core
 from guichet.observability import log
 from guichet.pages import checkout, links, payments, states
+from guichet.pages.codes import CodeLimiter
 from guichet.pages.desk import Asker, Desk
 from guichet.pages.ratelimit import PageLimiter
 from guichet.pages.tokens import FormTokens
@@ -43,6 +44,7 @@ def routes(core: Core) -> list[BaseRoute]:
         base=base,
         tokens=FormTokens(settings.secret_keys, core.clock),
         limiter=PageLimiter(settings.page_rate_limit, settings.trusted_proxies),
+        codes=CodeLimiter(core.shared_counters),
         asker=Asker(core),
         simulator=base + SIMULATED_PHONE if settings.development else None,
     )

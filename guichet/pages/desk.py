@@ -11,6 +11,7 @@ from guichet.domain.payments import Payment
 from guichet.flows.core import Core
 from guichet.flows.refresh import refresh
 from guichet.observability import log
+from guichet.pages.codes import CodeLimiter
 from guichet.pages.ratelimit import PageLimiter
 from guichet.pages.render import Renderer
 from guichet.pages.tokens import FormTokens
@@ -62,6 +63,7 @@ class Desk:
     base: str
     tokens: FormTokens
     limiter: PageLimiter
+    codes: CodeLimiter
     asker: Asker
     simulator: str | None = None
     renderer: Renderer = field(default_factory=Renderer)

@@ -36,21 +36,26 @@ class Field:
     prefix: str | None = None
     how: str | None = None
     caution: str | None = None
+    #: Whether a button beside it asks the operator for its content, and what came of that.
+    requestable: bool = False
+    sent: str | None = None
 
     @property
     def described(self) -> str:
         """The ids of the texts that speak about this field: its fault first."""
         faults = [f"{self.id}-err{index or ''}" for index in range(len(self.faults))]
-        return " ".join([*faults, *([f"{self.id}-hint"] if self.hint else [])])
+        sent = [f"{self.id}-sent"] if self.sent else []
+        return " ".join([*faults, *sent, *([f"{self.id}-hint"] if self.hint else [])])
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What a customer typed, and what is wrong with it (field name → sentences)."""
+    """What a customer typed, and what is wrong with it (field name → sentences). `code_sent`: one is on its way."""
 
     operator: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, list[str]] = field(default_factory=dict)
+    code_sent: str | None = None
 
 
 def form_fields(mode: PaymentMode) -> list[str]:
@@ -67,6 +72,7 @@ def fields(
         faults = list(attempt.faults.get(name, []))
         kind, inputmode, autocomplete = _INPUT[name]
         hint, prefix, how, caution = None, None, None, None
+        sent = attempt.code_sent if name == "otp" else None
         if name == "phone_number":
             hint = visit.say("field.phone_hint_otp" if mode.requires_otp else "field.phone_hint")
             prefix = mode.dial_code
@@ -85,11 +91,13 @@ def fields(
                 maxlength=LENGTHS[name],
                 value=attempt.values.get(name, ""),
                 faults=faults,
-                focus=bool(faults) and not any(earlier.focus for earlier in shown),
+                focus=bool(faults or sent) and not any(earlier.focus for earlier in shown),
                 hint=hint,
                 prefix=prefix,
                 how=how,
                 caution=caution,
+                requestable=name == "otp" and mode.sends_code,
+                sent=sent,
             )
         )
     return shown

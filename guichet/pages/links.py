@@ -12,8 +12,8 @@ from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFai
 from guichet.domain.links import PaymentLink
 from guichet.domain.merchants import Caller, Merchant
 from guichet.flows.collect import Order, collect
+from guichet.pages import codes, forms, i18n, states
 from guichet.pages import format as written
-from guichet.pages import forms, i18n, states
 from guichet.pages.desk import Desk
 from guichet.pages.fields import Attempt
 from guichet.pages.tokens import FormToken
@@ -76,7 +76,7 @@ async def show(desk: Desk, visit: Visit) -> Response:
 
 
 async def pay(desk: Desk, visit: Visit) -> Response:
-    """POST: starts the payment this form stands for, once, and shows its page."""
+    """POST: starts the payment this form stands for, once, and shows its page; or only has a code texted."""
     link, merchant = await find(desk, visit)
     if forms.from_elsewhere(visit.request, desk.public_url):
         return states.link_message(visit, "elsewhere", link, merchant)
@@ -112,7 +112,7 @@ async def poster(desk: Desk, visit: Visit) -> Response:
 async def _checked(
     desk: Desk, visit: Visit, link: PaymentLink, merchant: Merchant, form: dict[str, str], token: FormToken | None
 ) -> Response:
-    """The form with its faults, or the payment."""
+    """The form with its faults, the form again once a code was asked for, or the payment."""
     catalogue = await desk.core.catalogues.of(merchant.id)
     mode = catalogue.by_operator(form.get("operator", "")[:32])
     if mode is None or not mode.active:
@@ -120,10 +120,11 @@ async def _checked(
     checked = forms.check(visit, mode, form)
     attempt = Attempt(mode.operator, checked.typed, checked.faults)
     kept = form["token"] if token and token.fresh else None
-    if checked.faults:
-        return await _page(desk, visit, link, merchant, attempt, notice="link.notice_faults", token=kept)
-    if token is None or kept is None:
-        return await _page(desk, visit, link, merchant, attempt, notice="link.notice_again")
+    if codes.asked_for(mode, form):
+        return await _code(desk, visit, link, merchant, mode, checked, kept)
+    if checked.faults or token is None or kept is None:
+        notice = "link.notice_faults" if checked.faults else "link.notice_again"
+        return await _page(desk, visit, link, merchant, attempt, notice=notice, token=kept)
     try:
         await _start(desk, link, merchant, mode, checked.clean, token)
     except Conflict:
@@ -135,6 +136,34 @@ async def _checked(
     except PaymentFailed:
         pass  # it is recorded, and its page says why
     return visit.redirect(visit.href(f"/pay/{link.path}/{token.nonce}"))
+
+
+async def _code(
+    desk: Desk,
+    visit: Visit,
+    link: PaymentLink,
+    merchant: Merchant,
+    mode: PaymentMode,
+    checked: forms.Checked,
+    token: str | None,
+) -> Response:
+    """The same form again: a code is on its way, or why not."""
+    attempt = Attempt(mode.operator, checked.typed, codes.needed(checked))
+    if attempt.faults:
+        return await _page(desk, visit, link, merchant, attempt, notice="code.notice", token=token)
+    if token is None:
+        return await _page(desk, visit, link, merchant, attempt, notice="link.notice_again")
+    phone_number = checked.clean["phone_number"]
+    if not await desk.codes.allows(desk.limiter.address(visit.request), phone_number):
+        shown = codes.too_many(visit, attempt)
+        answer = await _page(desk, visit, link, merchant, shown, notice="code.notice", token=token, status=429)
+        answer.headers["Retry-After"] = str(codes.WINDOW * 60)
+        return answer
+    try:
+        attempt, notice = await codes.ask(desk.core, visit, link, mode, phone_number, attempt)
+    except InvalidRequest:
+        notice = "link.notice_mode"
+    return await _page(desk, visit, link, merchant, attempt, notice=notice, token=token)
 
 
 async def _start(
@@ -177,7 +206,9 @@ async def _page(
     *,
     notice: str | None = None,
     token: str | None = None,
+    status: int = 422,
 ) -> Response:
+    """The form; `notice` says what is wrong, and gives the page its `status`."""
     catalogue: Catalogue = await desk.core.catalogues.of(merchant.id)
     modes = catalogue.active()
     guessed = i18n.region(visit.request.headers.get("accept-language", ""))
@@ -196,4 +227,4 @@ async def _page(
         action=visit.href(f"/pay/{link.path}"),
         token=token or desk.tokens.mint(link.token),
     )
-    return visit.page("link.html", view, 422 if notice else 200)
+    return visit.page("link.html", view, status if notice else 200)

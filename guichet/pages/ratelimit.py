@@ -13,6 +13,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter, SlidingWindowCounterRateLimiter
 from starlette.requests import Request
 
+from guichet import metrics
 from guichet.edge.ratelimit import client_address
 from guichet.settings import Network
 
@@ -39,7 +40,10 @@ class PageLimiter:
         """Counts a request; False when it must be refused."""
         if self._missed is None or self._asked is None:
             return True
-        return self._misses.test(self._missed, address) and self._requests.hit(self._asked, address)
+        allowed = self._misses.test(self._missed, address) and self._requests.hit(self._asked, address)
+        if not allowed:
+            metrics.RATE_LIMITED.labels("pages").inc()
+        return allowed
 
     def missed(self, address: str) -> None:
         """The request named a page that does not exist."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from guichet.domain import money
-from guichet.domain.catalogue import MODE_TYPES, RATE_PLACES, Catalogue, PaymentMode
+from guichet.domain.catalogue import MOBILE_MONEY, MODE_TYPES, RATE_PLACES, Catalogue, PaymentMode
 from guichet.settings import SettingsError
 
 _LANGUAGES: Final = ("fr", "en")
@@ -27,6 +27,7 @@ _OPTIONAL: Final = (
     "active",
     "otp_hint",
     "otp_hint_verified",
+    "sends_code",
     "logo",
 )
 _SHAPES: Final = {
@@ -130,11 +131,14 @@ class _Entry:
             active=self.flag("active", default=True),
             otp_hint=self.hint(),
             otp_hint_verified=self.flag("otp_hint_verified", default=False),
+            sends_code=self.flag("sends_code", default=False),
         )
         if mode.fee_percent > 100 * 10**RATE_PLACES:
             raise self.fault("fee_percent", "must not exceed 100")
         if mode.otp_hint_verified and mode.otp_hint is None:
             raise self.fault("otp_hint_verified", "is true, but there is no otp_hint")
+        if mode.sends_code and not (mode.requires_otp and mode.type == MOBILE_MONEY):
+            raise self.fault("sends_code", "is true, but this is no mobile_money mode with requires_otp")
         return mode
 
 

@@ -1,12 +1,14 @@
-"""What an operator of the service is woken for, each found by an index: `guichet doctor` shows it."""
+"""What an operator of the service is woken for, each found by an index: `guichet doctor` and `/metrics` show it."""
 
+import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Executable, Table, bindparam, case, func, select
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
-from guichet.storage.engine import Database
+from guichet.storage.engine import Database, json_texts
 from guichet.storage.ids import IdsByDate
 from guichet.storage.seals import head
 from guichet.storage.tables import (
@@ -42,6 +44,15 @@ class Stuck:
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """A queue: how much of it is due, and since when the oldest piece is (None: nothing is)."""
+
+    queue: str
+    count: int
+    since: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
 class Late:
     """A queue whose work has been due for too long; `since`: when the oldest piece was."""
 
@@ -60,6 +71,16 @@ class Failing:
     abandoned: int
     retrying: int
     delivered: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailingRoute:
+    """A connection within a day: live payments that failed for no reason of the customer's, and that succeeded."""
+
+    connection: str
+    operator: str
+    failed: int
+    succeeded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +113,15 @@ _STUCK: Final = {
     "payment": _pending_since(payments, payments.c.operator),
     "refund": _pending_since(refunds, payments.c.operator),
 }
-_LATE: Final = {
-    "questions about payments": _due_since(payments),
+_QUEUES: Final = {
+    "questions": _due_since(payments),
     "refunds": _due_since(refunds),
-    "webhook deliveries": _due_since(deliveries),
+    "deliveries": _due_since(deliveries),
+}
+_NOUNS: Final = {
+    "questions": "questions about payments",
+    "refunds": "refunds",
+    "deliveries": "webhook deliveries",
 }
 
 
@@ -125,6 +151,18 @@ _EXPIRING: Final = (
     .order_by(api_keys.c.expires_at)
     .limit(_MOST)
 )
+_ROUTE: Final = (payments.c.connection, payments.c.operator)
+_OF_THE_ROUTE: Final = _number(
+    (payments.c.status == "failed") & payments.c.failure.bool_op("IN")(json_texts(bindparam("reasons")))
+)
+_FAILING_ROUTES: Final = (
+    select(*_ROUTE, _OF_THE_ROUTE, _number(payments.c.status.in_(("succeeded", "refunded"))))
+    .where(payments.c.id >= bindparam("first"), payments.c.env == "live")
+    .group_by(*_ROUTE)
+    .having(_OF_THE_ROUTE > 0)
+    .order_by(_OF_THE_ROUTE.desc(), *_ROUTE)
+    .limit(_MOST)
+)
 _INCIDENTS: Final = (
     select(incidents.c.kind, func.count(), func.min(incidents.c.opened_at))
     .where(incidents.c.closed_at.is_(None))
@@ -141,6 +179,7 @@ _UNSEALED: Final = (
     .limit(1)
 )
 _DELIVERIES: Final = IdsByDate(deliveries)
+_PAYMENTS: Final = IdsByDate(payments)
 
 
 async def stuck(db: Database, now: Instant) -> list[Stuck]:
@@ -150,16 +189,28 @@ async def stuck(db: Database, now: Instant) -> list[Stuck]:
     ]
 
 
+async def due(db: Database, now: Instant) -> list[Due]:
+    """Every queue. Cost: the due rows."""
+    return [Due(queue, *(await db.scan(query, before=now))[0]) for queue, query in _QUEUES.items()]
+
+
 async def late(db: Database, now: Instant) -> list[Late]:
     """Queues that nobody works off. Cost: the due rows."""
-    found = [(queue, (await db.scan(query, before=now - LATE_AFTER))[0]) for queue, query in _LATE.items()]
-    return [Late(queue, count, since) for queue, (count, since) in found if count]
+    found = await due(db, now - LATE_AFTER)
+    return [Late(_NOUNS[each.queue], each.count, each.since) for each in found if each.since is not None]
 
 
 async def failing(db: Database, now: Instant) -> list[Failing]:
     """Destinations that answered badly within a day, the worst first. Cost: the deliveries of that day."""
     first = await _DELIVERIES.first_at(db, now - _FAILING_SINCE)
     return [Failing(*row[:3], *map(int, row[3:])) for row in await db.scan(_FAILING, first=first)]
+
+
+async def failing_routes(db: Database, now: Instant, reasons: Iterable[str]) -> list[FailingRoute]:
+    """Connections over which live payments failed for one of `reasons` within a day. Cost: the payments of that day."""
+    first = await _PAYMENTS.first_at(db, now - _FAILING_SINCE)
+    rows = await db.scan(_FAILING_ROUTES, first=first, reasons=json.dumps(sorted(reasons)))
+    return [FailingRoute(row[0], row[1], int(row[2]), int(row[3])) for row in rows]
 
 
 async def expiring(db: Database, now: Instant) -> list[Expiring]:
@@ -177,8 +228,14 @@ async def stray_since(db: Database, now: Instant) -> int:
     return int((await db.scan(_STRAYS, since=now - DAY))[0][0])
 
 
-async def unsealed(db: Database, now: Instant) -> tuple[int, Instant] | None:
-    """The first posting that should have been sealed long ago (its id and date); None when there is none."""
+async def first_unsealed(db: Database) -> tuple[int, Instant] | None:
+    """The id and date of the first posting that no seal covers yet; None when there is none."""
     sealed, _ = await head(db)
     row = await db.one(_UNSEALED, sealed=sealed)
-    return (row[0], row[1]) if row is not None and row[1] <= now - UNSEALED_AFTER else None
+    return None if row is None else (row[0], row[1])
+
+
+async def unsealed(db: Database, now: Instant) -> tuple[int, Instant] | None:
+    """The first posting that should have been sealed long ago (its id and date); None when there is none."""
+    found = await first_unsealed(db)
+    return found if found is not None and found[1] <= now - UNSEALED_AFTER else None

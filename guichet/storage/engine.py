@@ -79,6 +79,9 @@ class Database(Reader, Writer, Protocol):
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         """A read that may take long (lists, counts, audits): never on the event loop."""
 
+    def pool_use(self) -> tuple[int, int] | None:
+        """Connections of this process in use, and the most there can be; None where there is no pool."""
+
     async def announce(self, topic: str) -> None:
         """Tells every process that listens on this database; nothing where there is no other process."""
 

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
+import asyncpg
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -21,7 +23,7 @@ _FOLDER: Final = Path(__file__).parent / "migrations"
 #: Two processes that migrate the same PostgreSQL wait for each other on this number.
 _ADVISORY_LOCK: Final = 4_803_271_546
 #: PgBouncer lends another connection for each transaction: a statement prepared under a name would not be found again.
-_NOTHING_PREPARED: Final = {
+_NOTHING_PREPARED: Final[dict[str, Any]] = {
     "statement_cache_size": 0,
     "prepared_statement_cache_size": 0,
     "prepared_statement_name_func": lambda: "",
@@ -80,8 +82,10 @@ def _with_sqlite(path: Path, work: Callable[[Connection], T]) -> T:
 async def _with_connection(settings: Settings, work: Callable[[Connection], T]) -> T:
     if settings.embedded:
         return await asyncio.to_thread(_with_sqlite, settings.sqlite_path, work)
-    url = settings.database_url.replace("postgresql://", "postgresql+asyncpg://", 1)
-    engine = create_async_engine(url, poolclass=NullPool, connect_args=_NOTHING_PREPARED if settings.pgbouncer else {})
+    # The driver reads the address itself, as it does for the service: several hosts and sslmode are its own words.
+    arguments: dict[str, Any] = {"async_creator_fn": partial(asyncpg.connect, settings.database_url)}
+    arguments |= _NOTHING_PREPARED if settings.pgbouncer else {}
+    engine = create_async_engine("postgresql+asyncpg://", poolclass=NullPool, connect_args=arguments)
     try:
         async with engine.connect() as connection:
             return await connection.run_sync(work)

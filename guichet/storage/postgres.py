@@ -39,15 +39,19 @@ _AWAY: Final = (
     asyncpg.OperatorInterventionError,
     asyncpg.TooManyConnectionsError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
 )
 #: The connection is gone, and with it whatever was not committed.
 _LOST: Final = (
     ConnectionError,
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
 )
+#: What the driver says when it refuses to send: it saw the connection's end already.
+_NEVER_LEFT: Final = ("connection is closed", "cannot switch to state", "the underlying connection is closed")
 _UNAVAILABLE: Final = (
     OSError,
     TimeoutError,
@@ -61,6 +65,14 @@ _UNAVAILABLE: Final = (
 
 class ConnectionLost(StorageUnavailable):
     """The connection went away under a statement; whether a write happened is unknown."""
+
+
+class NotSent(ConnectionLost):
+    """It had gone away before: the statement never left, and may be sent again whatever it is."""
+
+
+class ReadOnly(StorageUnavailable):
+    """The primary became a standby under the connection: only a new one finds the new primary."""
 
 
 class PostgresDatabase:
@@ -81,7 +93,7 @@ class PostgresDatabase:
         with _translated():
             self._pool = await asyncpg.create_pool(
                 self._url,
-                min_size=1,
+                min_size=0,
                 max_size=POOL_SIZE,
                 init=_prepare_connection,
                 reset=_leave_as_is,
@@ -89,6 +101,7 @@ class PostgresDatabase:
                 statement_cache_size=self._statement_cache,
                 max_inactive_connection_lifetime=300,
             )
+            await self._pool.release(await self._pool.acquire(timeout=ACQUIRE_TIMEOUT))
 
     async def close(self) -> None:
         try:
@@ -98,12 +111,12 @@ class PostgresDatabase:
 
     async def one(self, statement: Executable, **params: Any) -> Row | None:
         compiled = self._statements[statement]
-        row: Row | None = await self._read("fetchrow", compiled.text, compiled.positional(params))
+        row: Row | None = await self._ask("fetchrow", compiled.text, compiled.positional(params), again=ConnectionLost)
         return row
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
-        rows: list[Row] = await self._read("fetch", compiled.text, compiled.positional(params))
+        rows: list[Row] = await self._ask("fetch", compiled.text, compiled.positional(params), again=ConnectionLost)
         return rows
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
@@ -117,17 +130,17 @@ class PostgresDatabase:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         connection, transaction = await self._begin()
-        try:
-            with _translated(connection):
-                try:
-                    yield _Transaction(connection, self._statements)
-                except BaseException:
-                    with suppress(*_UNAVAILABLE):  # A lost connection has rolled back by itself.
-                        await transaction.rollback()
-                    raise
-                await transaction.commit()
-        finally:
-            await self._pool.release(connection)
+        async with self._lent(connection):
+            try:
+                yield _Transaction(connection, self._statements)
+            except BaseException:
+                with suppress(*_LOST, *_UNAVAILABLE):  # A lost connection has rolled back by itself.
+                    await transaction.rollback()
+                raise
+            await transaction.commit()
+
+    def pool_use(self) -> tuple[int, int]:
+        return self._pool.get_size() - self._pool.get_idle_size(), self._pool.get_max_size()
 
     async def announce(self, topic: str) -> None:
         await self._ask("fetch", "SELECT pg_notify($1, $2)", (_CHANNEL, topic))
@@ -148,19 +161,17 @@ class PostgresDatabase:
                 connection.terminate()
         raise ConnectionLost("the connection that listens was closed")
 
-    async def _read(self, how: str, text: str, values: Sequence[Any]) -> Any:
+    async def _ask(self, how: str, text: str, values: Sequence[Any], again: type[ConnectionLost] = NotSent) -> Any:
+        """`again`: what is known of a lost connection when the statement is sent once more; a read changes nothing."""
         for _ in range(_TRIES - 1):
-            with suppress(ConnectionLost):  # A read changes nothing: it may be asked again.
-                return await self._ask(how, text, values)
-        return await self._ask(how, text, values)
+            with suppress(again):
+                return await self._ask_once(how, text, values)
+        return await self._ask_once(how, text, values)
 
-    async def _ask(self, how: str, text: str, values: Sequence[Any]) -> Any:
+    async def _ask_once(self, how: str, text: str, values: Sequence[Any]) -> Any:
         connection = await self._borrow()
-        try:
-            with _translated(connection):
-                return await getattr(connection, how)(text, *values)
-        finally:
-            await self._pool.release(connection)
+        async with self._lent(connection):
+            return await getattr(connection, how)(text, *values)
 
     async def _begin(self) -> tuple[Connection, Any]:
         """A transaction on a connection that answered: nothing ran on one that was lost while it lay idle."""
@@ -168,15 +179,36 @@ class PostgresDatabase:
             connection = await self._borrow()
             transaction = connection.transaction()
             try:
-                with _translated(connection):
+                with _translated():
                     await transaction.start()
             except BaseException as error:
-                await self._pool.release(connection)
+                await self._end_loan(connection, error)
                 if not tries_left or not isinstance(error, ConnectionLost):
                     raise
             else:
                 break
         return connection, transaction
+
+    @asynccontextmanager
+    async def _lent(self, connection: Connection) -> AsyncIterator[None]:
+        failure: BaseException | None = None
+        try:
+            with _translated():
+                yield
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            await self._end_loan(connection, failure)
+
+    async def _end_loan(self, connection: Connection, failure: BaseException | None) -> None:
+        """Whatever ended one connection ended the others or soon will: the idle ones are not lent again."""
+        if isinstance(failure, ConnectionLost | ReadOnly):
+            with suppress(asyncpg.InterfaceError):  # Closed already.
+                connection.terminate()
+            await self._pool.expire_connections()
+        with suppress(Exception):  # What was asked is answered; how its connection ends is the pool's affair.
+            await self._pool.release(connection)
 
     async def _borrow(self) -> Connection:
         """A connection of the pool. While the server is away nothing can be sent, so waiting repeats nothing."""
@@ -241,17 +273,16 @@ async def _set_within(event: asyncio.Event, seconds: float) -> bool:
 
 
 @contextmanager
-def _translated(connection: Connection = None) -> Iterator[None]:
+def _translated() -> Iterator[None]:
     """Driver errors become ours; a body's own exceptions pass."""
     try:
         yield
     except asyncpg.IntegrityConstraintViolationError as error:
         raise ConstraintViolated(str(error.constraint_name)) from error
     except _LOST as error:
-        raise ConnectionLost(str(error) or type(error).__name__) from error
+        lost = NotSent if str(error).startswith(_NEVER_LEFT) else ConnectionLost
+        raise lost(str(error) or type(error).__name__) from error
     except asyncpg.ReadOnlySQLTransactionError as error:
-        # The primary became a standby under this connection: only a new one finds the new primary.
-        connection.terminate()
-        raise StorageUnavailable(str(error)) from error
+        raise ReadOnly(str(error)) from error
     except _UNAVAILABLE as error:
         raise StorageUnavailable(str(error) or type(error).__name__) from error

@@ -17,6 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
+from guichet import metrics
 from guichet.storage.engine import (
     Compiled,
     ConstraintViolated,
@@ -43,6 +44,7 @@ class SqliteDatabase:
         self._committing: asyncio.Future[None] | None = None
         self._body: asyncio.Task[Any] | None = None
         self._body_suspended = False
+        self._bodies = 0
 
     async def open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -102,6 +104,9 @@ class SqliteDatabase:
         async with self.transaction() as tx:
             return await tx.write(statement, **params)
 
+    def pool_use(self) -> None:
+        return None
+
     # There is one process: nobody to tell, nobody to hear.
 
     async def announce(self, topic: str) -> None:
@@ -114,6 +119,7 @@ class SqliteDatabase:
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         group = await self._join_group()
         self._body = asyncio.current_task()
+        self._bodies += 1
         try:
             self._writer.execute("SAVEPOINT body")
             yield _Transaction(self._writer, self._statements)
@@ -190,6 +196,8 @@ class SqliteDatabase:
         group, self._group = self._group, None
         assert group is not None
         self._committing = group
+        metrics.COMMIT_GROUP.observe(self._bodies)
+        self._bodies = 0
         loop.run_in_executor(self._committer, self._commit).add_done_callback(self._committed)
 
     def _commit(self) -> None:

@@ -13,11 +13,20 @@ class UnreadableSecret(Exception):
 class Vault:
     def __init__(self, keys: Sequence[str]) -> None:
         self._fernet = MultiFernet([Fernet(key) for key in keys])
+        self._newest = Fernet(keys[0])
         # A signature needs its secret at every attempt; the texts are few and small.
         self.decrypt = lru_cache(maxsize=4096)(self._decrypt)
 
     def encrypt(self, secret: str) -> str:
         return self._fernet.encrypt(secret.encode()).decode()
+
+    def renewed(self, token: str) -> str | None:
+        """The same secret encrypted with the newest key; None when it already is. Raises UnreadableSecret."""
+        try:
+            self._newest.decrypt(token)
+        except InvalidToken:
+            return self.encrypt(self._decrypt(token))
+        return None
 
     def _decrypt(self, token: str) -> str:
         try:

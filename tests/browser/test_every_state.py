@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Browser
 
+from guichet.operators.base import Unknown
 from guichet.settings import Settings
 from guichet.storage import ledger, merchants
 from tests.browser.driver import Customer, customer
@@ -29,7 +30,24 @@ async def _link_with_long_texts(shop: Shop, awa: Customer) -> None:
 async def _link_with_faults(shop: Shop, awa: Customer) -> None:
     await awa.open(await shop.link())
     mode = await awa.choose("Bénin", "Coris Money")
-    await mode.get_by_role("button").click()
+    await mode.get_by_role("button", name="Payer").click()
+
+
+async def _link_with_a_code_on_its_way(shop: Shop, awa: Customer) -> None:
+    await awa.open(await shop.link())
+    mode = await awa.choose("Bénin", "Coris Money")
+    await mode.get_by_label("Votre numéro Coris Money").fill("01 97 00 00 45")
+    await mode.get_by_role("button", name="Recevoir le code par SMS").click()
+    await awa.page.get_by_text("Un code a été envoyé").wait_for()
+
+
+async def _link_without_a_code(shop: Shop, awa: Customer) -> None:
+    shop.operator.code_answer = Unknown()
+    await awa.open(await shop.link())
+    mode = await awa.choose("Bénin", "Coris Money")
+    await mode.get_by_label("Votre numéro Coris Money").fill("01 97 00 00 45")
+    await mode.get_by_role("button", name="Recevoir le code par SMS").click()
+    await awa.page.get_by_text("Attendez une minute").wait_for()
 
 
 async def _link_with_card_faults(shop: Shop, awa: Customer) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, BrowserContext, expect
 
 from tests.browser.driver import customer
 
@@ -96,6 +97,45 @@ async def test_an_operators_own_page_leads_back_to_the_receipt(browser: Browser,
         await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
     assert (await server.api("GET", "/payments"))[0]["status"] == "succeeded"
     assert (await server.api("GET", "/payment-links"))[0]["uses_count"] == 1
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["js", "nojs"])
+async def test_a_code_comes_by_sms(browser: Browser, server: Server, scripts: bool) -> None:
+    async with customer(browser, server.url, f"simulated-code-{'js' if scripts else 'nojs'}", scripts=scripts) as awa:
+        await awa.open(await server.link())
+        mode = await awa.choose("Bénin", "Coris Money")
+        await awa.shoot("1-form")
+        await mode.get_by_role("button", name="Recevoir le code par SMS").click()
+        number = awa.page.get_by_label("Votre numéro Coris Money")
+        await expect(number).to_be_focused()
+        await expect(number).to_have_accessible_description(re.compile("Écrivez le numéro"))
+        await awa.shoot("2-fault")
+        await number.fill("01 97 00 00 45")
+        await awa.page.get_by_role("button", name="Recevoir le code par SMS").click()
+        code = awa.page.locator("details.mode[open]").get_by_label("Code de paiement")
+        await expect(code).to_be_focused()
+        await expect(code).to_have_accessible_description(re.compile("Un code a été envoyé"))
+        await expect(number).to_have_value("01 97 00 00 45")
+        await awa.fits()
+        await awa.shoot("3-sent")
+        assert await server.api("GET", "/payments") == []
+        await code.fill(await _read_code(awa.context, server))
+        # Enter pays: it does not ask for another code.
+        await code.press("Enter")
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
+        await awa.shoot("4-receipt")
+        awa.nothing_strange()
+    [payment] = await server.api("GET", "/payments")
+    assert (payment["status"], payment["customer"]["phone_number"]) == ("succeeded", "2290197000045")
+
+
+async def _read_code(context: BrowserContext, server: Server) -> str:
+    phone = await context.new_page()
+    await phone.goto(f"{server.url}/simulator/phone")
+    found = re.search(r"Votre code est (\d+)", await phone.locator("main").inner_text())
+    assert found is not None
+    await phone.close()
+    return found[1]
 
 
 async def test_a_card_is_typed_on_the_banks_page(browser: Browser, server: Server) -> None:

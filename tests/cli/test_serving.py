@@ -29,6 +29,9 @@ WRONG = {
     "GUICHET_OPERATORS_FILE": "/nowhere/operators.toml",
     "GUICHET_ALLOW_SIMULATOR": "perhaps",
     "GUICHET_LOG_LEVEL": "loud",
+    "GUICHET_METRICS_PORT": "70000",
+    "GUICHET_METRICS_HOST": "localhost",
+    "GUICHET_METRICS_TOKEN": "short",
 }
 
 

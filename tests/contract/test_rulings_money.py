@@ -218,7 +218,7 @@ async def test_d29_the_refusal_of_0003_is_there_at_once(house: House) -> None:
         assert (await shop.get(f"/payments/{payment['reference']}")).data["status"] == status
 
 
-async def test_d31_an_operators_own_page_is_told_once(live_house: House, operator: ScriptedOperator) -> None:
+async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(live_house: House, operator: ScriptedOperator) -> None:
     shop = (await live_house.merchant()).live
     page = "https://pay.operator.example/s/1"
     operator.initiation = lambda charge: Accepted(provider_ref=charge.reference, redirect_url=page)
@@ -226,7 +226,8 @@ async def test_d31_an_operators_own_page_is_told_once(live_house: House, operato
     check_resource("payment", created, also=["redirect_url"])
     assert (created["redirect_url"], created["payment_url"]) == (page, None)
     again = (await shop.post("/payments", order(external_id="a"))).data
-    for answer in (again, (await shop.get("/payments/a")).data, (await shop.get("/payments")).data[0]):
+    assert check_resource("payment", again, also=["redirect_url"])["redirect_url"] == page  # D60
+    for answer in ((await shop.get("/payments/a")).data, (await shop.get("/payments")).data[0]):
         assert check_resource("payment", answer)["payment_url"] is None
     card = (await shop.post("/payments", order("VISA", external_id="c"))).data
     assert check_resource("payment", card)["payment_url"] == page

@@ -6,10 +6,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from guichet.operators.base import Refused, Succeeded
+from guichet.operators.base import Refused, SendsCodes, Succeeded
 from guichet.simulator.app import SECRETS
 from tests.operators.asking import Scripted, bench, charge, reversal, told
-from tests.operators.verdicts import UNKNOWN, check, not_taken, refused
+from tests.operators.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
 
 PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
 
@@ -79,10 +79,35 @@ async def test_nothing_is_refunded_and_nothing_notifies() -> None:
         assert coris.connector.read_callback(told(PAID)) is None
 
 
-async def test_the_code_is_sent_to_the_customer() -> None:
-    async with bench("coris", (200, {"text": "Le code OTP a ete envoye"})) as coris:
-        send = coris.connector.send_code  # type: ignore[attr-defined]
-        assert await send("2290197000001") is None
-        assert urlsplit(coris.path()).path == "/send-code-otp"
-        coris.answers[:] = [(200, {"code": "-1", "msg": "Client inexistant"})]
-        assert "inexistant" in await send("2290197000001")
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"text": "Le code OTP a ete envoye"}), TAKEN),
+        ((200, {"code": "-1", "msg": "Client inexistant"}), refused("payer_not_found")),
+        ((200, {"code": "-1", "msg": "Service non autorise"}), not_taken()),
+        ((200, {"code": "1"}), UNKNOWN),
+        ((200, {}), UNKNOWN),
+        ((200, b"<html>"), UNKNOWN),
+        ((400, {"text": "Le code OTP a ete envoye"}), UNKNOWN),
+        ((401, {}), not_taken()),
+        ((500, {}), UNKNOWN),
+    ],
+)
+async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> None:
+    async with bench("coris", said) as coris:
+        connector = coris.connector
+        assert isinstance(connector, SendsCodes)
+        check(await connector.send_code(charge("coris", phone_number="2290197000001")), meant)
+    parts = urlsplit(coris.path())
+    assert parts.path == "/send-code-otp"
+    assert parse_qsl(parts.query) == [("codePays", "229"), ("telephone", "0197000001")]
+    [sent] = coris.received
+    assert sent.headers["hashparam"] == hashlib.sha256(f"2290197000001{SECRETS['coris']}".encode()).hexdigest()
+
+
+@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}])
+async def test_no_code_for_what_it_does_not_take(changes: dict[str, Any]) -> None:
+    async with bench("coris", (200, {"text": "…"})) as coris:
+        assert isinstance(coris.connector, SendsCodes)
+        check(await coris.connector.send_code(charge(**{"operator": "coris", **changes})), not_taken())
+    assert coris.received == []

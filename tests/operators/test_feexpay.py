@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import iso
-from guichet.operators.base import Accepted, Hint, Succeeded
+from guichet.operators.base import Accepted, Hint, Refused, SendsCodes, Succeeded
 from tests.operators.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
 from tests.operators.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
 
@@ -54,6 +54,52 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: str) -> None:
     async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
         check(await feexpay.connector.initiate(charge(**changes)), not_taken(reason))
+    assert feexpay.received == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"status": "PENDING", "message": "OTP envoye"}), Accepted()),
+        ((201, {"reference": "r-1", "status": "PENDING"}), Accepted()),
+        ((200, {"status": "FAILED", "reason": "PAYER_NOT_FOUND"}), refused("payer_not_found")),
+        ((200, b"<html>"), UNKNOWN),
+        (error(400, "ERR_INVALID_PHONE_NUMBER"), refused("payer_not_found")),
+        (error(400, "ERR_DUPLICATE_TRANSACTION"), UNKNOWN),
+        (error(401, "UNAUTHORIZED"), not_taken()),
+        (error(404, "", "coris channel not configured"), not_taken()),
+        (error(503, "NETWORK_UNAVAILABLE"), UNKNOWN),
+    ],
+)
+async def test_a_code_is_a_payin_without_one(said: Scripted, meant: Any) -> None:
+    async with bench("feexpay", said) as feexpay:
+        assert isinstance(feexpay.connector, SendsCodes)
+        check(await feexpay.connector.send_code(charge("coris", otp="123456")), meant)
+    assert feexpay.path() == "/api/transactions/public/requesttopay/coris"
+    assert "otp" not in feexpay.sent()
+
+
+@pytest.mark.parametrize(
+    ("operator", "changes", "reason"),
+    [
+        ("mtn", {}, "configuration"),
+        ("orange_bf", {}, "configuration"),
+        ("coris", {"amount": 99_00}, "limit_reached"),
+        ("coris", {"currency": "EUR"}, "configuration"),
+    ],
+)
+async def test_where_a_code_would_be_a_debit_nothing_is_sent(
+    operator: str, changes: dict[str, Any], reason: str
+) -> None:
+    async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
+        assert isinstance(feexpay.connector, SendsCodes)
+        check(await feexpay.connector.send_code(charge(operator, **changes)), not_taken(reason))
+    assert feexpay.received == []
+
+
+async def test_a_payment_without_its_code_is_not_taken_for_a_request_of_one() -> None:
+    async with bench("feexpay", (200, {"status": "PENDING"})) as feexpay:
+        check(await feexpay.connector.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
     assert feexpay.received == []
 
 

@@ -20,6 +20,7 @@ from guichet.operators.base import (
     Accepted,
     Callback,
     Charge,
+    CodeAnswer,
     Hint,
     InitiateAnswer,
     Refused,
@@ -42,6 +43,9 @@ class Operator:
     remote: bool = True
     charges: dict[str, Charge] = field(default_factory=dict)
     decided: dict[str, StatusAnswer] = field(default_factory=dict)
+    #: Debits to come for which a code was asked, and what is answered.
+    codes: list[Charge] = field(default_factory=list)
+    code_answer: CodeAnswer = field(default_factory=Accepted)
     #: Seconds an answer takes.
     slowness: float = 0
 
@@ -56,6 +60,11 @@ class Operator:
         if charge.phone_number is None or charge.operator.startswith("wave"):
             return Accepted(redirect_url=f"http://operator.test/confirm/{charge.reference}")
         return Accepted()
+
+    async def send_code(self, charge: Charge) -> CodeAnswer:
+        await asyncio.sleep(self.slowness)
+        self.codes.append(charge)
+        return self.code_answer
 
     async def status(self, charge: Charge) -> StatusAnswer:
         await asyncio.sleep(self.slowness)

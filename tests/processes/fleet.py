@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -22,11 +21,11 @@ import asyncpg
 
 from guichet.bootstrap import create_merchant, service
 from guichet.settings import Settings
-from tests.cli.conftest import free_port
+from tests.cli.conftest import clean_environ, free_port
 from tests.conftest import SECRET_KEY
 from tests.peers import OK, Received
 
-#: Requests a minute that one address has; each call of a test comes from an address of its own unless it says otherwise.
+#: Requests a minute of one address; each call of a test comes from an address of its own unless it names one.
 RATE_LIMIT = 30
 _addresses = count(1)
 
@@ -80,8 +79,7 @@ class Fleet:
     def _start(self, *arguments: str, port: int | None, variables: Mapping[str, str]) -> Member:
         log_file = self.settings.home / f"process-{len(self.members)}.log"
         environ = {
-            **{name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")},
-            "GUICHET_HOME": str(self.settings.home),
+            **clean_environ(self.settings.home),
             "GUICHET_DATABASE_URL": self.settings.database_url,
             "GUICHET_SECRET_KEYS": SECRET_KEY,
             "GUICHET_RATE_LIMIT": str(RATE_LIMIT),

@@ -48,9 +48,7 @@ class Company:
 @pytest.fixture(scope="module")
 def company(new_database: Callable[[], Settings], redis: Redis) -> Iterator[Company]:
     with fleet_of(new_database(), GUICHET_REDIS_URL=redis.url) as fleet:
-        company = Company(
-            fleet, [fleet.server("--no-worker") for _ in range(3)], [fleet.worker() for _ in range(2)]
-        )
+        company = Company(fleet, [fleet.server("--no-worker") for _ in range(3)], [fleet.worker() for _ in range(2)])
         fleet.ready(*company.servers, *company.workers)
         yield company
 

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from guichet.settings import Settings
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, clean_environ
 from tests.peers import Peer
 from tests.processes.fleet import Fleet, Member, Merchant, Receiver, fleet_of, new_merchant, soon, until
 
@@ -42,17 +42,11 @@ def open_several(fleet: Fleet, count: int = 2) -> Member:
     return server
 
 
-def test_the_embedded_database_refuses(sqlite_settings: Settings, fresh_cli: Cli) -> None:
-    assert fresh_cli("serve", "--workers", "2").refusal == (
+def test_the_embedded_database_refuses(tmp_path: Path) -> None:
+    newcomer = Cli(clean_environ(tmp_path / "var"), tmp_path)
+    assert newcomer("serve", "--workers", "2").refusal == (
         "The embedded database has one server process. --workers needs PostgreSQL: set GUICHET_DATABASE_URL."
     )
-
-
-@pytest.fixture
-def fresh_cli(tmp_path: Path) -> Cli:
-    from tests.cli.conftest import clean_environ
-
-    return Cli(clean_environ(tmp_path / "var"), tmp_path)
 
 
 async def test_a_process_that_dies_is_started_again_and_nobody_is_turned_away(fleet: Fleet) -> None:

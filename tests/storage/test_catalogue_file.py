@@ -49,6 +49,10 @@ def test_packaged_hints_exist_only_where_a_code_is_required() -> None:
     assert hinted == {"coris", "orange_bf", "orange_sn"}
 
 
+def test_the_packaged_codes_that_are_texted_on_request() -> None:
+    assert [mode.operator for mode in load_catalogue(None).modes if mode.sends_code] == ["coris"]
+
+
 def test_a_file_of_ones_own_replaces_the_packaged_one(write: Write) -> None:
     text = ENTRY + (
         'country = "Bénin"\ncountry_code = "BJ"\ndial_code = "229"\nrequires_otp = true\nactive = false\n'
@@ -132,6 +136,8 @@ def test_fee_rates_are_ten_thousandths_of_a_percent(write: Write, percent: str, 
         ('otp_hint = { fr = "Composez", en = " " }', "otp_hint"),
         ('otp_hint = { fr = "a", en = "b", de = "c" }', "otp_hint"),
         ("otp_hint_verified = true", "otp_hint_verified"),
+        ("sends_code = true", "sends_code"),
+        ('sends_code = "yes"', "sends_code"),
         ('fee_percents = "1"', "fee_percents"),
     ],
 )

@@ -1,0 +1,56 @@
+"""The bench.
+
+python -m bench                         every measure, side by side, into bench/results.md (`make bench`)
+python -m bench --quick                 the same in little time: does it run, nothing more
+python -m bench flat [--most 10000000]  what each read and write costs as the payments grow
+python -m bench seed N --database URL   only loads N payments; prints the merchant's key
+"""
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+import uvloop
+
+from bench import report, seed, servers
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    if arguments.what == "seed":
+        uvloop.run(_seed(arguments.count, arguments.database))
+    elif arguments.what == "flat":
+        sizes = [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= arguments.most]
+        work = report.growing(
+            sizes, arguments.rounds, sqlite=arguments.only != "postgresql", postgresql=arguments.only != "sqlite"
+        )
+        asyncio.run(work)
+    else:
+        asyncio.run(report.everything(report.QUICK if arguments.quick else report.Effort()))
+
+
+async def _seed(count: int, url: str) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        merchant = await seed.seed(servers.settings_for(Path(home), url), count)
+    print(f"merchant {merchant.id}, test key {merchant.key}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parts = parser.add_subparsers(dest="what")
+    seeding = parts.add_parser("seed")
+    seeding.add_argument("count", type=int)
+    seeding.add_argument("--database", required=True, help="postgresql://… or sqlite:///… of an empty database")
+    growing = parts.add_parser("flat")
+    growing.add_argument("--most", type=int, default=10_000_000)
+    growing.add_argument("--rounds", type=int, default=3)
+    growing.add_argument("--only", choices=("sqlite", "postgresql"))
+    return parser
+
+
+if __name__ == "__main__":
+    main()

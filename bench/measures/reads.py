@@ -1,0 +1,89 @@
+"""Reads, the start and the memory of one server on its embedded database."""
+
+import asyncio
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench import servers
+from bench.generator import Load
+from bench.loads import Figures, outcome, request, run
+from bench.measures.posting import CONNECTIONS, create
+from bench.servers import HOST, Target, resident_megabytes
+
+SETTLES_AFTER: Final = 10.5
+LATER: Final = "22997001234"
+
+
+@dataclass(frozen=True)
+class Read:
+    """Closed loop for the throughput, open loop at half of it for the latency."""
+
+    name: str
+    per_second: float
+    half: Figures
+
+
+async def measure(target: Target, seconds: float, asked: int = 4000) -> list[Read]:
+    """The four reads of the issue. `asked`: how many pending payments are read once, each settling as it is read."""
+    key = target.key
+    fee = request("POST", "/v1/payment-modes/fees", key, {"amount": 5000, "operator": "mtn"})
+    found = [await _settling(target, asked)]
+    for name, content in (
+        ("GET /payments, first page of 25", request("GET", "/v1/payments", key)),
+        ("POST /payment-modes/fees", fee),
+        ("GET /balance", request("GET", "/v1/balance", key)),
+    ):
+        full = await run(Load(HOST, target.port, [content], seconds, 0.5, CONNECTIONS))
+        half = await run(Load(HOST, target.port, [content], seconds, 0.5, 2 * CONNECTIONS, full.per_second / 2))
+        found.append(Read(name, full.per_second, half))
+    return found
+
+
+async def _settling(target: Target, asked: int) -> Read:
+    """Payments whose customer has validated meanwhile: the GET asks, settles, posts to the ledger, answers."""
+    content = [create(target.key, phone_number=LATER)]
+    load = Load(HOST, target.port, content, 600, 0, CONNECTIONS, most=2 * asked, first=7_000_000, keep_references=True)
+    made = (await outcome(load)).references
+    await asyncio.sleep(SETTLES_AFTER)
+    reads = [request("GET", f"/v1/payments/{reference}", target.key) for reference in made]
+    full = await outcome(Load(HOST, target.port, reads[:asked], 600, 0, CONNECTIONS, most=asked))
+    per_second = len(full.latencies) / full.seconds
+    half = await run(Load(HOST, target.port, reads[asked:], asked * 2 / per_second, 0, 64, per_second / 2))
+    return Read("GET a pending payment, which settles", per_second, half)
+
+
+async def starts(home: Path, times: int) -> float:
+    """Seconds from the command to the first 201, on a database that exists: the median."""
+    settings = servers.settings_for(home)
+    merchant = (await servers.prepare(settings))[0]
+    taken = []
+    for turn in range(times):
+        started = time.perf_counter()
+        async with servers.guichet(settings, merchant.key, worker=True) as target:
+            await outcome(Load(HOST, target.port, [create(merchant.key)], 60, 0, 1, most=1, first=turn + 1), "201")
+            # The generator is a process too: its own start is not the server's.
+            taken.append(time.perf_counter() - started - await _generator_start(target))
+    return statistics.median(taken)
+
+
+async def _generator_start(target: Target) -> float:
+    """Seconds a generator takes for one request to a server that is warm."""
+    started = time.perf_counter()
+    await outcome(Load(HOST, target.port, [request("GET", "/healthz", "")], 60, 0, 1, most=1))
+    return time.perf_counter() - started
+
+
+async def memory(home: Path, payments: int) -> tuple[float, float]:
+    """Megabytes of a server at rest, and after that many payments."""
+    settings = servers.settings_for(home)
+    merchant = (await servers.prepare(settings))[0]
+    async with servers.guichet(settings, merchant.key, worker=True) as target:
+        await outcome(Load(HOST, target.port, [create(merchant.key)], 60, 0, 1, most=1, first=1))
+        await asyncio.sleep(2)
+        idle = resident_megabytes(target.process.pid)
+        content = [create(merchant.key)]
+        await outcome(Load(HOST, target.port, content, 3600, 0, CONNECTIONS, most=payments, first=1000))
+        return idle, resident_megabytes(target.process.pid)

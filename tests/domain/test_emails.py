@@ -1,0 +1,47 @@
+"""The short cut never says yes where the whole rule says no."""
+
+import pytest
+from email_validator import EmailNotValidError, validate_email
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guichet.domain.emails import is_plain_email
+
+ALPHABET = "abz09AZ.-_+@"
+LABELS = st.sampled_from(
+    ["a", "ab", "a-b", "a--b", "xn--80ak6aa92e", "-a", "b-", "test", "com", "c1", "123", "local", ""]
+)
+ADDRESSES = st.builds(
+    lambda local, labels: f"{local}@{'.'.join(labels)}",
+    st.text(ALPHABET[:-1], max_size=70),
+    st.lists(LABELS, max_size=6),
+)
+
+
+def accepted(address: str) -> bool:
+    try:
+        validate_email(address, check_deliverability=False)
+    except EmailNotValidError:
+        return False
+    return True
+
+
+@given(ADDRESSES | st.text(ALPHABET, max_size=30))
+def test_what_is_plain_is_accepted_by_the_whole_rule(address: str) -> None:
+    assert not is_plain_email(address) or accepted(address)
+
+
+@pytest.mark.parametrize(
+    "address", ["awa@example.com", "awa.diallo@exemple.bj", "a+b_c-d@mail.shop-1.co.uk", "AWA@X1.ORG"]
+)
+def test_ordinary_addresses_take_the_short_cut(address: str) -> None:
+    assert is_plain_email(address)
+    assert accepted(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["awa@shop.test", "awa@localhost", "awa@a--b.com", "awa@xn--80ak6aa92e.com", "a..b@x.org", "a@b.123", "é@x.org"],
+)
+def test_anything_else_is_left_to_the_whole_rule(address: str) -> None:
+    assert not is_plain_email(address)

@@ -1,0 +1,108 @@
+"""`guichet rotate-secrets`: `GUICHET_SECRET_KEYS` goes from one key to the next, again and again, and merchants notice
+nothing.
+"""
+
+import pytest
+from cryptography.fernet import Fernet
+
+from guichet.bootstrap import service
+from guichet.settings import Settings, load
+from guichet.storage import secrets
+from guichet.webhooks import endpoints
+from tests.cli.conftest import Cli, Running
+from tests.conftest import SECRET_KEY
+
+
+def new_key() -> str:
+    return Fernet.generate_key().decode()
+
+
+def with_keys(cli: Cli, *keys: str) -> Cli:
+    return cli.having(GUICHET_SECRET_KEYS=",".join(keys))
+
+
+def own_secret(server: Running, key: str) -> str:
+    status, body = server.call("GET", "/v1/webhooks/endpoint", key)
+    assert status == 200, body
+    return str(body["data"]["secret"])
+
+
+def test_two_rotations_one_after_the_other(cli: Cli) -> None:
+    first = cli("merchant", "create", "Awa", "--json").json
+    second = cli("merchant", "create", "Zoé", "--json").json
+    with cli.running("serve") as server:
+        before = {key: own_secret(server, key) for each in (first, second) for key in each["keys"].values()}
+        server.stop()
+    assert len(set(before.values())) == 4
+
+    oldest = SECRET_KEY
+    for _ in range(2):
+        newest = new_key()
+        both = with_keys(cli, newest, oldest)
+        assert both("rotate-secrets", "--json").json == {"renewed": 4, "unchanged": 0, "unreadable": []}
+        assert both("rotate-secrets", "--json").json == {"renewed": 0, "unchanged": 4, "unreadable": []}
+        only = with_keys(cli, newest)
+        with only.running("serve") as server:
+            assert {key: own_secret(server, key) for key in before} == before
+            server.stop()
+        oldest = newest
+    assert "0 secrets encrypted with the first key, 4 already were." in only("rotate-secrets").out
+
+
+def test_it_works_while_the_service_runs_with_both_keys(cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json
+    test, live = merchant["keys"]["test"], merchant["keys"]["live"]
+    newest = new_key()
+    both = with_keys(cli, newest, SECRET_KEY)
+    with both.running("serve") as server:
+        before = own_secret(server, test)
+        changed = server.call("PUT", "/v1/webhooks/endpoint", live, {"url": "https://a.example/", "rotate_secret": True})
+        assert changed[0] == 200, changed
+        assert both("rotate-secrets", "--json").json == {"renewed": 1, "unchanged": 1, "unreadable": []}
+        assert own_secret(server, test) == before
+        assert own_secret(server, live) == changed[1]["data"]["secret"]
+
+
+def test_a_secret_that_no_key_reads_is_named_and_the_others_are_done(cli: Cli) -> None:
+    cli("merchant", "create", "Awa", "--json")
+    middle, newest = new_key(), new_key()
+    with_keys(cli, middle)("merchant", "create", "Zoé", "--json")
+    missing = with_keys(cli, newest, middle)
+    sentence = (
+        "No key of GUICHET_SECRET_KEYS reads the webhook secret of merchant 1 (live), merchant 1 (test): "
+        "put the missing key back."
+    )
+    refused = missing("rotate-secrets")
+    assert refused.code == 1
+    assert sentence in refused.err
+    assert "2 secrets encrypted with the first key, 0 already were." in refused.out
+    found = with_keys(cli, newest, middle, SECRET_KEY)
+    assert found("rotate-secrets", "--json").json == {"renewed": 2, "unchanged": 2, "unreadable": []}
+
+
+@pytest.mark.parametrize("changes_first", [True, False])
+async def test_a_merchant_that_changes_its_secret_meanwhile_wins(settings: Settings, changes_first: bool) -> None:
+    from guichet.bootstrap import create_merchant
+
+    async with service(settings) as opened:
+        core = opened.core
+        merchant, _ = await create_merchant(core, "Awa")
+        read = {env: token for _, env, token in await secrets.everyone(core.db)}
+        now = core.clock.now()
+        again = core.vault.encrypt(core.vault.decrypt(read["test"]))
+        if not changes_first:
+            assert await secrets.replace(core.db, merchant.id, "test", read["test"], again)
+        configured = await endpoints.configure(core.db, core.vault, merchant.id, "test", None, now, rotate=True)
+        assert not await secrets.replace(core.db, merchant.id, "test", read["test"], again)
+        assert (await endpoints.read(core.db, core.vault, merchant.id, "test")).secret == configured.secret
+        assert {env: token for _, env, token in await secrets.everyone(core.db)}["live"] == read["live"]
+
+
+def test_the_newest_key_is_the_first(cli: Cli) -> None:
+    """Swapped, the list encrypts with the other key: what decides is the order, not when a key was made."""
+    cli("merchant", "create", "Awa", "--json")
+    newest = new_key()
+    assert with_keys(cli, SECRET_KEY, newest)("rotate-secrets", "--json").json["renewed"] == 0
+    assert with_keys(cli, newest, SECRET_KEY)("rotate-secrets", "--json").json["renewed"] == 2
+    assert with_keys(cli, SECRET_KEY, newest)("rotate-secrets", "--json").json["renewed"] == 2
+    assert load({"GUICHET_SECRET_KEYS": f"{SECRET_KEY},{newest}"}).secret_keys == (SECRET_KEY, newest)
