@@ -27,7 +27,8 @@ def main() -> None:
         )
         asyncio.run(work)
     else:
-        asyncio.run(report.everything(report.QUICK if arguments.quick else report.Effort()))
+        effort = report.Effort(arguments.seconds, arguments.rounds, arguments.lives, arguments.queued, arguments.many)
+        asyncio.run(report.everything(effort))
 
 
 async def _seed(count: int, url: str) -> None:
@@ -40,14 +41,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true")
+    usual = report.Effort()
+    parser.add_argument("--seconds", type=float, default=usual.seconds, help="of one run")
+    parser.add_argument("--rounds", type=int, default=usual.rounds, help="runs of each")
+    parser.add_argument("--lives", type=int, default=usual.lives, help="payments settled and told as fast as possible")
+    parser.add_argument("--queued", type=int, default=usual.queued, help="webhooks queued")
+    parser.add_argument("--many", type=int, default=usual.many, help="payments before the memory is read again")
     parts = parser.add_subparsers(dest="what")
     seeding = parts.add_parser("seed")
     seeding.add_argument("count", type=int)
     seeding.add_argument("--database", required=True, help="postgresql://… or sqlite:///… of an empty database")
     growing = parts.add_parser("flat")
     growing.add_argument("--most", type=int, default=10_000_000)
-    growing.add_argument("--rounds", type=int, default=3)
+    growing.add_argument("--rounds", type=int, default=3, help="runs of each")
     growing.add_argument("--only", choices=("sqlite", "postgresql"))
     return parser
 

@@ -14,6 +14,7 @@ from bench import flat, seed, servers
 from bench.loads import Figures
 from bench.measures import hooks, life, posting, reads
 from guichet import __version__
+from guichet.settings import Settings
 
 RESULTS: Final = Path(__file__).parent / "results.md"
 FLAT: Final = Path(__file__).parent / "results_flat.md"
@@ -34,9 +35,6 @@ class Effort:
     many: int = 100_000
 
 
-QUICK: Final = Effort(seconds=2, rounds=1, lives=1_000, queued=1_000, many=5_000)
-
-
 @dataclass
 class Rows:
     """The table, growing; `reached` None where the issue names no bound."""
@@ -54,12 +52,9 @@ async def everything(effort: Effort) -> None:
     rows = Rows()
     limit = await posting.generator_limit()
     with servers.folder() as home, servers.postgres() as server:
-        await _posting(rows, effort, home, server)
-        await _lives(rows, effort, home, server)
-        await _webhooks(rows, effort, home, server)
-        await _reads(rows, effort, home)
-        await _process(rows, effort, home)
-    RESULTS.write_text(_page(rows, effort, limit))
+        for part in (_posting, _lives, _webhooks, _reads, _process):
+            await part(rows, effort, home, server)
+            RESULTS.write_text(_page(rows, effort, limit))  # What was measured stays, whatever happens next.
     print(f"written to {RESULTS}")
 
 
@@ -117,7 +112,7 @@ async def _webhooks(rows: Rows, effort: Effort, home: Path, server: str) -> None
         rows.add(f"an endpoint that hangs 10 s beside a fast one, {name}", must, measured, hanging <= 1.5 * calm)
 
 
-async def _reads(rows: Rows, effort: Effort, home: Path) -> None:
+async def _reads(rows: Rows, effort: Effort, home: Path, server: str) -> None:
     settings = servers.settings_for(home / "reads")
     merchant = await seed.seed(settings, 10_000)
     async with servers.guichet(settings, merchant.key, worker=False) as target:
@@ -126,14 +121,14 @@ async def _reads(rows: Rows, effort: Effort, home: Path) -> None:
             rows.add(f"{read.name} (SQLite, 10 000 payments)", "per second and p99", measured)
 
 
-async def _process(rows: Rows, effort: Effort, home: Path) -> None:
+async def _process(rows: Rows, effort: Effort, home: Path, server: str) -> None:
     seconds = await reads.starts(home / "start", 3)
     rows.add("start to first 201", "seconds", f"{seconds:.2f} s")
     idle, loaded = await reads.memory(home / "memory", effort.many)
     rows.add("memory of a server", f"idle; after {effort.many:,} payments", f"{idle:.0f} MB; {loaded:.0f} MB")
 
 
-async def _both(home: Path, server: str, name: str) -> list[tuple[str, servers.Settings]]:
+async def _both(home: Path, server: str, name: str) -> list[tuple[str, Settings]]:
     return [
         ("SQLite", servers.settings_for(home / name)),
         ("PostgreSQL", servers.settings_for(home / f"{name}_pg", await servers.new_database(server, name))),
@@ -157,7 +152,7 @@ async def growing(sizes: list[int], rounds: int, *, sqlite: bool, postgresql: bo
     write_flat(parts, rounds)
 
 
-async def _grown(name: str, of: list[tuple[int, servers.Settings]], rounds: int) -> str:
+async def _grown(name: str, of: list[tuple[int, Settings]], rounds: int) -> str:
     seeded = [(count, settings, (await seed.seed(settings, count)).key) for count, settings in of]
     return flat.table(name, await flat.measure(seeded, rounds))
 
@@ -179,11 +174,11 @@ def _page(rows: Rows, effort: Effort, limit: float) -> str:
             "",
             _machine(),
             "",
-            f"`make bench`. Contenders ran in turn (A B C A B C …), medians of {effort.rounds} runs of "
-            f"{effort.seconds:g} s. Ratios hold from run to run on this kind of machine, absolute figures do not. The "
-            f"load generator itself reaches {limit:,.0f}/s against a server that does nothing. Throughput: closed loop. "
-            "Latency at a rate: open loop, from the instant at which a request was due. Guichet's rate limit is off and "
-            "it logs errors only, as its peers; in the `POST` rows its worker is off, since they have none.",
+            f"`make bench`. Contenders ran in turn (A B C A B C …): medians of {effort.rounds} runs of "
+            f"{effort.seconds:g} s. Ratios hold from run to run on such a machine, absolute figures do not. The load "
+            f"generator itself reaches {limit:,.0f}/s against a server that does nothing. Throughput: closed loop. "
+            "Latency at a rate: open loop, from the instant at which a request was due. Guichet's rate limit is off "
+            "and it logs errors only, as its peers; in the `POST` rows its worker is off, since they have none.",
             "",
             "| Measure | Must reach | Measured | Reached |",
             "|---|---|---|---|",
@@ -202,8 +197,9 @@ def _machine() -> str:
     )
     load = os.getloadavg()[0]
     return (
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores ({model}), load average {load:.1f} when this was "
-        f"written, {platform.system()} {platform.release()}. Guichet {__version__}, Python {platform.python_version()}, "
+        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {os.cpu_count()} cores ({model}), load average {load:.1f} when this "
+        f"was written, {platform.system()} {platform.release()}. Guichet {__version__}, "
+        f"Python {platform.python_version()}, "
         f"SQLite {sqlite3.sqlite_version}, {_postgres_version()}, Node {_said('node', '--version')}; {packages}."
     )
 

@@ -14,10 +14,12 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
+    disable_created_metrics,
 )
 
 from guichet import __version__
 
+disable_created_metrics()  # type: ignore[no-untyped-call]
 REGISTRY: Final = CollectorRegistry()
 ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
@@ -82,6 +84,11 @@ WEBHOOK_ATTEMPTS: Final = Counter(
     ("outcome",),
     registry=REGISTRY,
 )
+#: Shown as 0 from the start: a series that appears with its first event has not risen yet, and alerts nobody.
+for _door in ("api", "callbacks", "pages"):
+    RATE_LIMITED.labels(_door)
+for _outcome in ("delivered", "refused", "unanswered", "unsigned"):
+    WEBHOOK_ATTEMPTS.labels(_outcome)
 COMMIT_GROUP: Final = Histogram(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",

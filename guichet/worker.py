@@ -74,6 +74,7 @@ class Queue(Generic[T]):
         self._cap = cap
         self._running: set[asyncio.Task[None]] = set()
         self._load: Counter[str] = Counter()
+        self._failures = metrics.LOOP_FAILURES.labels(name, "item")
 
     async def step(self) -> float:
         at_once = self._cap // 2
@@ -102,7 +103,7 @@ class Queue(Generic[T]):
         try:
             await self._jobs.work(job)
         except Exception as error:  # Its lease brings it back.
-            metrics.LOOP_FAILURES.labels(self.name, "item").inc()
+            self._failures.inc()
             log.error("worker.item_failed", loop=self.name, error=repr(error))
         finally:
             self._ended(self._jobs.fate(job))

@@ -52,6 +52,9 @@ class WatchedDatabase(_Watched):
     async def close(self) -> None:
         await self._database.close()
 
+    def pool_use(self) -> tuple[int, int] | None:
+        return self._database.pool_use()
+
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         rows: list[Row] = await self._ask("scan", statement, params)
         return rows

@@ -86,7 +86,8 @@ def _bare_loop(url: str, count: int, body: bytes) -> float:
 async def beside_a_hanging_one(settings: Settings, rounds: int, rate: float, seconds: float) -> tuple[float, float]:
     """p99 in milliseconds from settlement to first attempt at a fast receiver, while another merchant's webhooks, as
     many, go to a fast receiver (first) and to one that hangs 10 s on everything (second)."""
-    calm, hanging = [], []
+    calm: list[float] = []
+    hanging: list[float] = []
     async with AsyncExitStack() as stack:
         fast = await stack.enter_async_context(receiver())
         other = await stack.enter_async_context(receiver())

@@ -2,10 +2,9 @@
 
 import asyncio
 import time
-from contextlib import AsyncExitStack, asynccontextmanager
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-
 
 import msgspec
 

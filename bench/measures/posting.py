@@ -183,9 +183,11 @@ def pgbench_runner(url: str, home: Path) -> Runner | None:
 
 _INSERT: Final = """\
 INSERT INTO payments (merchant_id, env, reference, external_id, status, amount, fee_amount, total_amount, currency,
-  description, operator, phone_number, firstname, lastname, email, created_at, updated_at, connection, due_at, asked)
+  description, operator, phone_number, firstname, lastname, email, created_at, updated_at, connection, due_at,
+  asked)
 VALUES (1, 'test', gen_random_uuid(), gen_random_uuid()::text, 'pending', 500000, 8750, 508750, 'XOF', 'Commande 1234',
-  'mtn', '22997000002', 'Awa', 'Diallo', 'awa.diallo@example.com', (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,
+  'mtn', '22997000002', 'Awa', 'Diallo', 'awa.diallo@example.com',
+  (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,
   (extract(epoch FROM clock_timestamp()) * 1e6)::bigint, 'sandbox', 1900000000000000, 0) RETURNING id;
 """
 

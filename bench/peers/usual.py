@@ -63,7 +63,8 @@ async def create_payment(body: Body, db: Annotated[AsyncSession, Depends(session
     payment = Payment(**row)
     db.add(payment)
     await db.commit()
-    return {"success": True, "data": rendered(payment.id, {**row, "metadata": None}, mode)}
+    payment_id: int = payment.id  # type: ignore[attr-defined]
+    return {"success": True, "data": rendered(payment_id, {**row, "metadata": None}, mode)}
 
 
 app = FastAPI()

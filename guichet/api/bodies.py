@@ -26,10 +26,10 @@ from pydantic_core import PydanticCustomError
 
 from guichet.clock import Instant, from_datetime
 from guichet.domain import money
+from guichet.domain.emails import is_plain_email
 from guichet.domain.links import LIMITED, LINK_TYPES, PERMANENT
 from guichet.domain.money import Currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, DEFAULT_REASON
-from guichet.domain.emails import is_plain_email
 from guichet.egress import is_loopback_host
 from guichet.wire import has_bad_text
 

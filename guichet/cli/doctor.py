@@ -13,6 +13,8 @@ from guichet.storage import checkup
 from guichet.storage.audit import last_audit
 from guichet.storage.engine import Database
 
+#: Why live payments fail that is no customer's doing (keys of `operators.base.REASONS`).
+_OF_THE_ROUTE: Final = ("configuration", "not_connected", "operator_unavailable")
 #: An audit older than this is asked for again.
 _AUDIT_EVERY: Final = 7 * DAY
 
@@ -31,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Show what a person must look at: stuck payments, queues, failing endpoints, expiring keys, incidents, the audit.
+    """Show what a person must look at: stuck payments, queues, routes, endpoints, keys, incidents, the audit.
 
     Exit code 1 when there is something.
     """
@@ -41,6 +43,7 @@ def doctor(as_json: Json = False) -> None:
         return [
             await _stuck(db, now),
             await _queues(db, now),
+            await _routes(db, now),
             await _endpoints(db, now),
             await _keys(db, now),
             await _incidents(db, now),
@@ -88,6 +91,27 @@ async def _queues(db: Database, now: Instant) -> Finding:
         "queues",
         [f"{each.count} {each.queue} late by up to {_age(each.since, now)}: does a worker run?" for each in found],
         [{"queue": each.queue, "count": each.count, "since": iso(each.since)} for each in found],
+    )
+
+
+async def _routes(db: Database, now: Instant) -> Finding:
+    found = await checkup.failing_routes(db, now, _OF_THE_ROUTE)
+    return Finding(
+        "routes",
+        [
+            f"{each.failed} live payments by {each.operator} failed over {each.connection} in a day through no "
+            f"fault of their customers, {each.succeeded} succeeded: `guichet operators check`"
+            for each in found
+        ],
+        [
+            {
+                "connection": each.connection,
+                "operator": each.operator,
+                "failed": each.failed,
+                "succeeded": each.succeeded,
+            }
+            for each in found
+        ],
     )
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.cli.support import Refused
 
@@ -53,9 +54,10 @@ class Server(uvicorn.Server):
         *,
         tls: Tls | None = None,
         grace: int = GRACE,
+        drain: int = 0,
     ) -> None:
         config = uvicorn.Config(
-            app,
+            self._unready_while_draining(app),
             log_config=None,
             access_log=False,
             proxy_headers=False,
@@ -68,6 +70,7 @@ class Server(uvicorn.Server):
         )
         super().__init__(config)
         self._beside_shutdown = beside_shutdown
+        self._drain = drain
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -75,11 +78,27 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Two waits side by side take no longer than the longer one."""
+        await self._told_to_the_load_balancer()
         await self._last_call(sockets or [])
         if self._beside_shutdown:
             await asyncio.gather(super().shutdown(sockets), self._beside_shutdown())
         else:
             await super().shutdown(sockets)
+
+    def _unready_while_draining(self, app: ASGIApp) -> ASGIApp:
+        async def gate(scope: Scope, receive: Receive, send: Send) -> None:
+            if self.should_exit and scope["type"] == "http" and scope["path"] == "/readyz":
+                await JSONResponse({"status": "stopping"}, 503)(scope, receive, send)
+            else:
+                await app(scope, receive, send)
+
+        return gate
+
+    async def _told_to_the_load_balancer(self) -> None:
+        """Everybody is still served while `/readyz` says 503; a second Ctrl-C cuts it short."""
+        deadline = asyncio.get_running_loop().time() + self._drain
+        while asyncio.get_running_loop().time() < deadline and not self.force_exit:
+            await asyncio.sleep(0.05)
 
     async def _last_call(self, sockets: list[socket.socket]) -> None:
         """Accepts nobody new, and lets those who are here bring the request that is on its way: a kept connection

@@ -41,6 +41,9 @@ def serve(
     grace: Annotated[
         int, typer.Option(help="Seconds that accepted requests have to finish when told to stop.", min=1, max=300)
     ] = GRACE,
+    drain: Annotated[
+        int, typer.Option(help="Seconds before that in which everybody is served and /readyz is 503.", min=0, max=300)
+    ] = 0,
     inherit: Annotated[int | None, typer.Option(hidden=True, help="A listening socket's descriptor.")] = None,
     number: Annotated[int, typer.Option(hidden=True, help="Which process of several this is, from 1.")] = 1,
 ) -> None:
@@ -52,13 +55,25 @@ def serve(
         options = ["--no-worker"] if no_worker else []
         options += ["--ssl-certfile", str(ssl_certfile)] if ssl_certfile else []
         options += ["--ssl-keyfile", str(ssl_keyfile)] if ssl_keyfile else []
-        _start_several(settings, host, port, workers, [*options, "--grace", str(grace)], grace)
+        _start_several(
+            settings, host, port, workers, [*options, "--grace", str(grace), "--drain", str(drain)], grace + drain
+        )
     else:
         tls = Tls(ssl_certfile, ssl_keyfile) if ssl_certfile else None
-        start(settings, host, port, with_worker=not no_worker, inherit=inherit, number=number, tls=tls, grace=grace)
+        start(
+            settings,
+            host,
+            port,
+            with_worker=not no_worker,
+            inherit=inherit,
+            number=number,
+            tls=tls,
+            grace=grace,
+            drain=drain,
+        )
 
 
-def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str], grace: int) -> None:
+def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str], time: int) -> None:
     if settings.embedded:
         refuse("The embedded database has one server process. --workers needs PostgreSQL: set GUICHET_DATABASE_URL.")
     configure_logs(settings.log_level, machine_readable=not settings.development)
@@ -68,7 +83,7 @@ def _start_several(settings: Settings, host: str, port: int, workers: int, optio
         live_operators(settings)  # A wrong file is refused once, here.
         check_metrics_ports(settings, workers)
         with bound(host, port) as listening:
-            await supervise(listening, workers, ["serve", *options], STOP_WITHIN - GRACE + grace)
+            await supervise(listening, workers, ["serve", *options], STOP_WITHIN - GRACE + time)
 
     run_async(main())
 
@@ -85,6 +100,7 @@ def start(
     number: int = 1,
     tls: Tls | None = None,
     grace: int = GRACE,
+    drain: int = 0,
 ) -> None:
     """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`.
     `inherit`: the descriptor of a listening socket in place of `host` and `port`; `number`: which process of several.
@@ -100,7 +116,9 @@ def start(
             async with _opened(reachable, operators, migrating=migrating) as opened:
                 running = opened.worker() if with_worker else None
                 app = application(opened, running, simulator(reachable, opened.core.clock, operators))
-                server = Server(app, beside_shutdown=running.stop if running else None, tls=tls, grace=grace)
+                server = Server(
+                    app, beside_shutdown=running.stop if running else None, tls=tls, grace=grace, drain=drain
+                )
                 on_stop(server.handle_exit)
                 if inherit is not None:
                     stop_with_parent(server.handle_exit)

@@ -156,7 +156,7 @@ _OF_THE_ROUTE: Final = _number(
     (payments.c.status == "failed") & payments.c.failure.bool_op("IN")(json_texts(bindparam("reasons")))
 )
 _FAILING_ROUTES: Final = (
-    select(*_ROUTE, _OF_THE_ROUTE, _number(payments.c.status.in_(("succeeded", "refunded"))))
+    select(*_ROUTE, _OF_THE_ROUTE, _number((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
     .where(payments.c.id >= bindparam("first"), payments.c.env == "live")
     .group_by(*_ROUTE)
     .having(_OF_THE_ROUTE > 0)

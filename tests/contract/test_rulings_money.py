@@ -218,7 +218,9 @@ async def test_d29_the_refusal_of_0003_is_there_at_once(house: House) -> None:
         assert (await shop.get(f"/payments/{payment['reference']}")).data["status"] == status
 
 
-async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(live_house: House, operator: ScriptedOperator) -> None:
+async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(
+    live_house: House, operator: ScriptedOperator
+) -> None:
     shop = (await live_house.merchant()).live
     page = "https://pay.operator.example/s/1"
     operator.initiation = lambda charge: Accepted(provider_ref=charge.reference, redirect_url=page)

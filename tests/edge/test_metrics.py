@@ -6,12 +6,13 @@ import sys
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from guichet.clock import DAY, HOUR, SECOND
 from guichet.cli.metrics_port import metrics_port
+from guichet.clock import DAY, HOUR, SECOND
 from guichet.edge.figures import FRESH_FOR
 from guichet.operators.base import Accepted, NotTaken, Unknown
 from guichet.settings import Settings
@@ -134,7 +135,7 @@ async def test_operator_calls(settings: Settings) -> None:
     spare.script("initiate", taken)
     spare.script("status", Unknown("?"), Accepted(), done)
     spare.script("refund", done)
-    connected = {"connections": {"op": op, "spare": spare}, "routes": {"mtn": ["op", "spare"]}}
+    connected: dict[str, Any] = {"connections": {"op": op, "spare": spare}, "routes": {"mtn": ["op", "spare"]}}
     async with open_house(measured(settings), **connected) as house:
         shop = (await house.merchant()).live
         before = await scrape(house)
@@ -161,7 +162,7 @@ async def test_what_the_database_holds(settings: Settings) -> None:
     silent = ScriptedOperator()
     silent.script("initiate", taken)
     silent.script("status", Accepted())
-    connected = {"connections": {"op": silent}, "routes": {"mtn": ["op"]}}
+    connected: dict[str, Any] = {"connections": {"op": silent}, "routes": {"mtn": ["op"]}}
     async with open_house(measured(settings), **connected) as house:
         shop = await house.merchant()
         await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
@@ -174,9 +175,7 @@ async def test_what_the_database_holds(settings: Settings) -> None:
         reference = (await shop.live.get("/payments")).data[0]["reference"]
         core = house.core
         now = core.clock.now()
-        await incidents.report(
-            core.db, shop.id, "live", incidents.MISMATCH, "payment", reference, "op", "x", now
-        )
+        await incidents.report(core.db, shop.id, "live", incidents.MISMATCH, "payment", reference, "op", "x", now)
         await incidents.quarantine(core.db, "op", "/x", "{}", "unknown", now)
         first = await scrape(house)
         pending = {"env": "live", "operator": "mtn"}
@@ -185,7 +184,9 @@ async def test_what_the_database_holds(settings: Settings) -> None:
         assert value(first, "guichet_payments_pending", age="1m", env="test", operator="mtn") == 0
         assert value(first, "guichet_deliveries", state="waiting") == 1
         assert value(first, "guichet_queue_due", queue="deliveries") == 1
-        assert 2 * HOUR / SECOND - 60 < value(first, "guichet_queue_lag_seconds", queue="questions") <= 2 * HOUR / SECOND
+        assert (
+            2 * HOUR / SECOND - 60 < value(first, "guichet_queue_lag_seconds", queue="questions") <= 2 * HOUR / SECOND
+        )
         assert value(first, "guichet_incidents_open", kind="mismatch") == 1
         assert ("guichet_incidents_open", frozenset({("kind", "stuck")})) in first
         assert value(first, "guichet_stray_callbacks") == 1
@@ -221,7 +222,7 @@ async def test_a_refund_that_waits(sqlite_settings: Settings) -> None:
     op.script("initiate", done)
     op.script("refund", Unknown("?"))
     op.script("refund_status", Unknown("?"))
-    connected = {"connections": {"op": op}, "routes": {"mtn": ["op"]}}
+    connected: dict[str, Any] = {"connections": {"op": op}, "routes": {"mtn": ["op"]}}
     async with open_house(measured(sqlite_settings), **connected) as house:
         shop = (await house.merchant()).live
         payment = await shop.pay()
@@ -298,7 +299,9 @@ def test_a_worker_has_metrics_too(cli: Cli, settings: Settings) -> None:
 
 def test_a_port_that_is_taken(sqlite_cli: Cli) -> None:
     port = free_port()
-    squatting = f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); print(flush=True); time.sleep(60)"
+    squatting = (
+        f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); print(flush=True); time.sleep(60)"
+    )
     with subprocess.Popen([sys.executable, "-c", squatting], stdout=subprocess.PIPE) as squatter:
         assert squatter.stdout is not None
         squatter.stdout.readline()

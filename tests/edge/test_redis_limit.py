@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from guichet.pages.codes import PER_PHONE
 from guichet.settings import Settings
 from tests.house import open_house
+from tests.pages.shop import open_shop
+from tests.pages.test_codes import ask
 
 _HEADERS = {"Authorization": "Bearer nobody"}
 
@@ -74,3 +77,16 @@ async def test_redis_going_away_refuses_nobody(
         redis.stop()
         alone = [(await house.call("GET", "/v1/balance", headers=_HEADERS)).status for _ in range(6)]
     assert alone == [401] * 5 + [429]
+
+
+async def test_codes_by_text_message_are_counted_together(sqlite_settings: Settings, redis: Redis) -> None:
+    shared = replace(sqlite_settings, redis_url=redis.url)
+    async with open_shop(shared) as one, open_shop(shared) as two:
+        links = [(shop, await shop.link()) for shop in (one, two)]
+        statuses = [(await ask(shop, path)).status for shop, path in links * 2]
+        assert statuses == [200] * PER_PHONE + [429]
+        assert len(one.operator.codes) + len(two.operator.codes) == PER_PHONE
+        # Without Redis each counts for itself: still no end of codes, and still no error.
+        redis.stop()
+        statuses = [(await ask(one, links[0][1])).status for _ in range(PER_PHONE + 1)]
+        assert statuses == [200] * PER_PHONE + [429]

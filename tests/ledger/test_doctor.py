@@ -4,11 +4,12 @@ import json
 from typing import Any
 
 from guichet.clock import DAY, MINUTE, SystemClock, iso
-from guichet.operators.base import Accepted
+from guichet.operators.base import Accepted, NotTaken, Refused
 from guichet.settings import Settings
 from guichet.storage import incidents
 from tests.cli.conftest import Cli
-from tests.fakes import ScriptedOperator
+from tests.fakes import ScriptedOperator, done
+from tests.house import open_house
 from tests.ledger.life import Hands, yesterday
 
 
@@ -71,6 +72,30 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
     shown = cli("doctor")
     assert shown.code == 1
     assert shown.out.count("✗") == 7
+
+
+async def test_a_route_that_fails(settings: Settings, cli: Cli) -> None:
+    """Through no fault of the customer; a customer's refusal is not the route's."""
+    op, down = ScriptedOperator(), ScriptedOperator()
+    op.script("initiate", Refused("rejected_by_payer"), done)
+    down.script("initiate", NotTaken("configuration"), NotTaken("operator_unavailable"), done)
+    connected: dict[str, Any] = {
+        "connections": {"op": op, "down": down},
+        "routes": {"mtn": ["op"], "moov": ["down"]},
+    }
+    async with open_house(settings, **connected) as house:
+        shop = (await house.merchant("Shop")).live
+        body = {"amount": 5000, "phone_number": "2290197000000"}
+        paid = [
+            (await shop.post("/payments", {**body, "operator": operator})).status
+            for operator in ("mtn", "mtn", "moov", "moov", "moov")
+        ]
+    assert paid == [402, 201, 402, 402, 201]
+    cli("ledger", "audit")
+    said = _checks(cli)
+    assert said["routes"]["rows"] == [{"connection": "down", "operator": "moov", "failed": 2, "succeeded": 1}]
+    assert "`guichet operators check`" in said["routes"]["problems"][0]
+    assert [name for name, check in said.items() if not check["ok"]] == ["routes"]
 
 
 def _checks(cli: Cli) -> Any:

@@ -63,7 +63,7 @@ def test_a_fault_names_its_line(tmp_path: Path, wrong: str, right: str, line: in
 
 
 def test_a_missing_secret_is_named_but_not_its_neighbours(tmp_path: Path) -> None:
-    with pytest.raises(OperatorsFileError, match="line 5: .*FEEXPAY_KEY, which is not in the environment"):
+    with pytest.raises(OperatorsFileError, match=r"line 5: .*FEEXPAY_KEY, which is not in the environment"):
         _read(tmp_path, GOOD, {})
 
 

@@ -22,9 +22,12 @@ def with_keys(cli: Cli, *keys: str) -> Cli:
 
 
 def own_secret(server: Running, key: str) -> str:
-    status, body = server.call("GET", "/v1/webhooks/endpoint", key)
+    """As its owner reads it, decrypted."""
+    status, body = server.call("PUT", "/v1/webhooks/endpoint", key, {"url": "https://boutique.example/"})
     assert status == 200, body
-    return str(body["data"]["secret"])
+    secret = body["data"]["secret"]
+    assert secret.startswith("whsec_"), body
+    return str(secret)
 
 
 def test_two_rotations_one_after_the_other(cli: Cli) -> None:
@@ -56,7 +59,9 @@ def test_it_works_while_the_service_runs_with_both_keys(cli: Cli) -> None:
     both = with_keys(cli, newest, SECRET_KEY)
     with both.running("serve") as server:
         before = own_secret(server, test)
-        changed = server.call("PUT", "/v1/webhooks/endpoint", live, {"url": "https://a.example/", "rotate_secret": True})
+        changed = server.call(
+            "PUT", "/v1/webhooks/endpoint", live, {"url": "https://a.example/", "rotate_secret": True}
+        )
         assert changed[0] == 200, changed
         assert both("rotate-secrets", "--json").json == {"renewed": 1, "unchanged": 1, "unreadable": []}
         assert own_secret(server, test) == before

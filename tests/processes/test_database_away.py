@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import asyncpg
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import service
 from guichet.flows.wakeups import wakeups
@@ -42,6 +42,7 @@ TERMINATE = (
 )
 ADD = insert(merchants_table).values(name="M", status="active", currency="XOF", created_at=1)
 COUNT = select(merchants_table.c.id)
+SLOW = select(func.pg_sleep(0.005))
 CLIENTS = 6
 
 
@@ -92,11 +93,23 @@ async def db(own: Settings) -> AsyncIterator[PostgresDatabase]:
 
 async def test_lost_connections_are_replaced_unnoticed(own: Settings, db: PostgresDatabase) -> None:
     """Reads are asked again, transactions begun again, writes that never left sent again."""
-    await asyncio.gather(*(db.all(COUNT) for _ in range(50)))
     before = len(await db.all(COUNT))
-    for _ in range(3):
+    killing = True
+
+    async def read() -> int:
+        reads = 0
+        while killing:
+            await db.all(SLOW)
+            reads += 1
+        return reads
+
+    readers = [asyncio.create_task(read()) for _ in range(8)]
+    for _ in range(6):
+        await asyncio.sleep(0.05)
         await execute(own, TERMINATE)
-        await db.all(COUNT)
+    killing = False
+    assert min(await asyncio.gather(*readers)) > 6
+    for _ in range(3):
         await execute(own, TERMINATE)
         async with db.transaction() as tx:
             await tx.write(ADD)

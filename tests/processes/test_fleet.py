@@ -1,11 +1,14 @@
 """Three servers and two workers on one PostgreSQL and one Redis: one payment, one credit, one attempt at a time."""
 
 import asyncio
+import http.client
 import signal
+import socket
 import statistics
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -28,6 +31,7 @@ from tests.processes.fleet import (
     half_a_minute_passes,
     new_merchant,
     soon,
+    until,
 )
 
 AMOUNT = 5000
@@ -86,7 +90,7 @@ async def test_one_payment_one_credit_one_attempt_at_a_time(company: Company, me
 
 
 async def test_a_worker_hears_at_once_what_a_server_stored(company: Company, merchant: Merchant) -> None:
-    """From the request of a server without loops to the webhook: without announcements it is half a poll or more."""
+    """From the request of a server without loops to the webhook: without announcements it is a good part of a poll."""
     receiver = Receiver()
     servers = cycle(company.servers)
     delays = []
@@ -100,7 +104,7 @@ async def test_a_worker_hears_at_once_what_a_server_stored(company: Company, mer
             delays.append(receiver.at[f"quick-{number}"] - began)
             await asyncio.sleep(0.15)
     print(f"\nfrom the request to the webhook through NOTIFY: {[round(1000 * delay) for delay in delays]} ms")  # noqa: T201
-    assert statistics.median(delays) < POLL / 2
+    assert statistics.median(delays) < POLL / 4
 
 
 async def test_leases_of_a_killed_worker_are_taken_over(company: Company, merchant: Merchant) -> None:
@@ -161,6 +165,33 @@ async def test_the_rate_limit_is_one_and_goes_on_without_redis(
         while await _admitted(company, merchant, f"203.0.113.{number}") != RATE_LIMIT:
             number += 1
             await asyncio.sleep(1)
+
+
+def test_a_request_on_its_way_to_a_server_that_stops_is_answered(company: Company) -> None:
+    """Its client kept the connection and could not know; the answer tells it not to come back."""
+    server = company.servers[0]
+    assert server.port is not None
+    kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    with closing(kept):
+        assert _asked(kept) == (200, None)
+        server.process.send_signal(signal.SIGTERM)
+        until(lambda: _refuses(server.port), 5, server)
+        assert _asked(kept) == (200, "close")
+    assert server.process.wait(10) == 0
+    company.servers[0] = company.fleet.server("--no-worker", port=server.port)
+    company.fleet.ready(company.servers[0])
+
+
+def _asked(kept: http.client.HTTPConnection) -> tuple[int, str | None]:
+    kept.request("GET", "/healthz")
+    answer = kept.getresponse()
+    answer.read()
+    return answer.status, answer.getheader("connection")
+
+
+def _refuses(port: int | None) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port or 0)) != 0
 
 
 async def test_a_rolling_restart_loses_no_request(company: Company, merchant: Merchant) -> None:

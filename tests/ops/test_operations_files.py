@@ -1,0 +1,157 @@
+"""docs/operations: the dashboard and the alert rules ask for metrics, labels and values that `/metrics` really has, and
+the operator's guide names every one of them."""
+
+import json
+import re
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+import yaml  # type: ignore[import-untyped,unused-ignore]
+from prometheus_client.parser import text_string_to_metric_families
+
+from guichet.operators.base import Accepted
+from guichet.settings import Settings
+from guichet.storage.audit import audit
+from guichet.storage.checkup import STUCK_AFTER
+from guichet.storage.figures import AGES, OLDER
+from tests.cli.conftest import ROOT
+from tests.fakes import ScriptedOperator, done, taken
+from tests.house import open_house
+
+OPERATIONS: Final = ROOT / "docs" / "operations"
+RULES: Final[list[dict[str, Any]]] = [
+    rule
+    for group in yaml.safe_load((OPERATIONS / "alerts.yml").read_text(encoding="utf-8"))["groups"]
+    for rule in group["rules"]
+]
+DASHBOARD: Final[dict[str, Any]] = json.loads((OPERATIONS / "grafana.json").read_text(encoding="utf-8"))
+PANELS: Final[list[dict[str, Any]]] = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+EXPRESSIONS: Final = {
+    **{rule["alert"]: rule["expr"] for rule in RULES},
+    **{f"{panel['title']} {target['refId']}": target["expr"] for panel in PANELS for target in panel["targets"]},
+}
+CHAPTER: Final = (
+    (ROOT / "docs" / "operators-guide.md")
+    .read_text(encoding="utf-8")
+    .split("\n## Metrics and alerts\n")[1]
+    .split("\n## ")[0]
+)
+#: What Prometheus itself adds, and what PromQL is made of.
+ADDED: Final = {"job", "instance"}
+WORDS: Final = {"sum", "max", "min", "by", "rate", "increase", "histogram_quantile", "or", "vector"}
+_SELECTOR: Final = re.compile(r"([A-Za-z_:][\w:]*)\{([^}]*)\}")
+_MATCHER: Final = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
+
+
+@pytest.fixture
+async def exposed(settings: Settings) -> dict[str, set[str]]:
+    """Every series name that `/metrics` has on PostgreSQL, and its labels where a sample shows them."""
+    op = ScriptedOperator()
+    op.script("initiate", done, taken)
+    op.script("refund", taken)
+    op.script("refund_status", Accepted())
+    token = "a-token-of-sixteen-or-more"
+    connected: dict[str, Any] = {"connections": {"op": op}, "routes": {"mtn": ["op"]}}
+    async with open_house(replace(settings, metrics_token=token), **connected) as house:
+        shop = (await house.merchant()).live
+        collected = await shop.pay()
+        await shop.post(f"/payments/{collected['reference']}/refund")
+        await house.settle()
+        await shop.pay()
+        house.worker.start()
+        await audit(house.core.db, house.core.clock, lambda _: None)
+        await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
+        answer = await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
+        await house.worker.stop()
+    found: dict[str, set[str]] = {"up": set()}
+    for family in text_string_to_metric_families(answer.raw.decode()):
+        suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(family.type, ("",))
+        found.update((family.name + suffix, set()) for suffix in suffixes)
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+on_postgresql = pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+
+
+@on_postgresql
+def test_every_expression_asks_for_what_there_is(exposed: dict[str, set[str]]) -> None:
+    for title, expression in EXPRESSIONS.items():
+        names = _names(expression)
+        assert names, title
+        assert names <= exposed.keys(), title
+        for name, matchers in _SELECTOR.findall(expression):
+            asked = {label for label, _, _ in _MATCHER.findall(matchers)} - ADDED
+            assert asked <= exposed[name], f"{title}: {name}"
+        for labels in re.findall(r"\bby\s*\(([^)]*)\)", expression):
+            known = ADDED.union(*(exposed[name] for name in names))
+            assert {label.strip() for label in labels.split(",")} <= known, title
+
+
+@on_postgresql
+def test_the_guide_names_every_metric_and_no_other(exposed: dict[str, set[str]]) -> None:
+    ours = {re.sub(r"_(bucket|sum|count)$", "", name) for name in exposed if name.startswith("guichet_")}
+    named = re.findall(r"^\| `(guichet_\w+)`(.*?)\|", CHAPTER, re.MULTILINE)
+    assert sorted(name for name, _ in named) == sorted(ours)
+    for name, labels in named:
+        listed = set(re.findall(r"`(\w+)`", labels))
+        shown = exposed.get(name) or exposed.get(f"{name}_bucket", set())
+        if shown:
+            assert listed == shown - {"le"}, name
+
+
+def test_stuck_means_what_the_doctor_calls_stuck() -> None:
+    older = [*(name for name, age in AGES.items() if age > STUCK_AFTER), OLDER]
+    for title in ("GuichetPaymentsStuck", "Live payments pending over an hour A"):
+        (asked,) = re.findall(r'age=~"([^"]*)"', EXPRESSIONS[title])
+        assert asked.split("|") == older, title
+
+
+def test_every_alert_says_whom_it_wakes_and_why() -> None:
+    assert len({rule["alert"] for rule in RULES}) == len(RULES) > 10
+    for rule in RULES:
+        assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}, rule
+        assert rule["labels"]["severity"] in ("page", "ticket"), rule
+        assert rule["annotations"]["summary"].endswith((".", "?", "`.", "right?")), rule
+        assert re.fullmatch(r"\d+[mh]", rule.get("for", "1m")), rule
+    documented = re.findall(r"^\| `(Guichet[A-Za-z]+)` \| (\w+) \|", CHAPTER, re.MULTILINE)
+    assert documented == [(rule["alert"], rule["labels"]["severity"]) for rule in RULES]
+
+
+def test_the_commands_that_alerts_name_exist() -> None:
+    for rule in RULES:
+        for command in re.findall(r"`guichet ([a-z ]+)`", rule["annotations"]["summary"]):
+            assert command in ("doctor", "incidents", "ledger audit"), rule
+
+
+def test_the_dashboard_can_be_imported() -> None:
+    assert {"title", "uid", "schemaVersion", "panels", "templating", "time"} <= DASHBOARD.keys()
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
+    variables = {variable["name"] for variable in DASHBOARD["templating"]["list"]} | {"__rate_interval"}
+    for panel in PANELS:
+        assert panel["title"]
+        assert panel["targets"]
+        assert panel["fieldConfig"]["defaults"]["unit"]
+        for target in panel["targets"]:
+            assert target["datasource"]["uid"] == "${datasource}"
+            assert set(re.findall(r"\$(\w+)", target["expr"])) <= variables
+
+
+def test_no_panel_lies_on_another() -> None:
+    taken_cells: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+        assert not cells & taken_cells, panel["title"]
+        taken_cells |= cells
+
+
+def _names(expression: str) -> set[str]:
+    """Identifiers that are neither labels, nor texts, nor PromQL's own words."""
+    bare = re.sub(r'"[^"]*"', "", expression)
+    bare = re.sub(r"\{[^}]*\}|\[[^\]]*\]|\bby\s*\([^)]*\)", "", bare)
+    return set(re.findall(r"[A-Za-z_:][\w:]*", bare)) - WORDS

@@ -1,0 +1,94 @@
+"""`guichet serve --grace`: a request that was accepted is answered before the process ends, however slow its database."""
+
+import asyncio
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import asyncpg
+import pytest
+
+from guichet.settings import Settings
+from tests.cli.conftest import Cli, Running
+
+ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
+#: How long the database does not answer, in seconds: more than the second that a stop gives by itself.
+BUSY = 2.5
+
+
+@contextmanager
+def busy_database(settings: Settings, seconds: float) -> Iterator[None]:
+    """Nothing can be written for so long."""
+    held = threading.Event()
+
+    def hold_sqlite() -> None:
+        connection = sqlite3.connect(settings.sqlite_path, isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+        held.set()
+        time.sleep(seconds)
+        connection.execute("ROLLBACK")
+        connection.close()
+
+    async def hold_postgresql() -> None:
+        connection = await asyncpg.connect(settings.database_url)
+        async with connection.transaction():
+            await connection.execute("LOCK TABLE payments IN EXCLUSIVE MODE")
+            held.set()
+            await asyncio.sleep(seconds)
+        await connection.close()
+
+    holder = threading.Thread(target=hold_sqlite if settings.embedded else lambda: asyncio.run(hold_postgresql()))
+    holder.start()
+    assert held.wait(10)
+    yield
+    holder.join()
+
+
+def stopped_during_a_payment(server: Running, settings: Settings, key: str) -> tuple[int, Any, float]:
+    """Status and body of a POST that the stop found waiting, and the seconds between the stop and the end."""
+    answers: list[tuple[int, Any]] = []
+    with busy_database(settings, BUSY):
+        paying = threading.Thread(target=lambda: answers.append(server.call("POST", "/v1/payments", key, ORDER)))
+        paying.start()
+        time.sleep(0.5)
+        began = time.monotonic()
+        server.stop(signal.SIGTERM)
+        took = time.monotonic() - began
+        paying.join(20)
+    assert len(answers) == 1, "the connection was cut without an answer"
+    return *answers[0], took
+
+
+def test_what_was_accepted_is_finished(cli: Cli, settings: Settings) -> None:
+    key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+    with cli.running("serve", "--grace", 20) as server:
+        status, body, took = stopped_during_a_payment(server, settings, key)
+    assert status == 201, body
+    assert took < BUSY + 3
+    with cli.running("serve") as server:
+        status, listed = server.call("GET", "/v1/payments?external_id=order-1", key)
+        assert [payment["reference"] for payment in listed["data"]] == [body["data"]["reference"]]
+        server.stop()
+
+
+def test_without_it_the_stop_is_quick_and_the_answer_honest(cli: Cli, settings: Settings) -> None:
+    key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+    with cli.running("serve") as server:
+        status, body, _ = stopped_during_a_payment(server, settings, key)
+    assert (status, body["error"]["code"]) == (500, "server_error")
+
+
+def test_an_idle_server_does_not_wait_for_its_grace(cli: Cli) -> None:
+    with cli.running("serve", "--grace", 60) as server:
+        began = time.monotonic()
+        server.stop(signal.SIGTERM)
+        assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("grace", [0, 301, "soon"])
+def test_a_grace_that_cannot_be_meant(sqlite_cli: Cli, grace: object) -> None:
+    assert "--grace" in sqlite_cli("serve", "--grace", grace).misuse
