@@ -1,7 +1,7 @@
 """What each read and write costs as the payments grow: p95 at 10 000, 100 000, 1 000 000, 10 000 000 of them.
 
-All sizes are measured side by side, one after the other for each kind and round after round, so that whatever the
-machine does it does to all. Latencies are open-loop at a low rate: what one caller waits, not what a queue adds.
+All sizes are measured at the same time, each with its own server, so that whatever the machine does it does to all.
+Latencies are open-loop at a low rate: what one caller waits, not what a queue adds.
 """
 
 import asyncio
@@ -28,8 +28,8 @@ from guichet.settings import Settings
 from guichet.storage import deliveries, payments
 
 #: Requests a second and seconds of one run.
-RATE: Final = 100.0
-SECONDS: Final = 2.0
+RATE: Final = 30.0
+SECONDS: Final = 5.0
 CLAIMS: Final = 100
 #: Rows claimed at once, as the worker does.
 CLAIMED: Final = 32
@@ -73,17 +73,19 @@ async def measure(sizes: Sequence[tuple[int, Settings, str]], rounds: int) -> Gr
             opened.append((Size(count, settings, target), await _kinds(count, target)))
         for turn in range(rounds + 1):  # The first round warms caches and is not counted.
             for line in range(len(opened[0][1])):
-                for size, kinds in opened:
-                    kind = kinds[line]
-                    first = (turn + 1) * 10_000_000 + round(time.time()) % 1_000_000 * 1_000
-                    load = Load(HOST, size.target.port, kind.requests, SECONDS, 0.2, 8, RATE, first=first)
-                    taken = (await outcome(load)).latencies
+                first = (turn + 1) * 10_000_000 + round(time.time()) % 1_000_000 * 1_000
+                loads = [
+                    Load(HOST, size.target.port, kinds[line].requests, SECONDS, 0.2, 8, RATE, first=first)
+                    for size, kinds in opened
+                ]
+                together = await asyncio.gather(*(outcome(load) for load in loads))
+                for (size, kinds), got in zip(opened, together, strict=True):
                     if turn:
-                        found[kind.name][size.count].append(_taken(taken))
-            for size, _ in opened:
-                for name, taken in (await _claims(size.settings)).items():
-                    if turn:
-                        found[name][size.count].append(_taken(taken))
+                        found[kinds[line].name][size.count].append(_taken(got.latencies))
+            claimed = await _claims([size for size, _ in opened])
+            for (name, count), latencies in claimed.items():
+                if turn:
+                    found[name][count].append(_taken(latencies))
             print(f"  round {turn} of {rounds} done", flush=True)
     return {name: {count: _median(runs) for count, runs in by.items()} for name, by in found.items()}
 
@@ -131,26 +133,28 @@ async def _get(target: Target, path: str) -> Any:
     return msgspec.json.decode(body)
 
 
-async def _claims(settings: Settings) -> dict[str, list[float]]:
-    """Milliseconds to claim up to 32 payments to ask about, and to look for webhooks to send when none are due.
-
-    The payments claimed are those that the POST runs left pending, due since.
+async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
+    """Milliseconds to claim 32 payments to ask about, and to look for webhooks to send when none are due; at each size
+    in turn. The payments claimed are those that the POST runs left pending, due since.
     """
-    db = database(settings)
-    await db.open()
     clock = SystemClock()
-    taken: dict[str, list[float]] = {"claim 32 due payments": [], "claim due webhooks": []}
-    try:
+    taken: dict[tuple[str, int], list[float]] = defaultdict(list)
+    async with AsyncExitStack() as stack:
+        opened = []
+        for size in sizes:
+            db = database(size.settings)
+            await db.open()
+            stack.push_async_callback(db.close)
+            opened.append((size.count, db))
         for _ in range(CLAIMS):
-            now = clock.now() + 60 * SECOND
-            started = time.perf_counter()
-            await payments.claim_due(db, now, now, CLAIMED)
-            taken["claim 32 due payments"].append((time.perf_counter() - started) * 1000)
-            started = time.perf_counter()
-            await deliveries.claim_due(db, now, now, CLAIMED, ())
-            taken["claim due webhooks"].append((time.perf_counter() - started) * 1000)
-    finally:
-        await db.close()
+            for count, db in opened:
+                now = clock.now() + 60 * SECOND
+                started = time.perf_counter()
+                await payments.claim_due(db, now, now, CLAIMED)
+                taken["claim 32 due payments", count].append((time.perf_counter() - started) * 1000)
+                started = time.perf_counter()
+                await deliveries.claim_due(db, now, now, CLAIMED, ())
+                taken["claim due webhooks", count].append((time.perf_counter() - started) * 1000)
     return taken
 
 

@@ -160,7 +160,7 @@ async def _grown(name: str, of: list[tuple[int, Settings]], rounds: int) -> str:
 def write_flat(parts: list[str], rounds: int) -> None:
     head = (
         f"# Cost as the payments grow\n\n{_machine()}\n\nOne merchant holds all payments (`python -m bench flat`). "
-        f"Open loop, {flat.RATE:g} requests a second, all sizes side by side, median of the p95 of {rounds} rounds. "
+        f"Open loop, {flat.RATE:g} requests a second, all sizes at the same time, median of {rounds} rounds. "
         "Target: at most 2.\n\n"
     )
     FLAT.write_text(head + "\n\n".join(parts) + "\n")

@@ -44,6 +44,33 @@ class Tls:
             raise Refused(f"No certificate with its unencrypted key is in {files}: {why}.") from None
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a server meets its callers and leaves them. `drain`: for so many seconds after it was told to stop, it serves
+    everybody and says 503 at `/readyz`; then accepted requests have `grace` seconds to finish.
+    """
+
+    tls: Tls | None = None
+    grace: int = GRACE
+    drain: int = 0
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls else "http"
+
+    @property
+    def options(self) -> list[str]:
+        """The same for another process of the command."""
+        said = ["--grace", str(self.grace), "--drain", str(self.drain)]
+        if self.tls:
+            said += ["--ssl-certfile", str(self.tls.certfile)]
+            said += ["--ssl-keyfile", str(self.tls.keyfile)] if self.tls.keyfile else []
+        return said
+
+
+MANNER: Final = Manner()
+
+
 class Server(uvicorn.Server):
     """Signals are the command's: the database is closed after the last request, not before."""
 
@@ -51,10 +78,7 @@ class Server(uvicorn.Server):
         self,
         app: ASGIApp,
         beside_shutdown: Callable[[], Awaitable[None]] | None = None,
-        *,
-        tls: Tls | None = None,
-        grace: int = GRACE,
-        drain: int = 0,
+        manner: Manner = MANNER,
     ) -> None:
         config = uvicorn.Config(
             self._unready_while_draining(app),
@@ -63,14 +87,14 @@ class Server(uvicorn.Server):
             proxy_headers=False,
             server_header=False,
             lifespan="off",
-            timeout_graceful_shutdown=grace,
+            timeout_graceful_shutdown=manner.grace,
             backlog=_BACKLOG,
-            ssl_certfile=tls.certfile if tls else None,
-            ssl_keyfile=tls.keyfile if tls else None,
+            ssl_certfile=manner.tls.certfile if manner.tls else None,
+            ssl_keyfile=manner.tls.keyfile if manner.tls else None,
         )
         super().__init__(config)
         self._beside_shutdown = beside_shutdown
-        self._drain = drain
+        self._drain = manner.drain
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -97,7 +121,7 @@ class Server(uvicorn.Server):
     async def _told_to_the_load_balancer(self) -> None:
         """Everybody is still served while `/readyz` says 503; a second Ctrl-C cuts it short."""
         deadline = asyncio.get_running_loop().time() + self._drain
-        while asyncio.get_running_loop().time() < deadline and not self.force_exit:
+        while asyncio.get_running_loop().time() < deadline and not self.force_exit:  # noqa: ASYNC110 - a flag
             await asyncio.sleep(0.05)
 
     async def _last_call(self, sockets: list[socket.socket]) -> None:

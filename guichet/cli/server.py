@@ -12,7 +12,7 @@ import typer
 import uvloop
 
 from guichet.bootstrap import Service, application, ensure_schema, live_operators, service, simulator
-from guichet.cli.listening import GRACE, Server, Tls, address_of, bound, inherited
+from guichet.cli.listening import GRACE, MANNER, Manner, Server, Tls, address_of, bound, inherited
 from guichet.cli.metrics_port import check_metrics_ports, metrics_port
 from guichet.cli.processes import STOP_WITHIN, on_stop, stop_with_parent, supervise
 from guichet.cli.support import Json, errors, people, print_json, refuse, run_async, settings_or_refusal
@@ -51,29 +51,14 @@ def serve(
     settings = settings_or_refusal()
     if ssl_keyfile is not None and ssl_certfile is None:
         refuse("--ssl-keyfile belongs to an --ssl-certfile.")
+    manner = Manner(Tls(ssl_certfile, ssl_keyfile) if ssl_certfile else None, grace, drain)
     if workers > 1:
-        options = ["--no-worker"] if no_worker else []
-        options += ["--ssl-certfile", str(ssl_certfile)] if ssl_certfile else []
-        options += ["--ssl-keyfile", str(ssl_keyfile)] if ssl_keyfile else []
-        _start_several(
-            settings, host, port, workers, [*options, "--grace", str(grace), "--drain", str(drain)], grace + drain
-        )
+        _start_several(settings, host, port, workers, ["--no-worker"] if no_worker else [], manner)
     else:
-        tls = Tls(ssl_certfile, ssl_keyfile) if ssl_certfile else None
-        start(
-            settings,
-            host,
-            port,
-            with_worker=not no_worker,
-            inherit=inherit,
-            number=number,
-            tls=tls,
-            grace=grace,
-            drain=drain,
-        )
+        start(settings, host, port, with_worker=not no_worker, inherit=inherit, number=number, manner=manner)
 
 
-def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str], time: int) -> None:
+def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str], manner: Manner) -> None:
     if settings.embedded:
         refuse("The embedded database has one server process. --workers needs PostgreSQL: set GUICHET_DATABASE_URL.")
     configure_logs(settings.log_level, machine_readable=not settings.development)
@@ -83,7 +68,8 @@ def _start_several(settings: Settings, host: str, port: int, workers: int, optio
         live_operators(settings)  # A wrong file is refused once, here.
         check_metrics_ports(settings, workers)
         with bound(host, port) as listening:
-            await supervise(listening, workers, ["serve", *options], STOP_WITHIN - GRACE + time)
+            within = STOP_WITHIN - GRACE + manner.grace + manner.drain
+            await supervise(listening, workers, ["serve", *options, *manner.options], within)
 
     run_async(main())
 
@@ -98,9 +84,7 @@ def start(
     migrating: bool = False,
     inherit: int | None = None,
     number: int = 1,
-    tls: Tls | None = None,
-    grace: int = GRACE,
-    drain: int = 0,
+    manner: Manner = MANNER,
 ) -> None:
     """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`.
     `inherit`: the descriptor of a listening socket in place of `host` and `port`; `number`: which process of several.
@@ -108,17 +92,15 @@ def start(
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
-        if tls:
-            tls.check()
+        if manner.tls:
+            manner.tls.check()
         with _only_process(settings), bound(host, port) if inherit is None else inherited(inherit) as listening:
-            reachable = _reachable(settings, address_of(listening, "https" if tls else "http"))
+            reachable = _reachable(settings, address_of(listening, manner.scheme))
             operators = live_operators(reachable)
             async with _opened(reachable, operators, migrating=migrating) as opened:
                 running = opened.worker() if with_worker else None
                 app = application(opened, running, simulator(reachable, opened.core.clock, operators))
-                server = Server(
-                    app, beside_shutdown=running.stop if running else None, tls=tls, grace=grace, drain=drain
-                )
+                server = Server(app, running.stop if running else None, manner)
                 on_stop(server.handle_exit)
                 if inherit is not None:
                     stop_with_parent(server.handle_exit)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Executable, Table, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, literal_column, select
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.storage.engine import Database, json_texts
@@ -29,6 +29,8 @@ LATE_AFTER: Final = 5 * MINUTE
 #: Postings of this age are sealed when a worker runs.
 UNSEALED_AFTER: Final = 15 * MINUTE
 EXPIRING_WITHIN: Final = 30 * DAY
+#: Written out in the statement: a plan made once for all parameters may then use the partial indexes too.
+PENDING: Final[ColumnElement[str]] = literal_column("'pending'")
 _FAILING_SINCE: Final = DAY
 _MOST: Final = 100
 
@@ -105,7 +107,7 @@ def _pending_since(table: Table, operator: Any) -> Executable:
 
 def _due_since(table: Table) -> Executable:
     return select(func.count(), func.min(table.c.due_at)).where(
-        table.c.status == "pending", table.c.due_at <= bindparam("before")
+        table.c.status == PENDING, table.c.due_at <= bindparam("before")
     )
 
 

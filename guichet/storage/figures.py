@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Executable, Table, bindparam, case, func, literal_column, select
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
-from guichet.storage.checkup import STUCK_AFTER
+from guichet.storage.checkup import PENDING, STUCK_AFTER
 from guichet.storage.engine import Database
 from guichet.storage.tables import deliveries, payments, refunds
 
@@ -29,7 +29,7 @@ class Pending:
 
 def _by_age(table: Table, operator: Any) -> Executable:
     age = case(*((table.c.created_at > bindparam(f"age_{name}"), name) for name in AGES), else_=OLDER)
-    rows = select(table.c.env, operator.label("operator"), age.label("age")).where(table.c.status == "pending")
+    rows = select(table.c.env, operator.label("operator"), age.label("age")).where(table.c.status == PENDING)
     each = rows.subquery()
     by = (each.c.env, each.c.operator, each.c.age)
     return select(*by, func.count()).group_by(*by)
@@ -41,7 +41,7 @@ _PENDING: Final = {
 }
 _NEVER_ANSWERED: Final = deliveries.c.answered_at.is_(None)
 _UNDELIVERED: Final = (
-    select(_NEVER_ANSWERED, func.count()).where(deliveries.c.status == "pending").group_by(_NEVER_ANSWERED)
+    select(_NEVER_ANSWERED, func.count()).where(deliveries.c.status == PENDING).group_by(_NEVER_ANSWERED)
 )
 _ENDED: Final = (
     select(deliveries.c.status, func.count())

@@ -5,7 +5,7 @@ nothing.
 import pytest
 from cryptography.fernet import Fernet
 
-from guichet.bootstrap import service
+from guichet.bootstrap import create_merchant, service
 from guichet.settings import Settings, load
 from guichet.storage import secrets
 from guichet.webhooks import endpoints
@@ -87,8 +87,6 @@ def test_a_secret_that_no_key_reads_is_named_and_the_others_are_done(cli: Cli) -
 
 @pytest.mark.parametrize("changes_first", [True, False])
 async def test_a_merchant_that_changes_its_secret_meanwhile_wins(settings: Settings, changes_first: bool) -> None:
-    from guichet.bootstrap import create_merchant
-
     async with service(settings) as opened:
         core = opened.core
         merchant, _ = await create_merchant(core, "Awa")

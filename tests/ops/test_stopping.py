@@ -1,4 +1,4 @@
-"""`guichet serve --grace`: a request that was accepted is answered before the process ends, however slow its database."""
+"""`guichet serve --grace --drain`: whoever was accepted is answered before the process ends, however slow it is."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ import asyncpg
 import pytest
 
 from guichet.settings import Settings
-from tests.cli.conftest import Cli, Running
+from tests.cli.conftest import Cli, Running, _answers, until
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
 #: How long the database does not answer, in seconds: more than the second that a stop gives by itself.
@@ -87,6 +87,20 @@ def test_an_idle_server_does_not_wait_for_its_grace(cli: Cli) -> None:
         began = time.monotonic()
         server.stop(signal.SIGTERM)
         assert time.monotonic() - began < 5
+
+
+def test_a_server_that_drains_is_unready_and_serves_everybody(cli: Cli) -> None:
+    key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+    with cli.running("serve", "--drain", 3) as server:
+        stopping = threading.Thread(target=server.stop, args=(signal.SIGTERM,))
+        began = time.monotonic()
+        stopping.start()
+        until(lambda: not _answers(server.address + "/readyz"), 2)
+        while time.monotonic() - began < 2.5:
+            assert server.call("POST", "/v1/payments", key, {**ORDER, "external_id": str(time.monotonic())})[0] == 201
+        assert server.process.poll() is None
+        stopping.join(10)
+        assert server.process.poll() == 0
 
 
 @pytest.mark.parametrize("grace", [0, 301, "soon"])
