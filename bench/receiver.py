@@ -58,8 +58,12 @@ class Receiver(asyncio.Protocol):
             updated = _UPDATED.search(request)
             notes.append((time.time(), delivery[1].decode(), updated[1].decode() if updated else None))
         if self.hang:
-            asyncio.get_running_loop().call_later(self.hang, self._transport.write, _OK)
+            asyncio.get_running_loop().call_later(self.hang, self._late)
         else:
+            self._transport.write(_OK)
+
+    def _late(self) -> None:
+        if not self._transport.is_closing():
             self._transport.write(_OK)
 
 

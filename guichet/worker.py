@@ -109,8 +109,8 @@ class Queue(Generic[T]):
             self._ended(self._jobs.fate(job))
 
     def _ended(self, fate: str) -> None:
-        """Wakes the loop where that lets it claim more. While the fate stays busy a look would only pass over its queue,
-        once for every job that ends."""
+        """Wakes the loop where that lets it claim more: a look at a fate that stays busy would only pass over its
+        queue, once for every job that ends."""
         self._load[fate] -= 1
         if self._load[fate] <= self._cap - self._cap // 2 or len(self._running) >= MAX_IN_FLIGHT:
             self.wake.set()

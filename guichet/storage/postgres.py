@@ -59,6 +59,7 @@ _UNAVAILABLE: Final = (
     asyncpg.PostgresConnectionError,
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
+    asyncpg.ObjectNotInPrerequisiteStateError,
     asyncpg.TransactionRollbackError,
 )
 

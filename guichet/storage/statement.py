@@ -50,8 +50,7 @@ _MOVEMENTS: Final = (
     .outerjoin(refunds, and_(OF_REFUNDS, refunds.c.id == postings.c.subject_id))
     .outerjoin(
         payments,
-        payments.c.id
-        == func.coalesce(refunds.c.payment_id, case((OF_PAYMENTS, postings.c.subject_id))),
+        payments.c.id == func.coalesce(refunds.c.payment_id, case((OF_PAYMENTS, postings.c.subject_id))),
     )
     .where(
         *_MINE,

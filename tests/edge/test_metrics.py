@@ -113,6 +113,13 @@ async def test_requests_by_template(sqlite_settings: Settings) -> None:
     assert change(before, after, "guichet_http_request_seconds_count", **labels) == 4
     assert change(before, after, "guichet_http_request_seconds_bucket", le="+Inf", **labels) == 4
     assert 0 < change(before, after, "guichet_http_request_seconds_sum", **labels) < 4
+    buckets = [
+        (float(dict(pairs)["le"]), count)
+        for (name, pairs), count in after.items()
+        if name == "guichet_http_request_seconds_bucket" and labels.items() <= pairs
+    ]
+    assert len(buckets) == 15
+    assert [count for _, count in sorted(buckets)] == sorted(count for _, count in buckets), "they accumulate"
     assert payment["reference"] not in str(after)
 
 

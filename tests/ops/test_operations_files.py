@@ -3,7 +3,10 @@ the operator's guide names every one of them."""
 
 import json
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -118,6 +121,16 @@ def test_every_alert_says_whom_it_wakes_and_why() -> None:
         assert re.fullmatch(r"\d+[mh]", rule.get("for", "1m")), rule
     documented = re.findall(r"^\| `(Guichet[A-Za-z]+)` \| (\w+) \|", CHAPTER, re.MULTILINE)
     assert documented == [(rule["alert"], rule["labels"]["severity"]) for rule in RULES]
+
+
+def test_the_rules_fire_when_they_should() -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("LOUD: promtool is not installed (Debian's package prometheus), the alert rules are parsed only")
+    for arguments in (("check", "rules", OPERATIONS / "alerts.yml"), ("test", "rules", "alerts_test.yml")):
+        folder = Path(__file__).parent
+        ran = subprocess.run([promtool, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_the_commands_that_alerts_name_exist() -> None:
