@@ -11,7 +11,7 @@ run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http:
 install: .venv/runtime  ## .venv with the guichet command
 
 test: .venv/dev  ## every test, on SQLite and on PostgreSQL
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: .venv/dev  ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

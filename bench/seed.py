@@ -36,7 +36,7 @@ SELECT merchant_id, env, '{table}', '{level}', created_at / {width}, {label}, CO
 _COUNTS: Final = [
     _COUNT.format(table=table, level=level, width=width, label=label)
     for table, label in (("payments", "status"), ("deliveries", "''"))
-    for level, width in (("hour", HOUR), ("day", DAY))
+    for level, width in (("hour", HOUR), ("day", DAY), ("all", 2**62))
 ]
 _BALANCE: Final = """
 UPDATE wallets SET balance = (SELECT COALESCE(SUM(amount), 0) FROM payments

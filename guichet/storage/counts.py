@@ -1,9 +1,10 @@
 """Exact totals and far pages of the long lists at a flat cost.
 
-`counts` knows how many rows each hour and each day hold; what was not folded yet is added from `count_entries`, in the
-same statement. A total is the sum of days; a page far down starts at the end of the hour where it lies, so that fewer
-rows than an hour holds are skipped. Cost: one row a day of activity, 24 for each day that a bound or the page cuts, one
-hour's index entries. It grows with the merchant's age in days and with its busiest hour, not with its payments.
+`counts` knows how many rows a list, each day and each hour hold; what was not folded yet is added from `count_entries`,
+in the same statement. The first pages need one row a status. Within bounds a total is the sum of days, and a page far
+down starts at the end of the hour where it lies, so that fewer rows than an hour holds are skipped. Cost then: one row
+a day of activity, 24 for each day that a bound or the page cuts, one hour's index entries. It grows with the merchant's
+age in days and with its busiest hour, not with its payments.
 """
 
 from collections import defaultdict
@@ -30,6 +31,8 @@ from guichet.clock import DAY, HOUR, Instant
 from guichet.storage.engine import Database, Row
 from guichet.storage.tables import count_entries, counts
 
+#: Rows that are skipped one by one rather than located: the first pages need no look at the days.
+NEAR: Final = 1000
 _LEVELS: Final = {"hour": HOUR, "day": DAY}
 _HOURS_A_DAY: Final = DAY // HOUR
 _BEGINNING: Final = -(2**31)
@@ -72,6 +75,8 @@ async def locate(
 ) -> Place:
     """Where the page that starts after `offset` rows, newest first, lies within the inclusive bounds."""
     before = None if until is None else until + 1
+    if since is None and before is None and offset < NEAR:
+        return Place(await _grand_total(db, scope), None, offset)
     segments = await _within(db, scope, since, before, count_between)
     total = sum(segment.rows for segment in segments)
     if offset >= total:
@@ -82,6 +87,15 @@ async def locate(
         within, more = _reach(hours, offset - skipped)
         found, skipped = within, skipped + more
     return Place(total, found.before, offset - skipped)
+
+
+async def _grand_total(db: Database, scope: Scope) -> int:
+    """Rows of the whole list. Cost: one row a status, and what is not folded yet."""
+    given: dict[str, Any] = {"merchant": scope.merchant_id, "environment": scope.env, "name": scope.name}
+    if scope.status is not None:
+        given["status"] = scope.status
+    rows = await db.scan(_all_rows(by_status=scope.status is not None), **given)
+    return int(rows[0][0])
 
 
 async def _within(
@@ -158,6 +172,26 @@ def _totals(level: str, *, by_status: bool) -> Executable:
     )
     both = union_all(folded, unfolded).subquery()
     return select(both.c.bucket, func.sum(both.c.n)).group_by(both.c.bucket).order_by(both.c.bucket.desc())
+
+
+@cache
+def _all_rows(*, by_status: bool) -> Executable:
+    """Every row of a list, folded and unfolded together."""
+    folded = select(counts.c.n.label("n")).where(
+        counts.c.merchant_id == bindparam("merchant"),
+        counts.c.env == bindparam("environment"),
+        counts.c.list == bindparam("name"),
+        counts.c.level == "all",
+        *((counts.c.status == bindparam("status"),) if by_status else ()),
+    )
+    unfolded = select(count_entries.c.delta.label("n")).where(
+        count_entries.c.merchant_id == bindparam("merchant"),
+        count_entries.c.env == bindparam("environment"),
+        count_entries.c.list == bindparam("name"),
+        *((count_entries.c.status == bindparam("status"),) if by_status else ()),
+    )
+    both = union_all(folded, unfolded).subquery()
+    return select(func.coalesce(func.sum(both.c.n), 0))
 
 
 @cache
@@ -244,6 +278,7 @@ async def fold(db: Database, most: int) -> int:
         for merchant_id, env, name, hour, status, delta in taken:
             sums[merchant_id, env, name, "hour", hour, status] += delta
             sums[merchant_id, env, name, "day", hour // _HOURS_A_DAY, status] += delta
+            sums[merchant_id, env, name, "all", 0, status] += delta
         # Always in the same order, so that two workers never wait for each other in a circle.
         for key, delta in sorted(sums.items()):
             if delta:

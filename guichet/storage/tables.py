@@ -438,7 +438,7 @@ counts: Final = _table(
     Column("status", String(16), nullable=False),
     Column("n", BigInteger, nullable=False),
     PrimaryKeyConstraint("merchant_id", "env", "list", "level", "bucket", "status", name="pk_counts"),
-    _one_of("level", ("hour", "day"), "counts"),
+    _one_of("level", ("hour", "day", "all"), "counts"),
 )
 
 count_entries: Final = _table(

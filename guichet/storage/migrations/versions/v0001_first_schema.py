@@ -109,7 +109,7 @@ def upgrade() -> None:
         sa.Column("bucket", sa.Integer(), nullable=False),
         sa.Column("status", sa.String(length=16), nullable=False),
         sa.Column("n", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("level IN ('hour', 'day')", name="ck_counts_level"),
+        sa.CheckConstraint("level IN ('hour', 'day', 'all')", name="ck_counts_level"),
         sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_counts_merchant_id")),
         sa.PrimaryKeyConstraint("merchant_id", "env", "list", "level", "bucket", "status", name="pk_counts"),
         sqlite_autoincrement=False,
