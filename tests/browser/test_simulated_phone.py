@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from tests.browser.driver import customer
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -44,9 +44,7 @@ class Server:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {**os.environ, "GUICHET_HOME": str(tmp_path), "GUICHET_LOG_LEVEL": "error"}
     command = (sys.executable, "-m", "guichet")
     made = await asyncio.create_subprocess_exec(

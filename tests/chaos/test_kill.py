@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -22,6 +21,7 @@ from guichet.settings import Settings
 from guichet.storage.tables import deliveries, payments, refunds
 from tests.invariants import check_books
 from tests.peers import Authority, Peer, Received, answers
+from tests.ports import free_port
 
 OK = answers(b"HTTP/1.1 204 No Content\r\n\r\n")
 PAYMENTS = 200
@@ -30,11 +30,6 @@ PAYMENTS = 200
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority.create(tmp_path_factory.mktemp("ca"))
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        return int(reserved.getsockname()[1])
 
 
 @dataclass

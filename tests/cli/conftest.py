@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ import pytest
 from guichet.settings import Settings
 from tests.cli.child import run_command
 from tests.conftest import SECRET_KEY
+from tests.ports import free_port
 
 ROOT: Final = Path(__file__).parents[2]
 COMMAND: Final = (sys.executable, "-m", "guichet")
@@ -121,12 +121,6 @@ class Cli:
                 yield running
             finally:
                 process.kill()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
 
 
 def until(true: Callable[[], object], seconds: float) -> float:

@@ -16,7 +16,8 @@ import pytest
 
 from guichet.clock import SECOND, SystemClock
 from guichet.webhooks.signing import sign
-from tests.cli.conftest import Cli, free_port, until
+from tests.cli.conftest import Cli, until
+from tests.ports import free_port
 
 
 @contextmanager

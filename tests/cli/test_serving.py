@@ -8,7 +8,8 @@ import asyncpg
 import pytest
 
 from guichet.settings import VARIABLES, Settings
-from tests.cli.conftest import Cli, cli_for, free_port, until
+from tests.cli.conftest import Cli, cli_for, until
+from tests.ports import free_port
 
 #: A value that cannot be meant, for each variable.
 WRONG = {

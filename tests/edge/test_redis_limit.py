@@ -15,6 +15,7 @@ from guichet.settings import Settings
 from tests.house import open_house
 from tests.pages.shop import open_shop
 from tests.pages.test_codes import ask
+from tests.ports import free_port
 
 _HEADERS = {"Authorization": "Bearer nobody"}
 
@@ -23,9 +24,7 @@ class Redis:
     """A real server on a free port, that a test may stop and start again."""
 
     def __init__(self, folder: Path) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self._folder = folder
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._process: subprocess.Popen[bytes] | None = None

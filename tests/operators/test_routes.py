@@ -10,8 +10,9 @@ from guichet.simulator.app import SECRETS
 from guichet.storage import payments
 from tests.invariants import check_books
 from tests.operators.conformance import DOSSIERS, no_fees
-from tests.operators.world import Setup, World, free_port, open_world
+from tests.operators.world import Setup, World, open_world
 from tests.peers import Peer, hangs_up
+from tests.ports import free_port
 
 SETTINGS = {name: dossier.settings for name, dossier in DOSSIERS.items()}
 MTN, FEEXPAY, PAWAPAY = SETTINGS["mtn"], SETTINGS["feexpay"], SETTINGS["pawapay"]

@@ -1,7 +1,6 @@
 """A whole Guichet and the operators' simulator, each on a real port, under one clock that only the test turns."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from guichet.operators.routes_file import Operators
 from guichet.settings import Settings
 from guichet.simulator.app import SECRETS, Dashboard, create_simulator
 from tests.house import Account, House, ManualClock, open_house, serving
+from tests.ports import free_port
 
 T = TypeVar("T")
 
@@ -100,13 +100,6 @@ class World:
                 if not unsent and not sending:
                     return
                 await asyncio.sleep(0.01)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

@@ -10,7 +10,8 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from guichet.settings import Settings
-from tests.cli.conftest import Cli, _answers, free_port, until
+from tests.cli.conftest import Cli, _answers, until
+from tests.ports import free_port
 from tests.processes.conftest import new_database
 
 __all__ = ["new_database"]
