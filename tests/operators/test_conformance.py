@@ -1,6 +1,6 @@
 """Every family × every scenario of the table: for debits, for the first question about them, and for refunds.
 
-The whole table runs on SQLite, rows that show each kind of statement also on PostgreSQL.
+The whole table runs on SQLite and on PostgreSQL.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -26,10 +26,6 @@ from tests.operators.world import World, open_world
 
 FAMILIES = list(DOSSIERS)
 REFUNDING = [name for name in FAMILIES if DOSSIERS[name].refunds]
-#: Every kind of statement: insert, settle both ways, refuse at once, learn a lost reference, report an incident.
-REPRESENTATIVE = (
-    "succeeds", "declined", "refused", "lost_answer", "lost_request", "wrong_amount", "late_callback", "duplicate",
-)  # fmt: skip
 #: A question can be answered badly, not refused for business reasons.
 QUESTIONS = (
     "lost_answer", "error_500", "unreadable", "halfway", "slow", "unauthorized", "rate_limited", "unavailable",
@@ -69,32 +65,20 @@ async def _refunds(settings: Settings, dossier: Dossier, only: Sequence[str] | N
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-async def test_debits(sqlite_settings: Settings, family: str) -> None:
-    assert await _debits(sqlite_settings, DOSSIERS[family]) == []
+async def test_debits(settings: Settings, family: str) -> None:
+    assert await _debits(settings, DOSSIERS[family]) == []
 
 
 @pytest.mark.parametrize("family", REFUNDING)
-async def test_refunds(sqlite_settings: Settings, family: str) -> None:
-    assert await _refunds(sqlite_settings, DOSSIERS[family]) == []
-
-
-@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
-@pytest.mark.parametrize("family", FAMILIES)
-async def test_debits_on_postgresql(settings: Settings, family: str) -> None:
-    assert await _debits(settings, DOSSIERS[family], REPRESENTATIVE) == []
-
-
-@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
-@pytest.mark.parametrize("family", REFUNDING)
-async def test_refunds_on_postgresql(settings: Settings, family: str) -> None:
-    assert await _refunds(settings, DOSSIERS[family], REPRESENTATIVE) == []
+async def test_refunds(settings: Settings, family: str) -> None:
+    assert await _refunds(settings, DOSSIERS[family]) == []
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if DOSSIERS[name].asks])
-async def test_a_question_answered_badly_is_asked_again(sqlite_settings: Settings, family: str) -> None:
+async def test_a_question_answered_badly_is_asked_again(settings: Settings, family: str) -> None:
     """What spoils a question leaves the debit as it is: it simply succeeds."""
     dossier = DOSSIERS[family]
-    async with ready(sqlite_settings, dossier) as world:
+    async with ready(settings, dossier) as world:
         cases = await pay_all(world, dossier, "92", rows(dossier, QUESTIONS))
         assert len(cases) == len(QUESTIONS)
         await let_it_happen(world, cases)

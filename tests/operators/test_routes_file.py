@@ -3,10 +3,14 @@
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
+from guichet.bootstrap import live_operators, simulator
 from guichet.clock import SystemClock
 from guichet.egress import Egress
-from guichet.operators.routes_file import OperatorsFileError, read_operators
+from guichet.operators.routes_file import NOBODY, OperatorsFileError, read_operators
+from guichet.settings import SettingsError, load
+from guichet.storage.catalogue_file import load_catalogue
 
 CODES = ("mtn", "wave_ci")
 GOOD = """
@@ -76,3 +80,34 @@ def test_settings_that_a_family_refuses_name_their_connection(tmp_path: Path) ->
 def test_what_is_not_toml_names_its_line_too(tmp_path: Path) -> None:
     with pytest.raises(OperatorsFileError, match="line 2"):
         _read(tmp_path, "\n[connections\n")
+
+
+def test_production_takes_no_simulated_operator_unless_told(tmp_path: Path) -> None:
+    file = tmp_path / "operators.toml"
+    file.write_text(
+        GOOD.replace("https://api.example", "https://rehearsal.example/simulator/feexpay").replace(
+            '{ env = "FEEXPAY_KEY" }', '"fp_x"'
+        )
+    )
+    environ = {
+        "GUICHET_HOME": str(tmp_path),
+        "GUICHET_PROFILE": "production",
+        "GUICHET_PUBLIC_URL": "https://rehearsal.example",
+        "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
+        "GUICHET_OPERATORS_FILE": str(file),
+    }
+    production = load(environ)
+    with pytest.raises(SettingsError, match="GUICHET_ALLOW_SIMULATOR"):
+        live_operators(production)
+    assert simulator(production, SystemClock(), NOBODY) is None
+    told = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
+    assert live_operators(told).simulated == ["aggregator"]
+    assert simulator(told, SystemClock(), live_operators(told)) is not None
+
+
+def test_production_without_a_file_has_nobody_and_development_has_the_simulator(tmp_path: Path) -> None:
+    environ = {"GUICHET_HOME": str(tmp_path), "GUICHET_SECRET_KEYS": Fernet.generate_key().decode()}
+    production = {**environ, "GUICHET_PROFILE": "production", "GUICHET_PUBLIC_URL": "https://pay.example"}
+    assert live_operators(load(production)) == NOBODY
+    codes = {mode.operator for mode in load_catalogue(None).modes}
+    assert set(live_operators(load(environ)).routes) == codes
