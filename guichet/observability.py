@@ -4,6 +4,7 @@ Logs never carry a key, a secret, an OTP or a full phone number: fields with suc
 """
 
 import logging
+import re
 import sys
 from collections.abc import MutableMapping
 from typing import Any, Final
@@ -16,6 +17,9 @@ log: Final[structlog.typing.FilteringBoundLogger] = structlog.get_logger("guiche
 _SECRET: Final = frozenset(
     {"key", "secret", "otp", "password", "token", "authorization", "signature", "body", "api_key", "pin"}
 )
+#: What an operator said, in its own words: it may repeat the customer's number.
+_FOREIGN: Final = frozenset({"raw", "answer", "error", "detail"})
+_NUMBER: Final = re.compile(r"(?<![0-9a-f-])[0-9]{8,15}(?![0-9a-f-])")
 _PHONE: Final = frozenset({"phone", "phone_number", "msisdn"})
 
 
@@ -30,6 +34,8 @@ def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[s
         event[name] = "[masked]"
     for name in event.keys() & _PHONE:
         event[name] = mask_phone(str(event[name]))
+    for name in event.keys() & _FOREIGN:
+        event[name] = _NUMBER.sub(lambda number: mask_phone(number[0]), str(event[name]))
     return event
 
 

@@ -13,14 +13,14 @@ from guichet.observability import log
 from guichet.storage import checkup, figures
 from guichet.storage.audit import last_audit
 from guichet.storage.engine import Database
-from guichet.storage.incidents import MISMATCH, STUCK, UNREFUNDABLE
+from guichet.storage.incidents import MISMATCH, STUCK
 
 #: Seconds for which figures are shown again, at least; and how many times as long as they took to read.
 FRESH_FOR: Final = 3.0
 _REST: Final = 20
 #: Seconds after which a read is given up: Prometheus itself waits ten.
 _PATIENCE: Final = 8.0
-_KINDS: Final = (MISMATCH, STUCK, UNREFUNDABLE)
+_KINDS: Final = (MISMATCH, STUCK)
 _AUDITS: Final = ("clean", "faulty", "never")
 
 Family = GaugeMetricFamily

@@ -1,6 +1,5 @@
 """An operator's notification is a hint: it makes us ask, it is never believed (operators.md §0.3, rules 4 and 5)."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from guichet.domain.payments import Payment, Refund
@@ -15,14 +14,7 @@ from guichet.wire import as_uuid
 _KEPT_BODY: Final = 8 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Handled:
-    """`matched` is False when the notification was put aside for a person."""
-
-    matched: bool
-
-
-async def receive(core: Core, name: str, reference: str | None, callback: Callback) -> Handled:
+async def receive(core: Core, name: str, reference: str | None, callback: Callback) -> None:
     """Finds what a notification to /operators/{name}/callback[/{reference}] speaks of, and asks its operator.
 
     `name` is a connection, or a family whose notifications all go to one address. The answer may be 200 only after
@@ -30,20 +22,22 @@ async def receive(core: Core, name: str, reference: str | None, callback: Callba
     """
     connectors = core.registry.listening(name)
     if not connectors:
-        return await _put_aside(core, name, callback, "unknown_connection")
+        await _put_aside(core, name, callback, "unknown_connection")
+        return
     hints = [(each, connector.read_callback(callback)) for each, connector in connectors.items()]
     readable = [(each, hint) for each, hint in hints if hint is not None]
     if not readable:
-        return await _put_aside(core, name, callback, "unreadable")
+        await _put_aside(core, name, callback, "unreadable")
+        return
     for connection, hint in readable:
         subject = await _find(core, connection, reference, hint)
         if isinstance(subject, Payment):
             await refresh(core, subject)
-            return Handled(matched=True)
+            return
         if subject is not None:
             await refresh_refund(core, subject)
-            return Handled(matched=True)
-    return await _put_aside(core, name, callback, "no_match")
+            return
+    await _put_aside(core, name, callback, "no_match")
 
 
 async def _find(core: Core, connection: str, reference: str | None, hint: Hint) -> Payment | Refund | None:
@@ -62,8 +56,7 @@ async def _find(core: Core, connection: str, reference: str | None, hint: Hint) 
     return None
 
 
-async def _put_aside(core: Core, name: str, callback: Callback, reason: str) -> Handled:
+async def _put_aside(core: Core, name: str, callback: Callback, reason: str) -> None:
     log.warning("callback.stray", connection=name, reason=reason)
     text = callback.body[:_KEPT_BODY].decode("utf-8", "replace").replace("\0", "")
     await incidents.quarantine(core.db, name[:64], callback.path[:500], text, reason, core.clock.now())
-    return Handled(matched=False)

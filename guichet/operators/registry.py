@@ -116,15 +116,8 @@ class Registry:
         """A connection that was taken out of the file says nothing any more: what it holds stays pending."""
         return self._connections.get(name) or Missing(name)
 
-    def named(self, name: str) -> Connector | None:
-        return self._connections.get(name)
-
     def listening(self, name: str) -> Mapping[str, Connector]:
         """Who may be meant by a notification: the connection of that name, or every connection of that family."""
         if name in self._connections:
             return {name: self._connections[name]}
         return {each: self._connections[each] for each in self._families.get(name, ())}
-
-    def operators(self) -> Mapping[str, Connector]:
-        """The real connections, by name."""
-        return {name: each for name, each in self._connections.items() if each.remote}

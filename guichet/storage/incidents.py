@@ -14,8 +14,6 @@ from guichet.storage.tables import incidents, stray_callbacks
 MISMATCH: Final = "mismatch"
 #: Still pending after 72 hours.
 STUCK: Final = "stuck"
-#: A refund that no operator takes.
-UNREFUNDABLE: Final = "unrefundable"
 
 _MOST: Final = 500
 
