@@ -153,7 +153,7 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
                 await payments.claim_due(db, now, now, CLAIMED)
                 taken["claim 32 due payments", count].append((time.perf_counter() - started) * 1000)
                 started = time.perf_counter()
-                await deliveries.claim_due(db, now, now, CLAIMED, ())
+                await deliveries.claim_due(db, now, now, CLAIMED)
                 taken["claim due webhooks", count].append((time.perf_counter() - started) * 1000)
     return taken
 

@@ -1,6 +1,6 @@
 """A database seen from outside: what it is asked, and a process that dies at a chosen moment."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -30,6 +30,16 @@ class _Watched:
 
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         return await self._ask("write", statement, params)
+
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+        rows: list[Row] = await self._ask("write_all", statement, params)
+        return rows
+
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        self._at()
+        self.seen.append((statement, rows[0] if rows else {}))
+        await self._inner.write_many(statement, rows)
+        self._at()
 
     async def _ask(self, how: str, statement: Executable, params: dict[str, Any]) -> Any:
         self._at()

@@ -4,84 +4,71 @@ A claim counts the attempt, so that a crash can repeat a send but never exceed f
 first attempts of one payment's events keep their order: an event waits until the one before it was tried once (D35).
 """
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import bindparam, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, FromClause, bindparam, exists, insert, or_, update
 
 from guichet.clock import Instant
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.storage import counts
-from guichet.storage.engine import Database, Transaction, json_texts
+from guichet.storage.engine import Database, Transaction
+from guichet.storage.queues import PENDING, Claim, DueRows
 from guichet.storage.tables import deliveries
-
-_earlier: Final = deliveries.alias("earlier")
-_NOT_BUSY: Final = deliveries.c.destination.bool_op("NOT IN")(json_texts(bindparam("busy")))
 
 _INSERT: Final = insert(deliveries).values(
     {column.name: bindparam(column.name) for column in deliveries.c if column.name != "id"}
 )
 _MINE: Final = (deliveries.c.merchant_id == bindparam("merchant_id"), deliveries.c.env == bindparam("environment"))
-#: A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row and exceed the limit.
-_DUE: Final = (
-    select(deliveries.c.id)
-    .where(
-        deliveries.c.status == "pending",
-        deliveries.c.due_at <= bindparam("now"),
-        deliveries.c.attempts < MAX_ATTEMPTS,
-        _NOT_BUSY,
-        ~exists().where(
-            _earlier.c.payment_id == deliveries.c.payment_id,
-            _earlier.c.id < deliveries.c.id,
-            _earlier.c.status == "pending",
-            _earlier.c.answered_at.is_(None),
-        ),
+
+
+def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
+    """Attempts are left, and the event before it was tried once (D35)."""
+    earlier = deliveries.alias("earlier")
+    waits = exists().where(
+        earlier.c.payment_id == rows.c.payment_id,
+        earlier.c.id < rows.c.id,
+        earlier.c.status == PENDING,
+        earlier.c.answered_at.is_(None),
     )
-    .order_by(deliveries.c.due_at, deliveries.c.id)
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True, of=deliveries)
-    .cte("due")
-)
-_CLAIM: Final = (
-    update(deliveries)
-    .where(deliveries.c.id.in_(select(_DUE.c.id)), deliveries.c.status == "pending")
-    .values(attempts=deliveries.c.attempts + 1, due_at=bindparam("until"))
-    .returning(*deliveries.c)
+    return rows.c.attempts < MAX_ATTEMPTS, ~waits.correlate(rows)
+
+
+#: A lane is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts takes
+#: all the room.
+_QUEUE: Final = DueRows(
+    deliveries,
+    ("destination", "merchant_id"),
+    {"attempts": deliveries.c.attempts + 1},
+    tuple(deliveries.c),
+    lambda row: Delivery(*row),
+    _ready,
 )
 #: The fifth attempt was claimed and its process died: nothing more may be sent.
 _EXPIRE: Final = (
     update(deliveries)
     .where(
-        deliveries.c.status == "pending",
+        deliveries.c.status == PENDING,
         deliveries.c.due_at <= bindparam("now"),
         deliveries.c.attempts >= MAX_ATTEMPTS,
     )
     .values(status="failed", due_at=None, answered_at=bindparam("now"))
 )
-_SUCCEEDED: Final = (
-    update(deliveries)
-    .where(deliveries.c.id == bindparam("delivery_id"), deliveries.c.status == "pending")
-    .values(
-        status="success",
-        response_code=bindparam("code"),
-        answered_at=bindparam("now"),
-        delivered_at=bindparam("now"),
-        due_at=None,
-    )
-)
-_ATTEMPT_FAILED: Final = (
+_RECORD: Final = (
     update(deliveries)
     .where(
         deliveries.c.id == bindparam("delivery_id"),
-        deliveries.c.status == "pending",
-        # A lease that ran out: another attempt was claimed since, and its outcome is the one to keep.
-        deliveries.c.attempts == bindparam("tried"),
+        deliveries.c.status == PENDING,
+        # A lease that ran out: another attempt was claimed since, and its outcome is the one to keep, unless this one
+        # reached the merchant.
+        or_(deliveries.c.attempts == bindparam("tried"), bindparam("new_status") == "success"),
     )
     .values(
         status=bindparam("new_status"),
         response_code=bindparam("code"),
-        answered_at=bindparam("now"),
+        answered_at=bindparam("ended_at"),
+        delivered_at=bindparam("arrived_at", type_=deliveries.c.delivered_at.type),
         due_at=bindparam("next_due"),
     )
 )
@@ -90,7 +77,17 @@ _CANCEL: Final = (
     .where(*_MINE, deliveries.c.status == "pending", deliveries.c.target == "account")
     .values(status="failed", due_at=None)
 )
-_NEXT_DUE: Final = select(func.min(deliveries.c.due_at)).where(deliveries.c.status == "pending", _NOT_BUSY)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one attempt ended. `next_due` of a failure: when to try again, None when that was the last attempt."""
+
+    delivery: Delivery
+    delivered: bool
+    response_code: int | None
+    ended_at: Instant
+    next_due: Instant | None = None
 
 
 async def insert_new(tx: Transaction, delivery: Delivery) -> None:
@@ -105,14 +102,12 @@ async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int
     return [Delivery(*row) for row in rows], total
 
 
-async def claim_due(db: Database, now: Instant, until: Instant, most: int, busy: Iterable[str]) -> list[Delivery]:
-    """Up to `most` deliveries to attempt now, none to a `busy` destination, the attempt already counted.
-
-    They come back at `until` if this process dies. Cost: the due rows of destinations that are not busy.
-    """
-    async with db.transaction() as tx:
-        rows = await tx.all(_CLAIM, now=now, until=until, most=most, busy=json.dumps(sorted(busy)))
-    return sorted((Delivery(*row) for row in rows), key=lambda delivery: delivery.id)
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+) -> Claim[Delivery]:
+    """Up to `most` deliveries to attempt now, the attempt already counted; they come back at `until` if this process
+    dies. `closed`: destinations, and ids of merchants, that take none now. Cost: see `queues.py`."""
+    return await _QUEUE.claim(db, now, until, most, closed)
 
 
 async def give_up_exhausted(db: Database, now: Instant) -> None:
@@ -120,32 +115,24 @@ async def give_up_exhausted(db: Database, now: Instant) -> None:
     await db.write(_EXPIRE, now=now)
 
 
-async def record_success(db: Database, delivery: Delivery, code: int, now: Instant) -> None:
-    await db.write(_SUCCEEDED, delivery_id=delivery.id, code=code, now=now)
+async def record(db: Database, outcomes: Sequence[Outcome]) -> None:
+    """All of them or none, in one round trip."""
+    await db.write_many(_RECORD, [_recorded(outcome) for outcome in outcomes])
 
 
-async def record_failure(
-    db: Database, delivery: Delivery, code: int | None, now: Instant, next_due: Instant | None
-) -> None:
-    """`next_due` None: that was the last attempt."""
-    status = "failed" if next_due is None else "pending"
-    await db.write(
-        _ATTEMPT_FAILED,
-        delivery_id=delivery.id,
-        tried=delivery.attempts,
-        new_status=status,
-        code=code,
-        now=now,
-        next_due=next_due,
-    )
+def _recorded(outcome: Outcome) -> dict[str, object]:
+    final = "success" if outcome.delivered else "failed"
+    return {
+        "delivery_id": outcome.delivery.id,
+        "tried": outcome.delivery.attempts,
+        "new_status": final if outcome.next_due is None else "pending",
+        "code": outcome.response_code,
+        "ended_at": outcome.ended_at,
+        "arrived_at": outcome.ended_at if outcome.delivered else None,
+        "next_due": outcome.next_due,
+    }
 
 
 async def cancel_waiting(tx: Transaction, merchant_id: int, env: str) -> None:
     """The account endpoint was disabled: what still waits for it has failed (D36). Cost: those rows."""
     await tx.write(_CANCEL, merchant_id=merchant_id, environment=env)
-
-
-async def next_due(db: Database, busy: Iterable[str]) -> Instant | None:
-    """When the next delivery outside the busy destinations is due."""
-    row = await db.one(_NEXT_DUE, busy=json.dumps(sorted(busy)))
-    return row[0] if row else None

@@ -61,6 +61,12 @@ class Writer(Protocol):
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         """The first row it returns, if any."""
 
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+        """All rows it returns."""
+
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        """The statement once for each of `rows`, all or none, in one round trip; none for no rows."""
+
 
 class Transaction(Reader, Writer, Protocol):
     """Statements that happen together or not at all. A body awaits nothing but these."""
@@ -144,6 +150,12 @@ class json_texts(ColumnElement[str]):  # noqa: N801 - reads as a SQL function
         self.parameter = coercions.expect(roles.ExpressionElementRole, parameter)
 
 
+class json_numbers(json_texts):  # noqa: N801 - reads as a SQL function
+    """The same of an array of whole numbers."""
+
+    inherit_cache = True
+
+
 @compiles(json_texts, "sqlite")
 def _json_texts_sqlite(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
     parameter = compiler.process(element.parameter, **kw)
@@ -153,6 +165,12 @@ def _json_texts_sqlite(element: json_texts, compiler: SQLCompiler, **kw: Any) ->
 @compiles(json_texts, "postgresql")
 def _json_texts_postgresql(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
     return f"(SELECT json_array_elements_text(CAST({compiler.process(element.parameter, **kw)} AS json)))"
+
+
+@compiles(json_numbers, "postgresql")
+def _json_numbers_postgresql(element: json_numbers, compiler: SQLCompiler, **kw: Any) -> str:
+    parameter = compiler.process(element.parameter, **kw)
+    return f"(SELECT CAST(json_array_elements_text(CAST({parameter} AS json)) AS bigint))"
 
 
 def unique_constraint_on(table: str, columns: Sequence[str]) -> str:

@@ -1,5 +1,7 @@
 """Merchants, API keys, webhook endpoints. Every statement goes through a primary key or a unique index."""
 
+import json
+from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import bindparam, func, insert, select, update
@@ -8,7 +10,7 @@ from guichet.clock import Instant
 from guichet.domain.events import Endpoint
 from guichet.domain.ledger import ACTIVE
 from guichet.domain.merchants import ENVS, ApiKey, Caller, Merchant, key_hash, key_preview
-from guichet.storage.engine import Database, Reader, Transaction, given
+from guichet.storage.engine import Database, Reader, Transaction, given, json_numbers
 from guichet.storage.tables import api_keys, merchants_table, wallets, webhook_endpoints
 
 _INSERT: Final = (
@@ -75,6 +77,9 @@ _ENDPOINT_KEY: Final = (
     webhook_endpoints.c.env == bindparam("environment"),
 )
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
+_SECRETS: Final = select(webhook_endpoints.c.merchant_id, webhook_endpoints.c.env, webhook_endpoints.c.secret).where(
+    webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
 _SET_URL: Final = (
     update(webhook_endpoints)
     .where(*_ENDPOINT_KEY)
@@ -154,6 +159,12 @@ async def endpoint(db: Reader, merchant_id: int, env: str) -> Endpoint:
     """There is one for each merchant and environment from its creation on; its `url` may be None."""
     row = await db.one(_ENDPOINT, merchant=merchant_id, environment=env)
     return Endpoint(*given(row))
+
+
+async def secrets_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, str], str]:
+    """The encrypted webhook secrets of these merchants, by merchant and environment. Cost: those rows."""
+    rows = await db.all(_SECRETS, ids=json.dumps(sorted(merchant_ids)))
+    return {(merchant_id, env): secret for merchant_id, env, secret in rows}
 
 
 async def configure_endpoint(

@@ -1,7 +1,6 @@
 """Payments: statements and row mapping. What each read costs stands beside it."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +10,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import Instant
 from guichet.domain.payments import Payment
 from guichet.storage import counts
-from guichet.storage.engine import Database, Reader, Transaction, Writer, json_texts
+from guichet.storage.engine import Database, Reader, Transaction, Writer
+from guichet.storage.queues import Claim, DueRows
 from guichet.storage.tables import payments
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
@@ -85,23 +85,7 @@ _LEASE: Final = (
     .values(leased_until=bindparam("until"))
     .returning(*payments.c)
 )
-_NOT_BUSY: Final = func.coalesce(payments.c.connection, "").bool_op("NOT IN")(json_texts(bindparam("busy")))
-#: A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row and exceed the limit.
-_DUE: Final = (
-    select(payments.c.id)
-    .where(payments.c.status == "pending", payments.c.due_at <= bindparam("now"), _NOT_BUSY)
-    .order_by(payments.c.due_at)
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True)
-    .cte("due")
-)
-_CLAIM: Final = (
-    update(payments)
-    .where(payments.c.id.in_(select(_DUE.c.id)), payments.c.status == "pending")
-    .values(due_at=bindparam("until"))
-    .returning(*payments.c)
-)
-_NEXT_DUE: Final = select(func.min(payments.c.due_at)).where(payments.c.status == "pending", _NOT_BUSY)
+_QUEUE: Final = DueRows(payments, ("connection",), {}, tuple(payments.c), lambda row: Payment(*row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,18 +200,12 @@ async def lease(db: Database, payment_id: int, now: Instant, until: Instant) -> 
     return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
 
 
-async def claim_due(db: Database, now: Instant, until: Instant, most: int, busy: Iterable[str] = ()) -> list[Payment]:
-    """Up to `most` payments to ask about; none of a `busy` connection; they come back at
-    `until` if this process dies. Cost: those rows."""
-    async with db.transaction() as tx:
-        rows = await tx.all(_CLAIM, now=now, until=until, most=most, busy=json.dumps(sorted(busy)))
-    return [Payment(*row) for row in rows]
-
-
-async def next_due(db: Database, busy: Iterable[str] = ()) -> Instant | None:
-    """When the next pending payment must be asked about. One index probe."""
-    row = await db.one(_NEXT_DUE, busy=json.dumps(sorted(busy)))
-    return row[0] if row else None
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+) -> Claim[Payment]:
+    """Up to `most` payments to ask about; they come back at `until` if this process dies. `closed`: connections that
+    are asked nothing now. Cost: see `queues.py`."""
+    return await _QUEUE.claim(db, now, until, most, closed)
 
 
 async def page(

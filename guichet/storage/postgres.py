@@ -128,6 +128,16 @@ class PostgresDatabase:
         row: Row | None = await self._ask("fetchrow", compiled.text, compiled.positional(params))
         return row
 
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+        compiled = self._statements[statement]
+        rows: list[Row] = await self._ask("fetch", compiled.text, compiled.positional(params))
+        return rows
+
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        compiled = self._statements[statement]
+        if rows:
+            await self._ask("executemany", compiled.text, [[compiled.positional(params) for params in rows]])
+
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         connection, transaction = await self._begin()
@@ -255,6 +265,14 @@ class _Transaction:
 
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         return await self.one(statement, **params)
+
+    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+        return await self.all(statement, **params)
+
+    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        compiled = self._statements[statement]
+        if rows:
+            await self._connection.executemany(compiled.text, [compiled.positional(params) for params in rows])
 
 
 async def _prepare_connection(connection: Connection) -> None:

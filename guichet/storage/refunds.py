@@ -1,16 +1,16 @@
 """Refunds: statements and row mapping. The unique constraint on the payment allows one refund, ever."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from typing import Final
 
-from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy import bindparam, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.domain.payments import Refund
 from guichet.storage import counts
-from guichet.storage.engine import Database, Reader, Row, Transaction, json_texts
+from guichet.storage.engine import Database, Reader, Row, Transaction
+from guichet.storage.queues import Claim, DueRows
 from guichet.storage.tables import refunds
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
@@ -72,23 +72,7 @@ _LEASE: Final = (
     .values(leased_until=bindparam("until"))
     .returning(*refunds.c)
 )
-_NOT_BUSY: Final = func.coalesce(refunds.c.connection, "").bool_op("NOT IN")(json_texts(bindparam("busy")))
-#: A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row and exceed the limit.
-_DUE: Final = (
-    select(refunds.c.id)
-    .where(refunds.c.status == "pending", refunds.c.due_at <= bindparam("now"), _NOT_BUSY)
-    .order_by(refunds.c.due_at)
-    .limit(bindparam("most"))
-    .with_for_update(skip_locked=True)
-    .cte("due")
-)
-_CLAIM: Final = (
-    update(refunds)
-    .where(refunds.c.id.in_(select(_DUE.c.id)), refunds.c.status == "pending")
-    .values(due_at=bindparam("until"))
-    .returning(*refunds.c)
-)
-_NEXT_DUE: Final = select(func.min(refunds.c.due_at)).where(refunds.c.status == "pending", _NOT_BUSY)
+_QUEUE: Final = DueRows(refunds, ("connection",), {}, tuple(refunds.c), lambda row: Refund(*row))
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> int | None:
@@ -151,17 +135,12 @@ async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> R
     return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until))
 
 
-async def claim_due(db: Database, now: Instant, until: Instant, most: int, busy: Iterable[str] = ()) -> list[Refund]:
-    """Up to `most` refunds to work on; none of a `busy` connection; they come back at
-    `until` if this process dies."""
-    async with db.transaction() as tx:
-        rows = await tx.all(_CLAIM, now=now, until=until, most=most, busy=json.dumps(sorted(busy)))
-    return [Refund(*row) for row in rows]
-
-
-async def next_due(db: Database, busy: Iterable[str] = ()) -> Instant | None:
-    row = await db.one(_NEXT_DUE, busy=json.dumps(sorted(busy)))
-    return row[0] if row else None
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+) -> Claim[Refund]:
+    """Up to `most` refunds to work on; they come back at `until` if this process dies. `closed`: connections that take
+    none now; "" stands for those that were not sent yet. Cost: see `queues.py`."""
+    return await _QUEUE.claim(db, now, until, most, closed)
 
 
 def _refund(row: Row | None) -> Refund | None:

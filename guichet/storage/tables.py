@@ -57,6 +57,15 @@ def _one_of(column: str, values: tuple[str, ...], table: str) -> CheckConstraint
     return CheckConstraint(f"{column} IN ({listed})", name=f"ck_{table}_{column}")
 
 
+def _queue(table: str, *lane: str) -> tuple[Index, Index]:
+    """The indexes that `queues.DueRows` reads: what is due in order of time, and lane by lane."""
+    pending = text("status = 'pending'")
+    return (
+        Index(f"ix_{table}_due", "due_at", "id", *lane, postgresql_where=pending, sqlite_where=pending),
+        Index(f"ix_{table}_lanes", *lane, "due_at", "id", postgresql_where=pending, sqlite_where=pending),
+    )
+
+
 def _table(name: str, *items: SchemaItem) -> Table:
     # AUTOINCREMENT: SQLite never hands out a number again, not even the one of a row rolled back at the top.
     return Table(
@@ -197,12 +206,7 @@ payments: Final = _table(
     CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_payments_due"),
     Index("ix_payments_newest", "merchant_id", "env", "created_at", "id"),
     Index("ix_payments_status", "merchant_id", "env", "status", "created_at", "id"),
-    Index(
-        "ix_payments_due",
-        "due_at",
-        postgresql_where=text("status = 'pending'"),
-        sqlite_where=text("status = 'pending'"),
-    ),
+    *_queue("payments", "connection"),
     Index(
         "uq_payments_checkout_token",
         "checkout_token",
@@ -257,12 +261,7 @@ refunds: Final = _table(
         postgresql_where=text("provider_ref IS NOT NULL"),
         sqlite_where=text("provider_ref IS NOT NULL"),
     ),
-    Index(
-        "ix_refunds_due",
-        "due_at",
-        postgresql_where=text("status = 'pending'"),
-        sqlite_where=text("status = 'pending'"),
-    ),
+    *_queue("refunds", "connection"),
 )
 
 deliveries: Final = _table(
@@ -292,13 +291,7 @@ deliveries: Final = _table(
     CheckConstraint("(status = 'success') = (delivered_at IS NOT NULL)", name="ck_deliveries_delivered_at"),
     CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_deliveries_due"),
     Index("ix_deliveries_newest", "merchant_id", "env", "created_at", "id"),
-    Index(
-        "ix_deliveries_due",
-        "due_at",
-        "id",
-        postgresql_where=text("status = 'pending'"),
-        sqlite_where=text("status = 'pending'"),
-    ),
+    *_queue("deliveries", "destination", "merchant_id"),
     Index(
         "ix_deliveries_order",
         "payment_id",
@@ -385,7 +378,7 @@ incidents: Final = _table(
     ),
 )
 
-#: Notifications of operators that match nothing of ours: kept for a person, never dropped, never believed.
+#: Notifications of operators that match nothing of ours: kept for a person until they are old, never believed.
 stray_callbacks: Final = _table(
     "stray_callbacks",
     _id(),

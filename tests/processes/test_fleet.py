@@ -17,7 +17,7 @@ import pytest
 
 from guichet.bootstrap import service
 from guichet.settings import Settings
-from guichet.worker import POLL
+from guichet.worker.loops import POLL
 from tests.invariants import check_books
 from tests.peers import Peer
 from tests.processes.conftest import Redis

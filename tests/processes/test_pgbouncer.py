@@ -12,7 +12,7 @@ import pytest
 from guichet.bootstrap import service
 from guichet.settings import Settings
 from guichet.storage import migrate
-from guichet.worker import POLL
+from guichet.worker.loops import POLL
 from tests.invariants import check_books
 from tests.peers import Peer
 from tests.processes.bouncer import pgbouncer

@@ -277,7 +277,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def a_worker_dies_with_its_claims(self) -> None:
         async def claim() -> None:
             now = self.clock.now()
-            await deliveries.claim_due(self.db, now, now + 30 * SECOND, 3, [])
+            await deliveries.claim_due(self.db, now, now + 30 * SECOND, 3)
             await payments.claim_due(self.db, now, now + 30 * SECOND, 3)
             await refunds.claim_due(self.db, now, now + 30 * SECOND, 3)
 

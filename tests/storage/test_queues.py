@@ -3,7 +3,8 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -15,13 +16,17 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.bootstrap import create_merchant, database, service
 from guichet.clock import SECOND
+from guichet.domain.events import Delivery
 from guichet.domain.ledger import collection
 from guichet.settings import Settings
 from guichet.storage import deliveries, ledger, links, merchants, payments, refunds
 from guichet.storage import tables as t
+from guichet.storage.batches import Batches
 from guichet.storage.cached import ShortLived
+from guichet.storage.deliveries import Outcome
 from guichet.storage.engine import Compiled, Database, given
 from guichet.storage.payments import PaymentFilter
+from guichet.storage.queues import SHARE, WINDOW, Claim
 from guichet.storage.vault import UnreadableSecret, Vault
 from tests.house import ManualClock
 from tests.watched import WatchedDatabase
@@ -102,11 +107,15 @@ async def fill(db: Database, rows: int = ROWS) -> None:
             await tx.write(insert(t.deliveries).values({**DELIVERY, **row}))
 
 
-CLAIMS: dict[str, Callable[[Database, int], Awaitable[list[Any]]]] = {
-    "payments": lambda db, most: payments.claim_due(db, NOW, UNTIL, most),
-    "refunds": lambda db, most: refunds.claim_due(db, NOW, UNTIL, most),
-    "deliveries": lambda db, most: deliveries.claim_due(db, NOW, UNTIL, most, ["elsewhere:443"]),
+CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
+    "payments": payments.claim_due,
+    "refunds": refunds.claim_due,
+    "deliveries": deliveries.claim_due,
 }
+
+
+async def claimed_of(queue: str, db: Database, most: int, closed: Sequence[Sequence[str]] = ()) -> Sequence[Any]:
+    return (await CLAIMS[queue](db, NOW, UNTIL, most, closed)).jobs
 
 
 @pytest.mark.parametrize("queue", CLAIMS)
@@ -115,13 +124,13 @@ async def test_no_row_is_claimed_twice(db: Database, workers: list[Database], qu
     claimed: Counter[int] = Counter()
 
     async def work(mine: Database) -> None:
-        while rows := await CLAIMS[queue](mine, 7):
+        while rows := await claimed_of(queue, mine, 7):
             assert len(rows) <= 7
             claimed.update(row.id for row in rows)
 
     await asyncio.gather(*(work(each) for each in workers))
     for each in workers:  # What was locked by another at the last look is not lost.
-        claimed.update(row.id for row in await CLAIMS[queue](each, ROWS))
+        claimed.update(row.id for row in await claimed_of(queue, each, ROWS))
     assert set(claimed.values()) == {1}
     assert len(claimed) == ROWS
 
@@ -130,19 +139,128 @@ async def test_no_row_is_claimed_twice(db: Database, workers: list[Database], qu
 async def test_a_claim_takes_the_oldest_and_never_more_than_asked(db: Database, queue: str) -> None:
     """On fresh tables, whose statistics say nothing, as after `guichet migrate`."""
     await fill(db)
-    assert sorted(row.due_at and row.id for row in await CLAIMS[queue](db, 5)) == [1, 2, 3, 4, 5]
-    assert sorted(row.id for row in await CLAIMS[queue](db, 5)) == [6, 7, 8, 9, 10]
+    assert sorted(row.id for row in await claimed_of(queue, db, 5)) == [1, 2, 3, 4, 5]
+    assert sorted(row.id for row in await claimed_of(queue, db, 5)) == [6, 7, 8, 9, 10]
 
 
 async def test_a_claim_comes_back_when_its_lease_runs_out(db: Database) -> None:
     await fill(db, 3)
+    for queue in CLAIMS:
+        assert len(await claimed_of(queue, db, 9)) == 3
+        assert await claimed_of(queue, db, 9) == []
+    again = {queue: (await claim(db, UNTIL, UNTIL + 1, 9)).jobs for queue, claim in CLAIMS.items()}
+    assert [len(jobs) for jobs in again.values()] == [3, 3, 3]
+    assert [row.attempts for row in again["deliveries"]] == [2, 2, 2]
+
+
+async def test_what_waits_in_a_closed_lane_hides_nothing(db: Database) -> None:
+    """However much it is, and although it is older."""
+    crowd = [{"due_at": number, "closed": True} for number in range(1, 2 * WINDOW)]
+    others = [{"due_at": 5_000 + number, "closed": False} for number in range(3)]
+    async with db.transaction() as tx:
+        for number, row in enumerate([*crowd, *others]):
+            common = {"reference": str(uuid4()), "due_at": row["due_at"]}
+            lane = "closed" if row["closed"] else f"open{number}"
+            await tx.write(insert(t.payments).values({**PAYMENT, **common, "connection": lane}))
+            refund = {"payment_id": number + 1, "connection": lane if row["closed"] else None}
+            await tx.write(insert(t.refunds).values({**REFUND, **common, **refund}))
+            await tx.write(insert(t.deliveries).values({**DELIVERY, **common, "destination": lane}))
+    for queue in CLAIMS:
+        found = [*await claimed_of(queue, db, 2, [["closed"], []]), *await claimed_of(queue, db, 2, [["closed"], []])]
+        assert sorted(row.id for row in found) == [2 * WINDOW, 2 * WINDOW + 1, 2 * WINDOW + 2], queue
+        assert await claimed_of(queue, db, 9, [["closed"], []]) == []
+        assert len(await claimed_of(queue, db, 9)) == 9, "open again"
+
+
+async def test_a_merchant_with_many_destinations_is_a_lane_too(db: Database) -> None:
+    async with db.transaction() as tx:
+        merchant = {"name": "N", "status": "active", "currency": "XOF", "created_at": 1}
+        await tx.write(insert(t.merchants_table).values(merchant))
+    async with db.transaction() as tx:
+        for number in range(2 * WINDOW):
+            common = {"reference": str(uuid4()), "due_at": 1 + number, "destination": f"host{number}"}
+            await tx.write(insert(t.deliveries).values({**DELIVERY, **common}))
+        for number in range(SHARE + 2):
+            common = {"reference": str(uuid4()), "due_at": 5_000 + number, "destination": "host1", "merchant_id": 2}
+            await tx.write(insert(t.deliveries).values({**DELIVERY, **common}))
+    found = await claimed_of("deliveries", db, 50, [[], ["1"]])
+    assert [row.merchant_id for row in found] == [2] * SHARE, "the head of its lane"
+    assert len(await claimed_of("deliveries", db, 50, [[], ["1"]])) == 2
+    assert await claimed_of("deliveries", db, 50, [["host1"], ["1"]]) == []
+
+
+async def test_a_claim_says_when_to_look_again(db: Database) -> None:
+    await fill(db, 3)
     for claim in CLAIMS.values():
-        assert len(await claim(db, 9)) == 3
-        assert await claim(db, 9) == []
-    assert len(await payments.claim_due(db, UNTIL, UNTIL + 1, 9)) == 3
-    assert len(await refunds.claim_due(db, UNTIL, UNTIL + 1, 9)) == 3
-    again = await deliveries.claim_due(db, UNTIL, UNTIL + 1, 9, [])
-    assert [row.attempts for row in again] == [2, 2, 2]
+        assert (await claim(db, 2, UNTIL, 2)).next_due == 2, "there may be more"
+        assert (await claim(db, 2, UNTIL, 2)).next_due == 3, "the third comes due"
+        assert (await claim(db, 3, UNTIL, 2)).next_due == UNTIL, "the leases end"
+    async with db.transaction() as tx:
+        await tx.write(update(t.payments).values(status="failed", due_at=None))
+    assert (await payments.claim_due(db, UNTIL, UNTIL, 2)).next_due is None
+
+
+async def test_an_event_waits_until_the_one_before_it_was_tried(db: Database) -> None:
+    """Also where only the second look would find it."""
+    async with db.transaction() as tx:
+        for number in range(2 * WINDOW):
+            crowd = {"reference": str(uuid4()), "due_at": 1 + number, "destination": "closed"}
+            await tx.write(insert(t.deliveries).values({**DELIVERY, **crowd}))
+        for due_at in (9_000, 9_001):
+            pair = {"reference": str(uuid4()), "due_at": due_at, "destination": "open", "payment_id": 7}
+            await tx.write(insert(t.deliveries).values({**DELIVERY, **pair}))
+    (first,) = await claimed_of("deliveries", db, 9, [["closed"], []])
+    assert await claimed_of("deliveries", db, 9, [["closed"], []]) == []
+    await deliveries.record(db, [Outcome(first, False, 500, NOW, next_due=UNTIL)])
+    (second,) = await claimed_of("deliveries", db, 9, [["closed"], []])
+    assert second.id > first.id
+
+
+async def test_outcomes_are_recorded_together(db: Database) -> None:
+    await fill(db, 4)
+    one, two, three, four = await claimed_of("deliveries", db, 4)
+    outcomes = [
+        Outcome(one, True, 204, NOW),
+        Outcome(two, False, 500, NOW, next_due=UNTIL),
+        Outcome(three, False, None, NOW),
+        Outcome(replace(four, attempts=0), False, 500, NOW),
+    ]
+    await deliveries.record(db, outcomes)
+    found, _ = await deliveries.page(db, 1, "test", 10, 0)
+    states = {row.id: (row.status, row.response_code, row.delivered_at, row.answered_at, row.due_at) for row in found}
+    assert states == {
+        one.id: ("success", 204, NOW, NOW, None),
+        two.id: ("pending", 500, None, NOW, UNTIL),
+        three.id: ("failed", None, None, NOW, None),
+        four.id: ("pending", None, None, None, UNTIL),  # Another attempt was claimed since.
+    }
+
+
+async def test_what_comes_together_is_written_together() -> None:
+    written: list[list[int]] = []
+    gate = asyncio.Event()
+
+    async def write(items: list[int]) -> list[int]:
+        written.append(items)
+        await gate.wait()
+        if 7 in items:
+            raise ValueError("7")
+        return [10 * item for item in items]
+
+    batches = Batches(write, most=3)
+    alone = asyncio.create_task(batches.add(1))
+    while not written:
+        await asyncio.sleep(0)
+    others = [asyncio.create_task(batches.add(item)) for item in (2, 3, 4, 5, 6, 7)]
+    await asyncio.sleep(0)
+    others[1].cancel()
+    gate.set()
+    results = await asyncio.gather(alone, *others, return_exceptions=True)
+    assert written == [[1], [2, 3, 4], [5, 6, 7]]
+    assert [result if isinstance(result, int) else type(result) for result in results] == [
+        10, 20, asyncio.CancelledError, 40, ValueError, ValueError, ValueError,
+    ]  # fmt: skip
+    assert await batches.add(8) == 80, "an error is over with its batch"
 
 
 async def test_a_lease_has_one_holder(db: Database, workers: list[Database]) -> None:
@@ -180,18 +298,33 @@ REFERENCE = "0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10"
 MINE = (1, "test")
 
 
+TRIED = Outcome(
+    Delivery(
+        **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "answered_at"))},
+        id=1,
+        reference="",
+    ),
+    delivered=True,
+    response_code=200,
+    ended_at=NOW,
+)
+
+
 def _listed(**wanted: Any) -> Any:
     return lambda db: payments.page(db, *MINE, PaymentFilter(**wanted), 25, 0)
 
 
 #: What is asked often, through the very functions that ask it.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
-    "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, ["gone"]),
-    "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, ["gone"]),
-    "claim deliveries": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, ["a.test:443"]),
-    "next payment": payments.next_due,
-    "next refund": refunds.next_due,
-    "next delivery": lambda db: deliveries.next_due(db, []),
+    "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
+    "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
+    "claim deliveries": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["a.test:443"], []]),
+    # More than a window is due in closed lanes, so the second look is taken.
+    "claim payments by lane": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["c"]]),
+    "claim refunds by lane": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
+    "claim deliveries by lane": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
+    "record outcomes": lambda db: deliveries.record(db, [TRIED]),
+    "secrets": lambda db: merchants.secrets_of(db, [1]),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
     "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),

@@ -6,7 +6,7 @@ import hmac
 import json
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,8 @@ from guichet.clock import SECOND
 from guichet.domain.events import Delivery
 from guichet.settings import Settings
 from guichet.storage import deliveries
-from guichet.worker import PER_DESTINATION
+from guichet.storage.deliveries import Outcome
+from guichet.worker.delivering import PER_DESTINATION
 from tests.fakes import ScriptedOperator, done
 from tests.house import Account, House, ManualClock, open_house
 from tests.invariants import check_books
@@ -420,12 +421,12 @@ async def until(met: Callable[[], bool], seconds: float = 5) -> None:
 # --- crashes ----------------------------------------------------------------------------------------------------------
 
 
-async def killed_between_claim_and_record(house: House) -> list[Delivery]:
+async def killed_between_claim_and_record(house: House) -> Sequence[Delivery]:
     """What a process that dies during an attempt leaves behind: a claim. Its lease has run out afterwards."""
     now = house.clock.now()
-    claimed = await deliveries.claim_due(house.core.db, now, now + 30 * SECOND, 10, [])
+    claim = await deliveries.claim_due(house.core.db, now, now + 30 * SECOND, 10)
     house.clock.advance(30)
-    return claimed
+    return claim.jobs
 
 
 @pytest.mark.parametrize("deaths", range(6))
@@ -452,10 +453,11 @@ async def test_an_attempt_that_outlived_its_lease_does_not_undo_the_next_one(
         (slow,) = await killed_between_claim_and_record(house)
         (fast,) = await killed_between_claim_and_record(house)
         now = house.clock.now()
-        await deliveries.record_failure(house.core.db, slow, 500, now, now + 10 * SECOND)
+        too_late = Outcome(slow, delivered=False, response_code=500, ended_at=now, next_due=now + 10 * SECOND)
+        await deliveries.record(house.core.db, [too_late])
         assert (await log_of(shop))[0]["response_code"] is None, "the earlier attempt's failure came too late"
-        await deliveries.record_success(house.core.db, fast, 200, now)
-        await deliveries.record_failure(house.core.db, slow, 500, now, None)
+        await deliveries.record(house.core.db, [Outcome(fast, delivered=True, response_code=200, ended_at=now)])
+        await deliveries.record(house.core.db, [replace(too_late, next_due=None)])
         assert [(each["status"], each["response_code"]) for each in await log_of(shop)] == [("success", 200)]
 
 

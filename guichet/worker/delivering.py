@@ -1,0 +1,82 @@
+"""Sends webhooks and records what came back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from guichet import metrics
+from guichet.clock import SECOND, Instant
+from guichet.domain.events import Delivery, retry_delay
+from guichet.egress import Egress
+from guichet.flows.core import Core
+from guichet.observability import log
+from guichet.storage import deliveries, merchants
+from guichet.storage.batches import Batches
+from guichet.storage.deliveries import Outcome
+from guichet.storage.queues import Claim
+from guichet.storage.vault import UnreadableSecret
+from guichet.webhooks.sender import Attempt, send
+
+#: Attempts at once towards one destination, and for one merchant: what hangs delays nobody else.
+PER_DESTINATION: Final = 64
+PER_MERCHANT: Final = 256
+#: Outcomes written together; on SQLite they hold the event loop for about ten microseconds each.
+RECORDED_AT_ONCE: Final = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A claimed delivery and what signs it, encrypted: the secret in force at the claim (D34)."""
+
+    delivery: Delivery
+    secret: str
+
+
+class Attempts:
+    """One attempt at each delivery that is due."""
+
+    def __init__(self, core: Core, egress: Egress) -> None:
+        self._db = core.db
+        self._clock = core.clock
+        self._vault = core.vault
+        self._egress = egress
+        self._outcomes: Batches[Outcome, None] = Batches(self._record, RECORDED_AT_ONCE)
+
+    async def claim(self, now: Instant, until: Instant, most: int, closed: Sequence[Sequence[str]]) -> Claim[Due]:
+        claim = await deliveries.claim_due(self._db, now, until, most, closed)
+        if not claim.jobs:
+            return Claim((), claim.next_due)
+        secrets = await merchants.secrets_of(self._db, {job.merchant_id for job in claim.jobs})
+        return Claim([Due(job, secrets[job.merchant_id, job.env]) for job in claim.jobs], claim.next_due)
+
+    def lane(self, job: Due) -> tuple[str, ...]:
+        return job.delivery.destination, str(job.delivery.merchant_id)
+
+    async def work(self, job: Due) -> None:
+        delivery = job.delivery
+        attempt = await self._send(job)
+        now = self._clock.now()
+        delay = None if attempt.delivered else retry_delay(delivery.attempts)
+        next_due = None if delay is None else now + delay * SECOND
+        await self._outcomes.add(Outcome(delivery, attempt.delivered, attempt.response_code, now, next_due))
+        said = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
+        if attempt.delivered:
+            log.info("delivery.success", **said, status=attempt.response_code)
+        else:
+            log.warning("delivery.failed", **said, status=attempt.response_code, next_in_seconds=delay)
+
+    async def _send(self, job: Due) -> Attempt:
+        try:
+            secret = self._vault.decrypt(job.secret)
+        except UnreadableSecret as error:
+            log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
+            metrics.WEBHOOK_ATTEMPTS.labels("unsigned").inc()
+            return Attempt(delivered=False, response_code=None)
+        attempt = await send(self._egress, job.delivery, secret, self._clock.now())
+        answered = "unanswered" if attempt.response_code is None else "refused"
+        metrics.WEBHOOK_ATTEMPTS.labels("delivered" if attempt.delivered else answered).inc()
+        return attempt
+
+    async def _record(self, outcomes: list[Outcome]) -> list[None]:
+        await deliveries.record(self._db, outcomes)
+        return [None] * len(outcomes)
