@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from guichet.egress import Egress, Forbidden, Lost, NotSent, is_loopback_host, is_public
+from guichet.egress.line import KEEP_ALIVE
 from tests.peers import OK, Authority, Names, Peer, Received, answers, drips, hangs, hangs_up
 
 PUBLIC = ip_network("127.0.0.2/32")
@@ -370,6 +371,106 @@ async def test_compressed_answers_stay_compressed(authority: Authority) -> None:
     async with Peer(answers(head + bomb), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
         answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE)
     assert answer.body == bomb
+
+
+async def test_an_answer_without_a_length_ends_with_its_connection(authority: Authority) -> None:
+    until_end = answers(b"HTTP/1.1 200 OK\r\n\r\nall of it", hang_up=True)
+    async with Peer(until_end, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+        for _ in range(2):
+            answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE)
+            assert (answer.status, answer.body, answer.complete) == (200, b"all of it", True)
+    assert peer.connections == 2
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nonetwo",
+    ],
+    ids=["chunks", "informational answers first"],
+)
+async def test_answers_in_every_form_keep_their_connection(authority: Authority, raw: bytes) -> None:
+    async with Peer(answers(raw), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+        for _ in range(2):
+            answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE)
+            assert (answer.status, answer.body, answer.complete) == (200, b"onetwo", True)
+    assert peer.connections == 1
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 500 Not asked for\r\nContent-Length: 0\r\n\r\n",
+    ],
+    ids=["says so", "HTTP/1.0", "a second answer"],
+)
+async def test_a_connection_that_may_not_be_kept_is_not(authority: Authority, raw: bytes) -> None:
+    async with Peer(answers(raw), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+        for _ in range(2):
+            assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
+    assert peer.connections == 2
+
+
+async def test_what_a_peer_says_unasked_is_nobodys_answer(authority: Authority) -> None:
+    """On an idle connection: the next request must not take it for its own."""
+    said = asyncio.Event()
+
+    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+        writer.write(OK)
+        await writer.drain()
+        if not said.is_set():
+            await asyncio.sleep(0.05)
+            writer.write(b"HTTP/1.1 204 Poison\r\n\r\n")
+            await writer.drain()
+            said.set()
+
+    async with Peer(script, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+        assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
+        await said.wait()
+        await asyncio.sleep(0.05)
+        assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
+    assert peer.connections == 2
+
+
+async def test_an_idle_connection_is_closed_in_time() -> None:
+    """Before common servers close theirs, so that no request meets a connection that is just going."""
+    closed = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(OK)
+        await reader.read()
+        closed.set()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, egress() as out:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        assert (await out.request("GET", url, timeout=PATIENCE, guarded=False)).status == 200
+        before = asyncio.get_running_loop().time()
+        async with asyncio.timeout(KEEP_ALIVE + 1):
+            await closed.wait()
+        assert asyncio.get_running_loop().time() - before > KEEP_ALIVE - 0.2
+
+
+@pytest.mark.parametrize("headers", [{"X-A": "1\r\nX-B: 2"}, {"X-A": "1\n2"}, {"X-A\r\nX-B": "1"}, {"X-A": "\0"}])
+async def test_no_header_smuggles_another(headers: dict[str, str]) -> None:
+    async with Peer() as peer, egress() as out:
+        with pytest.raises(Forbidden):
+            await out.request("POST", peer.url("127.0.0.1"), headers=headers, timeout=PATIENCE, guarded=False)
+    assert peer.connections == 0
+
+
+async def test_names_are_looked_up_once_for_many(authority: Authority) -> None:
+    names = Names(shop_test=[["127.0.0.2"]])
+    async with Peer(tls=authority.server(HOST)) as peer, to_shop(authority, resolver=names) as out:
+        await asyncio.gather(*(out.request("POST", peer.url(HOST), timeout=PATIENCE) for _ in range(20)))
+    assert names.asked == [HOST]
+    assert len(peer.received) == 20
 
 
 # --- What is known after a failure -----------------------------------------------------------------------------------

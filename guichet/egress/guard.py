@@ -1,0 +1,60 @@
+"""Which addresses may be reached (D38)."""
+
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+Permits = Callable[[Address], bool]
+
+#: What IPv6 routes on the internet. Everything else (mapped and compatible IPv4, NAT64, link-local…) is refused whole.
+_GLOBAL_IPV6: Final = ip_network("2000::/3")
+#: Addresses that `is_global` lets through in some Python version, or that lead into a private network all the same.
+_HOLES: Final = tuple(
+    ip_network(text)
+    for text in (
+        "168.63.129.16/32",  # the host's own agent, on one large cloud
+        "192.0.0.0/24",  # protocol assignments, metadata of another cloud
+        "192.88.99.0/24",  # 6to4 relays
+        "198.18.0.0/15",  # benchmarks
+        "2001::/23",  # Teredo and other assignments
+        "2002::/16",  # 6to4: an IPv4 address inside
+        "3fff::/20",  # documentation
+    )
+)
+
+
+def is_public(address: Address) -> bool:
+    """Whether anybody on the internet could reach this address: the only ones a merchant may name (D38)."""
+    if isinstance(address, IPv6Address) and address not in _GLOBAL_IPV6:
+        return False
+    return address.is_global and not address.is_multicast and not any(address in hole for hole in _HOLES)
+
+
+def is_loopback_host(host: str) -> bool:
+    """Whether a host means this machine by its spelling alone: `localhost`, `*.localhost` or a loopback literal."""
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an address already, with nothing to look up."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def permitted(text: str, permits: Permits) -> bool:
+    """Whether what a name service answered is an address, and one that may be dialled."""
+    try:
+        return permits(ip_address(text))
+    except ValueError:
+        return False
