@@ -20,6 +20,8 @@ Profile = Literal["development", "production"]
 
 #: What a bearer token may hold, and enough of it not to be guessed.
 _TOKEN: Final = re.compile(r"[!-~]{16,}")
+#: A hundred years: anything above was mistyped.
+MOST_DAYS: Final = 36_500
 DEFAULT_PUBLIC_URL: Final = "http://127.0.0.1:8000"
 
 
@@ -45,10 +47,13 @@ class Settings:
     catalogue_file: Path | None
     operators_file: Path | None
     allow_simulator: bool
+    keep_deliveries_days: int
+    keep_logs_days: int
     log_level: str
     metrics_port: int | None
     metrics_host: str
     metrics_token: str | None
+    otlp_endpoint: str | None
 
     @property
     def development(self) -> bool:
@@ -83,8 +88,8 @@ def _folder(raw: str) -> Path:
 
 def _existing_file(raw: str) -> Path:
     path = _path(raw)
-    if not path.is_file():
-        raise ValueError(f"the file {raw} does not exist")
+    if not os.access(path, os.R_OK) or not path.is_file():
+        raise ValueError(f"the file {raw} does not exist, or this user may not read it")
     return path
 
 
@@ -122,6 +127,12 @@ def _choice(*allowed: str) -> Callable[[str], str]:
 def _count(raw: str) -> int:
     if not raw.isascii() or not raw.isdigit():
         raise ValueError("must be a whole number, 0 or more")
+    return int(raw)
+
+
+def _days(raw: str) -> int:
+    if not raw.isascii() or not raw.isdigit() or int(raw) > MOST_DAYS:
+        raise ValueError(f"must be a whole number of days, 0 to {MOST_DAYS}")
     return int(raw)
 
 
@@ -269,6 +280,18 @@ VARIABLES: Final = (
         "no",
         "`yes` lets the production profile serve the operators' simulator and route live payments to it (rehearsals).",
     ),
+    Variable(
+        "GUICHET_KEEP_DELIVERIES_DAYS",
+        _days,
+        "90",
+        "Days that webhook deliveries are kept once they were delivered or given up; 0 keeps them for ever.",
+    ),
+    Variable(
+        "GUICHET_KEEP_LOGS_DAYS",
+        _days,
+        "365",
+        "Days that closed incidents and operators' notifications that match nothing are kept; 0 keeps them for ever.",
+    ),
     Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
     Variable(
         "GUICHET_METRICS_PORT",
@@ -289,6 +312,13 @@ VARIABLES: Final = (
         None,
         "Bearer token that `/metrics` asks for, 16 characters or more; without `GUICHET_METRICS_PORT` it opens "
         "`/metrics` on the service's own port. Neither set: no metrics.",
+    ),
+    Variable(
+        "GUICHET_OTLP_ENDPOINT",
+        _url,
+        None,
+        "`http://127.0.0.1:4318`: base address of an OpenTelemetry collector that takes OTLP over HTTP; traces go to "
+        "its `/v1/traces`. Needs `make tracing`. Unset: no traces.",
     ),
 )
 

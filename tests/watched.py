@@ -37,7 +37,7 @@ class _Watched:
 
     async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         self._at()
-        self.seen.append((statement, rows[0] if rows else {}))
+        self.seen += [(statement, each) for each in rows[:1]]
         await self._inner.write_many(statement, rows)
         self._at()
 
@@ -47,6 +47,14 @@ class _Watched:
         answer = await getattr(self._inner, how)(statement, **params)
         self._at()
         return answer
+
+
+    async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        self._at()
+        self.seen += [(statement, each) for each in rows[:1]]
+        found: list[Row] = await self._inner.write_each(statement, rows)  # type: ignore[union-attr]
+        self._at()
+        return found
 
 
 class WatchedDatabase(_Watched):

@@ -35,8 +35,7 @@ async def queue(settings: Settings, merchant_id: int, url: str, count: int) -> b
                 new_delivery(merchant_id, "test", "payment.succeeded", ACCOUNT, url, _data(), SystemClock().now())
             )
         async with opened.core.db.transaction() as tx:
-            for delivery in made:
-                await deliveries.insert_new(tx, delivery)
+            await deliveries.insert_new(tx, made)
     return made[0].body.encode()
 
 

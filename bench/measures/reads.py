@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sqlalchemy import exists, select
+
 from bench import servers
 from bench.generator import Load
 from bench.loads import Figures, outcome, request, run
 from bench.measures.posting import CONNECTIONS, create
 from bench.servers import HOST, Target, resident_megabytes
+from guichet.bootstrap import database
+from guichet.settings import Settings
+from guichet.storage.engine import given
+from guichet.storage.tables import count_entries, wallet_entries
 
 SETTLES_AFTER: Final = 10.5
 LATER: Final = "22997001234"
@@ -26,20 +32,37 @@ class Read:
     half: Figures
 
 
-async def measure(target: Target, seconds: float, asked: int = 4000) -> list[Read]:
-    """The four reads of the issue. `asked`: how many pending payments are read once, each settling as it is read."""
-    key = target.key
-    fee = request("POST", "/v1/payment-modes/fees", key, {"amount": 5000, "operator": "mtn"})
-    found = [await _settling(target, asked)]
-    for name, content in (
-        ("GET /payments, first page of 25", request("GET", "/v1/payments", key)),
-        ("POST /payment-modes/fees", fee),
-        ("GET /balance", request("GET", "/v1/balance", key)),
-    ):
-        full = await run(Load(HOST, target.port, [content], seconds, 0.5, CONNECTIONS))
-        half = await run(Load(HOST, target.port, [content], seconds, 0.5, 2 * CONNECTIONS, full.per_second / 2))
-        found.append(Read(name, full.per_second, half))
+async def measure(settings: Settings, key: str, seconds: float, asked: int = 4000) -> list[Read]:
+    """The four reads of the issue. `asked`: how many pending payments are read once, each settling as it is read: that
+    server has no worker, which would settle them first. The other reads are of a whole server, with nothing left over.
+    """
+    async with servers.guichet(settings, key, worker=False) as target:
+        found = [await _settling(target, asked)]
+    async with servers.guichet(settings, key, worker=True) as target:
+        await _folded(settings)
+        fee = request("POST", "/v1/payment-modes/fees", key, {"amount": 5000, "operator": "mtn"})
+        for name, content in (
+            ("GET /payments, first page of 25", request("GET", "/v1/payments", key)),
+            ("POST /payment-modes/fees", fee),
+            ("GET /balance", request("GET", "/v1/balance", key)),
+        ):
+            full = await run(Load(HOST, target.port, [content], seconds, 0.5, CONNECTIONS))
+            half = await run(Load(HOST, target.port, [content], seconds, 0.5, 2 * CONNECTIONS, full.per_second / 2))
+            found.append(Read(name, full.per_second, half))
     return found
+
+
+async def _folded(settings: Settings) -> None:
+    """Waits until the worker has folded all entries of wallets and lists."""
+    waiting = select(exists().where(count_entries.c.id > 0) | exists().where(wallet_entries.c.id > 0))
+    db = database(settings)
+    await db.open()
+    try:
+        async with asyncio.timeout(60):
+            while given(await db.one(waiting))[0]:
+                await asyncio.sleep(0.2)
+    finally:
+        await db.close()
 
 
 async def _settling(target: Target, asked: int) -> Read:

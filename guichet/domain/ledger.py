@@ -11,6 +11,7 @@ within a merchant, an environment and a currency:
     hold              the wallet's part of a refund that is being disbursed
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,6 +46,19 @@ class Posting:
     source: str
     destination: str
     amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """The postings of one cause of one subject (a payment or a refund), at one instant."""
+
+    merchant_id: int
+    env: str
+    currency: str
+    cause: str
+    subject_id: int
+    entries: Sequence[Posting]
+    created_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +118,6 @@ def _rounding(operator: str, total: int, currency: str, *, customer_pays: bool) 
     return [Posting("rounding", source, destination, abs(difference))]
 
 
-def wallet_movement(postings: list[Posting]) -> int:
+def wallet_movement(postings: Sequence[Posting]) -> int:
     """What these postings add to the wallet; negative when they take from it."""
     return sum(posting.amount * ((posting.destination == WALLET) - (posting.source == WALLET)) for posting in postings)

@@ -31,6 +31,7 @@ class _Target(NamedTuple):
     peer: Peer
     authority: str
     path: str
+    line: str
 
 
 class Egress:
@@ -57,8 +58,12 @@ class Egress:
         self._loopback = loopback
         self._defaults = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
         self._resolver = resolver
-        self._verifying = _context(ca_file)
-        self._trusting = _trusting() if loopback else self._verifying
+        verifying = _context(ca_file)
+        self._rules: dict[str, tuple[Permits, ssl.SSLContext]] = {
+            "guarded": (self._permits, verifying),
+            "open": (lambda _: True, verifying),
+            "loopback": (lambda address: address.is_loopback, _trusting() if loopback else verifying),
+        }
         self._lines: dict[str, Line] = {}
         self._closed = False
         self._target = lru_cache(maxsize=1024)(self._checked)
@@ -82,7 +87,7 @@ class Egress:
         deadline = asyncio.get_running_loop().time() + timeout
         target = self._target(url, guarded)
         request = self._written(method, target, headers or {}, body)
-        line = self._line(target.peer, guarded)
+        line = self._line(target.line)
         try:
             connection = line.kept(target.peer)
             if connection is None:
@@ -117,9 +122,9 @@ class Egress:
             raise Forbidden(f"{host}: user information in the URL")
         if guarded and target.scheme != "https" and not self._local(host):
             raise Forbidden(f"{host}: https only")
-        return _Target(
-            Peer(host, port, target.scheme == "https"), target.host_port_subcomponent or host, target.raw_path_qs
-        )
+        line = "loopback" if self._local(host) else "guarded" if guarded else "open"
+        peer = Peer(host, port, target.scheme == "https")
+        return _Target(peer, target.host_port_subcomponent or host, target.raw_path_qs, line)
 
     def _local(self, host: str) -> bool:
         return self._loopback and is_loopback_host(host)
@@ -137,20 +142,15 @@ class Egress:
             raise Forbidden(f"{target.peer.host}: a line break in a header")
         return head.encode() + b"\r\n\r\n" + (body or b"")
 
-    def _line(self, peer: Peer, guarded: bool) -> Line:
+    def _line(self, name: str) -> Line:
+        """Made at its first use: it belongs to the running event loop."""
         if self._closed:
             raise NotSent("the way out is closed")
-        if self._local(peer.host):
-            return self._open("loopback", lambda address: address.is_loopback, self._trusting)
-        if guarded:
-            return self._open("guarded", self._permits, self._verifying)
-        return self._open("open", lambda _: True, self._verifying)
-
-    def _open(self, name: str, permits: Permits, context: ssl.SSLContext) -> Line:
-        """A line is made at its first use: it belongs to the running event loop."""
-        if name not in self._lines:
-            self._lines[name] = Line(permits, context, self._resolver or SystemResolver(name))
-        return self._lines[name]
+        line = self._lines.get(name)
+        if line is None:
+            permits, context = self._rules[name]
+            line = self._lines[name] = Line(permits, context, self._resolver or SystemResolver(name))
+        return line
 
     def _permits(self, address: Address) -> bool:
         if any(address in network for network in self._allow) or (self._loopback and address.is_loopback):

@@ -4,12 +4,13 @@ Insert first, initiate after, outside any transaction: our reference is stored b
 leaves a pending payment that the worker asks about, never a debit that nobody knows.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
 import msgspec
 
+from guichet import tracing
 from guichet.clock import SECOND, Instant
 from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
@@ -21,7 +22,7 @@ from guichet.flows.refresh import LEASE, within_budget
 from guichet.flows.settle import settle_payment
 from guichet.flows.verdict import confirms
 from guichet.observability import log
-from guichet.operators.base import REASONS, Accepted, InitiateAnswer, NotTaken, Refused, Succeeded
+from guichet.operators.base import REASONS, Accepted, Charge, InitiateAnswer, NotTaken, Refused, Succeeded
 from guichet.storage import ledger, links, payments
 from guichet.storage.engine import given
 
@@ -87,11 +88,12 @@ async def collect(core: Core, caller: Caller, order: Order) -> Collected:
     quoted = check_order(catalogue.choose(order.operator, order.payment_mode_id), order)
     route = core.registry.routes(caller.env, quoted.mode.operator)
     payment = _new_payment(core, caller, order, quoted, route[0])
-    payment_id = await _store(core, payment)
-    if payment_id is None:
+    charge = charge_of(core, payment, order.otp)
+    first_question = core.registry.connector(route[0]).first_question(charge)
+    stored = await _store(core, payment, first_question or payment.due_at)
+    if stored is None:
         return Collected(await _existing(core, payment), quoted.mode, created=False)
-    payment = replace(payment, id=payment_id)
-    return Collected(await _initiate(core, payment, route, order.otp), quoted.mode, created=True)
+    return Collected(await _initiate(core, stored, charge, route), quoted.mode, created=True)
 
 
 def check_order(mode: PaymentMode, order: Order) -> Quote:
@@ -106,7 +108,7 @@ def check_order(mode: PaymentMode, order: Order) -> Quote:
 def _new_payment(core: Core, caller: Caller, order: Order, quoted: Quote, connection: str) -> Payment:
     now = core.clock.now()
     needs_page = quoted.mode.is_card and not caller.livemode
-    payment = Payment(
+    return Payment(
         id=0,
         merchant_id=caller.merchant.id,
         env=caller.env,
@@ -139,28 +141,24 @@ def _new_payment(core: Core, caller: Caller, order: Order, quoted: Quote, connec
         failure=None,
         due_at=now + CRASH_NET,
         asked=0,
-        leased_until=None,
+        # Nobody asks about a debit that is still being requested.
+        leased_until=now + LEASE if core.registry.connector(connection).remote else None,
     )
-    connector = core.registry.connector(connection)
-    if connector.remote:  # Nobody asks about a debit that is still being requested.
-        payment = replace(payment, leased_until=now + LEASE)
-    first = connector.first_question(charge_of(core, payment))
-    return payment if first is None else replace(payment, due_at=first)
 
 
-async def _store(core: Core, payment: Payment) -> int | None:
+async def _store(core: Core, payment: Payment, due_at: Instant | None) -> Payment | None:
     """None when a unique key already holds a payment. Live money also needs an open wallet and a use of its link."""
     if payment.env == "test" and payment.link_id is None:
-        return await payments.insert_new(core.db, payment)
+        return await payments.insert_new(core.db, payment, due_at)
     async with core.db.transaction() as tx:
-        payment_id = await payments.insert_new(tx, payment)
-        if payment_id is None:
+        stored = await payments.insert_new(tx, payment, due_at)
+        if stored is None:
             return None
         if await ledger.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
             raise Conflict("Le portefeuille du marchand n'accepte pas de mouvement pour le moment.")
         if payment.link_id is not None and not await links.reserve_use(tx, payment.link_id):
             raise Conflict("Ce lien de paiement a atteint son nombre maximal d'utilisations.")
-    return payment_id
+    return stored
 
 
 async def _existing(core: Core, payment: Payment) -> Payment:
@@ -173,17 +171,18 @@ async def _existing(core: Core, payment: Payment) -> Payment:
     return found
 
 
-async def _initiate(core: Core, payment: Payment, route: list[str], otp: str | None) -> Payment:
+async def _initiate(core: Core, payment: Payment, charge: Charge, route: list[str]) -> Payment:
     """Asks the operators of the route in order; the next one only if the one before provably took nothing."""
+    tracing.about_payment(payment.reference)
     answer: InitiateAnswer = NotTaken()
     for name in route:
         if name != payment.connection:
             switched = await payments.switch_connection(core.db, payment, name, core.clock.now() + LEASE)
             if switched is None:
                 return given(await payments.by_id(core.db, payment.id))
-            payment = switched
-        initiation = core.registry.connector(name).initiate(charge_of(core, payment, otp))
-        answer = await within_budget(initiation, name, "initiate")
+            payment, charge = switched, charge_of(core, switched, charge.otp)
+        connector = core.registry.connector(name)
+        answer = await within_budget(connector.initiate(charge), name, "initiate", timed=connector.remote)
         if not isinstance(answer, NotTaken):
             break
         log.warning("route.not_taken", reference=payment.reference, connection=name, raw=answer.raw)

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 from limits.aio.storage import RedisStorage
@@ -9,9 +10,11 @@ from limits.aio.storage import RedisStorage
 from guichet.clock import Clock
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
+from guichet.flows.settling import AT_ONCE, Settlement, settle_all
 from guichet.operators.base import Charge, Reversal
 from guichet.operators.registry import Registry
 from guichet.settings import Settings
+from guichet.storage.batches import Batches
 from guichet.storage.catalogue import Catalogues
 from guichet.storage.engine import Database
 from guichet.storage.vault import Vault
@@ -39,6 +42,11 @@ class Core:
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: RedisStorage | None = None
     wake: Wake = field(default_factory=Wake)
+    #: Outcomes of payments on their way to the database.
+    settlements: Batches[Settlement, Payment] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settlements", Batches(partial(settle_all, self.db), AT_ONCE))
 
 
 def charge_of(core: Core, payment: Payment, otp: str | None = None) -> Charge:

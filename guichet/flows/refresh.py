@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from guichet import metrics
+from guichet import metrics, tracing
 from guichet.clock import SECOND
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, ask_again_after
 from guichet.flows.core import Core, charge_of
@@ -39,6 +39,7 @@ async def refresh(core: Core, payment: Payment) -> Payment:
     return await _ask(core, payment, planned=False)
 
 
+@tracing.traced("ask about payment", lambda _, payment: {tracing.PAYMENT: payment.reference})
 async def ask_due(core: Core, payment: Payment) -> None:
     """A question of the worker: nothing pending is left without a next question."""
     await _ask(core, payment, planned=True)
@@ -63,17 +64,22 @@ async def _ask(core: Core, payment: Payment, *, planned: bool) -> Payment:
     return payment
 
 
-async def within_budget(question: Awaitable[T], connection: str, kind: str) -> T | Unknown:
-    """An operator that takes longer than the budget has said nothing. Every call to one passes here and is counted."""
+async def within_budget(question: Awaitable[T], connection: str, kind: str, *, timed: bool = True) -> T | Unknown:
+    """An operator that takes longer than the budget has said nothing. Every call to one passes here and is counted.
+
+    `timed`: False spares the timer where nobody far away is asked.
+    """
     loop = asyncio.get_running_loop()
     began = loop.time()
     answer: T | Unknown
     try:
-        async with asyncio.timeout(ASK_BUDGET):
+        async with asyncio.timeout(ASK_BUDGET if timed else None):
             answer = await question
     except TimeoutError:
         answer = Unknown(f"no answer within {ASK_BUDGET:g} s")
-    metrics.operator_call(connection, kind, _ANSWERS.get(type(answer), "other"), loop.time() - began)
+    named, seconds = _ANSWERS.get(type(answer), "other"), loop.time() - began
+    metrics.operator_call(connection, kind, named, seconds)
+    tracing.operator_call(connection, kind, named, seconds)
     return answer
 
 

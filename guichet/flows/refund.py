@@ -8,10 +8,11 @@ from uuid import uuid4
 
 import msgspec
 
+from guichet import tracing
 from guichet.clock import SECOND, Instant
 from guichet.domain import ledger
 from guichet.domain.errors import Conflict
-from guichet.domain.ledger import ACTIVE, HELD
+from guichet.domain.ledger import ACTIVE, HELD, Movement
 from guichet.domain.payments import DEFAULT_REASON, INCIDENT_AGE_SECONDS, Payment, Refund, ask_again_after
 from guichet.flows.core import Core, reversal_of
 from guichet.flows.refresh import LEASE, within_budget
@@ -57,7 +58,8 @@ async def _record(core: Core, tx: Transaction, payment: Payment, reason: str | N
     if refund_id is None:
         raise Conflict(_ALREADY)
     if covered:
-        await ledger_rows.post(tx, *wallet, HELD, refund_id, ledger.refund_hold(payment.amount), now)
+        movement = Movement(*wallet, HELD, refund_id, ledger.refund_hold(payment.amount), now)
+        await ledger_rows.post(tx, [movement])
     return given(await refunds.by_id(tx, refund_id))
 
 
@@ -94,6 +96,7 @@ async def refresh_refund(core: Core, refund: Refund) -> Refund:
     return await disburse(core, refund)
 
 
+@tracing.traced("disburse refund", lambda _, refund: {tracing.PAYMENT: refund.payment_reference})
 async def disburse(core: Core, refund: Refund) -> Refund:
     """One step of a pending refund: send it if it never left, else ask what became of it. One works at a time."""
     now = core.clock.now()

@@ -2,18 +2,21 @@
 in it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+#: What became of one item of a batch.
+Result: TypeAlias = R | Exception
 
 
 class Batches(Generic[T, R]):
     """What comes while a batch is being written goes together in the next; what comes alone waits for nobody."""
 
-    def __init__(self, write: Callable[[list[T]], Awaitable[list[R]]], most: int) -> None:
-        """`write` takes up to `most` items and answers one result for each, in their order."""
+    def __init__(self, write: Callable[[list[T]], Awaitable[Sequence[Result[R]]]], most: int) -> None:
+        """`write` takes up to `most` items and answers one result for each, in their order; or raises for all."""
         self._write = write
         self._most = most
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
@@ -46,5 +49,9 @@ class Batches(Generic[T, R]):
                 raise
         else:
             for (_, future), result in zip(batch, results, strict=True):
-                if not future.done():  # Who asked may have gone meanwhile; what it asked happened all the same.
+                if future.done():  # Who asked may have gone meanwhile; what it asked happened all the same.
+                    continue
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
                     future.set_result(result)

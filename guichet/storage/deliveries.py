@@ -17,9 +17,8 @@ from guichet.storage.engine import Database, Transaction
 from guichet.storage.queues import PENDING, Claim, DueRows
 from guichet.storage.tables import deliveries
 
-_INSERT: Final = insert(deliveries).values(
-    {column.name: bindparam(column.name) for column in deliveries.c if column.name != "id"}
-)
+_NEW_COLUMNS: Final = [column.name for column in deliveries.c if column.name != "id"]
+_INSERT: Final = insert(deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
 _MINE: Final = (deliveries.c.merchant_id == bindparam("merchant_id"), deliveries.c.env == bindparam("environment"))
 
 
@@ -90,10 +89,9 @@ class Outcome:
     next_due: Instant | None = None
 
 
-async def insert_new(tx: Transaction, delivery: Delivery) -> None:
-    await tx.write(
-        _INSERT, **{column.name: getattr(delivery, column.name) for column in deliveries.c if column.name != "id"}
-    )
+async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
+    """In their order, which is the one of their first attempts."""
+    await tx.write_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Delivery], int]:

@@ -7,6 +7,7 @@ Rows are tuples in the order of the selected columns.
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from operator import itemgetter
 from typing import Any, Final, Protocol, TypeVar
 
 from sqlalchemy import ClauseElement, Executable, Index, PrimaryKeyConstraint, UniqueConstraint
@@ -71,6 +72,9 @@ class Writer(Protocol):
 class Transaction(Reader, Writer, Protocol):
     """Statements that happen together or not at all. A body awaits nothing but these."""
 
+    async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        """As `write_many`; what it returned for each of `rows`, in their order."""
+
 
 class Database(Reader, Writer, Protocol):
     """Either database. Every write is durable when its call returns."""
@@ -107,24 +111,29 @@ def given(value: T | None) -> T:
 class Compiled:
     """A statement's text for one database, and how to lay out its parameters and rows."""
 
-    __slots__ = ("booleans", "defaults", "order", "text")
+    __slots__ = ("_defaults", "_pick", "booleans", "text")
 
     def __init__(self, statement: Executable, dialect: DefaultDialect) -> None:
         assert isinstance(statement, ClauseElement)
         compiled = statement.compile(dialect=dialect)
         assert isinstance(compiled, SQLCompiler)
         self.text: Final[str] = str(compiled)
-        self.defaults: Final[dict[str, Any]] = dict(compiled.params)
-        self.order: Final[tuple[str, ...]] = tuple(compiled.positiontup or ())
+        self._defaults: Final[dict[str, Any]] = dict(compiled.params)
+        self._pick: Final = _in_order(tuple(compiled.positiontup or ()))
         columns = compiled._result_columns
         self.booleans: Final = tuple(i for i, column in enumerate(columns) if isinstance(column.type, Boolean))
 
-    def named(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {**self.defaults, **params} if params else self.defaults
+    def positional(self, params: dict[str, Any]) -> Sequence[Any]:
+        """What is not given has the statement's own value."""
+        if params.keys() >= self._defaults.keys():
+            return self._pick(params)
+        return self._pick({**self._defaults, **params})
 
-    def positional(self, params: dict[str, Any]) -> list[Any]:
-        defaults = self.defaults
-        return [params[name] if name in params else defaults[name] for name in self.order]
+
+def _in_order(names: tuple[str, ...]) -> Callable[[dict[str, Any]], Sequence[Any]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: [values[name] for name in names]
 
 
 class StatementCache:

@@ -2,8 +2,9 @@
 locks nothing; a debit locks the wallet row, so that two of them cannot spend the same money.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true, update
@@ -11,8 +12,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.domain import ledger
-from guichet.domain.ledger import ACTIVE, Posting, Wallet
-from guichet.storage.engine import Database, Reader, Row, Transaction, given
+from guichet.domain.ledger import ACTIVE, Movement, Posting, Wallet
+from guichet.storage.engine import Database, Reader, Row, Transaction, given, json_numbers
 from guichet.storage.tables import postings, wallet_entries, wallets
 
 _INSERT_POSTING: Final = insert(postings).values(
@@ -59,6 +60,9 @@ _WALLETS_OF: Final = (
     .order_by("env", "currency")
 )
 _STATUS: Final = select(wallets.c.status).where(*_MINE)
+_NOT_ACTIVE: Final = select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency).where(
+    wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE
+)
 _LOCK: Final = select(wallets.c.status, wallets.c.balance).where(*_MINE).with_for_update()
 _UNFOLDED: Final = select(_ENTRIES.c.total)
 
@@ -114,33 +118,36 @@ _RELEASE: Final = (
 )
 
 
-async def post(
-    tx: Transaction,
-    merchant_id: int,
-    env: str,
-    currency: str,
-    cause: str,
-    subject_id: int,
-    entries: list[Posting],
-    now: Instant,
-) -> None:
-    """Writes the postings of one cause and their effect on the wallet; twice violates `uq_postings_cause`."""
-    mine = {"merchant_id": merchant_id, "env": env, "currency": currency, "created_at": now, "subject_id": subject_id}
-    for entry in entries:
-        await tx.write(
-            _INSERT_POSTING,
-            **mine,
-            cause=cause,
-            leg=entry.leg,
-            source=entry.source,
-            destination=entry.destination,
-            amount=entry.amount,
-        )
-        if entry.destination == ledger.SUSPENSE:
-            await tx.write(_INSERT_ENTRY, **mine, amount=entry.amount, suspended=True)
-    movement = ledger.wallet_movement(entries)
-    if movement:
-        await tx.write(_INSERT_ENTRY, **mine, amount=movement, suspended=False)
+async def post(tx: Transaction, movements: Sequence[Movement]) -> None:
+    """Writes postings and their effect on the wallets; a cause told twice violates `uq_postings_cause`."""
+    rows: list[dict[str, object]] = []
+    effects: list[dict[str, object]] = []
+    for movement in movements:
+        subject = {
+            "merchant_id": movement.merchant_id,
+            "env": movement.env,
+            "currency": movement.currency,
+            "created_at": movement.created_at,
+            "subject_id": movement.subject_id,
+        }
+        rows += [_posting(subject, movement.cause, entry) for entry in movement.entries]
+        waiting = sum(entry.amount for entry in movement.entries if entry.destination == ledger.SUSPENSE)
+        effect = ledger.wallet_movement(movement.entries)
+        effects += [{**subject, "amount": waiting, "suspended": True}] if waiting else []
+        effects += [{**subject, "amount": effect, "suspended": False}] if effect else []
+    await tx.write_many(_INSERT_POSTING, rows)
+    await tx.write_many(_INSERT_ENTRY, effects)
+
+
+def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str, object]:
+    return {
+        **subject,
+        "cause": cause,
+        "leg": entry.leg,
+        "source": entry.source,
+        "destination": entry.destination,
+        "amount": entry.amount,
+    }
 
 
 async def wallet(db: Reader, merchant_id: int, env: str, currency: str) -> Wallet | None:
@@ -165,6 +172,12 @@ async def wallet_status(db: Reader, merchant_id: int, env: str, currency: str) -
     """A wallet without a row was never frozen."""
     row = await db.one(_STATUS, merchant_id=merchant_id, env=env, currency=currency)
     return row[0] if row else ACTIVE
+
+
+async def frozen_wallets(db: Reader, merchant_ids: Collection[int]) -> set[tuple[int, str, str]]:
+    """Of these merchants, the wallets (merchant, environment, currency) that take no movement. Cost: their wallets."""
+    rows = await db.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
+    return {tuple(row) for row in rows}
 
 
 async def set_wallet_status(
@@ -197,21 +210,12 @@ async def release_suspended(db: Database, now: Instant, most: int) -> int:
     """Posts up to `most` credits whose wallet is `Actif` again (D24); how many it posted. Run by the worker."""
     async with db.transaction() as tx:
         released = await tx.all(_RELEASE, now=now, most=most)
+        rows = []
         for _, merchant_id, env, currency, amount, subject_id, _, _ in released:
-            for posting in ledger.suspense_release(amount):
-                await tx.write(
-                    _INSERT_POSTING,
-                    merchant_id=merchant_id,
-                    env=env,
-                    currency=currency,
-                    created_at=now,
-                    subject_id=subject_id,
-                    cause=ledger.UNSUSPENDED,
-                    leg=posting.leg,
-                    source=posting.source,
-                    destination=posting.destination,
-                    amount=posting.amount,
-                )
+            mine = {"merchant_id": merchant_id, "env": env, "currency": currency, "created_at": now}
+            subject = {**mine, "subject_id": subject_id}
+            rows += [_posting(subject, ledger.UNSUSPENDED, entry) for entry in ledger.suspense_release(amount)]
+        await tx.write_many(_INSERT_POSTING, rows)
     return len(released)
 
 

@@ -1,5 +1,6 @@
 """Payment links: statements and row mapping. Uses are reserved by a conditional UPDATE, never counted first (D30)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import bindparam, func, insert, or_, select, update
@@ -76,13 +77,14 @@ async def reserve_use(tx: Transaction, link_id: int) -> bool:
     return await tx.write(_RESERVE, link_id=link_id) is not None
 
 
-async def release_use(tx: Transaction, link_id: int) -> None:
-    """Gives back the use of a payment that failed."""
-    await tx.write(_RELEASE, link_id=link_id)
+async def release_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
+    """Gives back a use for each payment that failed; a link may come several times."""
+    await tx.write_many(_RELEASE, [{"link_id": link_id} for link_id in link_ids])
 
 
-async def complete_use(tx: Transaction, link_id: int) -> None:
-    await tx.write(_COMPLETE, link_id=link_id)
+async def complete_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
+    """One for each payment that succeeded; a link may come several times."""
+    await tx.write_many(_COMPLETE, [{"link_id": link_id} for link_id in link_ids])
 
 
 def _link(row: Row | None) -> PaymentLink | None:

@@ -77,7 +77,7 @@ _ENDPOINT_KEY: Final = (
     webhook_endpoints.c.env == bindparam("environment"),
 )
 _ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
-_SECRETS: Final = select(webhook_endpoints.c.merchant_id, webhook_endpoints.c.env, webhook_endpoints.c.secret).where(
+_ENDPOINTS: Final = select(webhook_endpoints).where(
     webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
 )
 _SET_URL: Final = (
@@ -161,10 +161,10 @@ async def endpoint(db: Reader, merchant_id: int, env: str) -> Endpoint:
     return Endpoint(*given(row))
 
 
-async def secrets_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, str], str]:
-    """The encrypted webhook secrets of these merchants, by merchant and environment. Cost: those rows."""
-    rows = await db.all(_SECRETS, ids=json.dumps(sorted(merchant_ids)))
-    return {(merchant_id, env): secret for merchant_id, env, secret in rows}
+async def endpoints_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, str], Endpoint]:
+    """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
+    rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
+    return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
 
 
 async def configure_endpoint(

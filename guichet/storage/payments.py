@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import bindparam, func, or_, select, update
@@ -15,6 +16,7 @@ from guichet.storage.queues import Claim, DueRows
 from guichet.storage.tables import payments
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
+_new_values: Final = attrgetter(*_NEW_COLUMNS)
 
 #: One statement creates a payment or, when a unique key (reference, external_id, checkout_token) already holds one,
 #: creates nothing and returns no row: the constraint settles races, on both databases.
@@ -105,11 +107,13 @@ class PaymentFilter:
         )
 
 
-async def insert_new(writer: Writer, payment: Payment) -> int | None:
-    """The new payment's id, or None when a unique key already holds one. One statement, one round trip."""
-    values = {name: getattr(payment, name) for name in _NEW_COLUMNS}
+async def insert_new(writer: Writer, payment: Payment, due_at: Instant | None) -> Payment | None:
+    """The payment as stored: numbered, to be asked about at `due_at`; None when a unique key already holds one. One
+    statement, one round trip."""
+    values = dict(zip(_NEW_COLUMNS, _new_values(payment), strict=True))
+    values["due_at"] = due_at
     row = await writer.write(_INSERT, **values)
-    return row[0] if row else None
+    return Payment(row[0], *values.values()) if row else None
 
 
 async def by_reference(db: Reader, merchant_id: int, env: str, reference: str) -> Payment | None:
@@ -139,21 +143,32 @@ async def by_callback_reference(db: Database, connection: str, reference: str) -
     return _payment(await db.one(_BY_CALLBACK_REFERENCE, connection=connection, reference=reference))
 
 
-async def finish(
-    tx: Transaction,
-    payment_id: int,
-    source: str,
-    target: str,
-    now: Instant,
-    *,
-    failure: str | None = None,
-    provider_ref: str | None = None,
-) -> Payment | None:
-    """The conditional transition; None when the payment was no longer in `source`: somebody else applied one."""
-    row = await tx.write(
-        _FINISH, payment_id=payment_id, source=source, target=target, now=now, reason=failure, new_ref=provider_ref
-    )
-    return _payment(row)
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A conditional transition of one payment. `provider_ref` None keeps the one there is."""
+
+    payment_id: int
+    source: str
+    target: str
+    now: Instant
+    failure: str | None = None
+    provider_ref: str | None = None
+
+
+async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
+    """The payments that made theirs; one that was no longer in `source` is missing: somebody else applied another."""
+    rows = [
+        {
+            "payment_id": each.payment_id,
+            "source": each.source,
+            "target": each.target,
+            "now": each.now,
+            "reason": each.failure,
+            "new_ref": each.provider_ref,
+        }
+        for each in transitions
+    ]
+    return [Payment(*row) for row in await tx.write_each(_FINISH, rows)]
 
 
 async def switch_connection(db: Database, payment: Payment, connection: str, until: Instant) -> Payment | None:

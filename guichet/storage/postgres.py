@@ -26,6 +26,9 @@ STATEMENT_TIMEOUT: Final = 30.0
 #: fails at once.
 PATIENCE: Final = 5.0
 _RETRY: Final = 0.1
+#: Everything here reads along an index, in its order, up to a limit. Where statistics lag behind a queue that just
+#: grew, a bitmap looks cheaper and reads the whole queue at every claim.
+_PLANS: Final = {"enable_bitmapscan": "off"}
 #: A lost connection is replaced, and what is safe to repeat is repeated, so many times.
 _TRIES: Final = 3
 _CHANNEL: Final = "guichet"
@@ -80,12 +83,14 @@ class PostgresDatabase:
     """See `engine.Database`. Cost of `write`: one round trip; of `transaction`: two more than its statements.
 
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
-    statement costs one round trip more), and announcements are heard only through `listen_url`, a direct address.
+    statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and what
+    `_PLANS` says is said to the role instead (docs/operations/postgresql.md).
     """
 
     def __init__(self, url: str, *, bouncer: bool = False, listen_url: str | None = None) -> None:
         self._url = url
         self._statement_cache = 0 if bouncer else 512
+        self._server_settings = {} if bouncer else dict(_PLANS)
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
         self._away_since: float | None = None
@@ -100,6 +105,7 @@ class PostgresDatabase:
                 reset=_leave_as_is,
                 command_timeout=STATEMENT_TIMEOUT,
                 statement_cache_size=self._statement_cache,
+                server_settings=self._server_settings,
                 max_inactive_connection_lifetime=300,
             )
             await self._pool.release(await self._pool.acquire(timeout=ACQUIRE_TIMEOUT))
@@ -273,6 +279,12 @@ class _Transaction:
         compiled = self._statements[statement]
         if rows:
             await self._connection.executemany(compiled.text, [compiled.positional(params) for params in rows])
+
+    async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        compiled = self._statements[statement]
+        values = [compiled.positional(params) for params in rows]
+        found: list[Row] = await self._connection.fetchmany(compiled.text, values) if values else []
+        return found
 
 
 async def _prepare_connection(connection: Connection) -> None:

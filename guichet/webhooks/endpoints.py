@@ -47,5 +47,5 @@ async def queue_test(db: Database, merchant_id: int, env: str, now: Instant) -> 
         delivery = outbox.new_delivery(
             merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, dict(_TEST_DATA), now
         )
-        await deliveries.insert_new(tx, delivery)
+        await deliveries.insert_new(tx, [delivery])
     return delivery

@@ -1,5 +1,7 @@
 """Writes a delivery in the transaction of the change it tells: the row is the queue and the log."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -16,26 +18,50 @@ ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"
 
 
-async def emit(
-    tx: Transaction, event: str, payment: Payment, catalogue: Catalogue, now: Instant, refund: Refund | None = None
-) -> None:
-    """Queues `event` about a payment, or about its refund; nothing when the merchant has nowhere to receive it.
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to a payment, or to its refund."""
+
+    name: str
+    payment: Payment
+    catalogue: Catalogue
+    now: Instant
+    refund: Refund | None = None
+
+
+async def emit(tx: Transaction, events: Sequence[Event]) -> None:
+    """Queues each event, in this order; nothing when its merchant has nowhere to receive it.
 
     The payment's own `callback_url` takes the place of the account endpoint (D32). Address and bytes are frozen here.
     """
-    if payment.callback_url is not None:
+    for_accounts = {event.payment.merchant_id for event in events if event.payment.callback_url is None}
+    endpoints = await merchants.endpoints_of(tx, for_accounts) if for_accounts else {}
+    made = []
+    for event in events:
+        payment = event.payment
         target, url = CALLBACK, payment.callback_url
-    else:
-        endpoint = await merchants.endpoint(tx, payment.merchant_id, payment.env)
-        if endpoint.url is None:
-            return
-        target, url = ACCOUNT, endpoint.url
-    if refund is not None:
-        data = wire.render_refund(refund)
-    else:
-        data = wire.render_payment(payment, catalogue.by_operator(payment.operator))
-    delivery = new_delivery(payment.merchant_id, payment.env, event, target, url, data, now, payment_id=payment.id)
-    await deliveries.insert_new(tx, delivery)
+        if url is None:
+            target, url = ACCOUNT, endpoints[payment.merchant_id, payment.env].url
+        if url is not None:
+            made.append(
+                new_delivery(
+                    payment.merchant_id,
+                    payment.env,
+                    event.name,
+                    target,
+                    url,
+                    _data(event),
+                    event.now,
+                    payment_id=payment.id,
+                )
+            )
+    await deliveries.insert_new(tx, made)
+
+
+def _data(event: Event) -> dict[str, object]:
+    if event.refund is not None:
+        return wire.render_refund(event.refund)
+    return wire.render_payment(event.payment, event.catalogue.by_operator(event.payment.operator))
 
 
 def new_delivery(

@@ -1,8 +1,10 @@
 """One attempt at one delivery (spec, "Events"). Knows no database: what is due and what follows is the worker's."""
 
+import time
 from dataclasses import dataclass
 from typing import Final
 
+from guichet import tracing
 from guichet.clock import SECOND, Instant
 from guichet.domain.events import ANSWER_TIMEOUT, Delivery
 from guichet.egress import Egress, Lost, NotSent
@@ -27,6 +29,13 @@ async def send(
     The status acknowledges, not the body: a 2xx that came in time counts even if its body then breaks off or drips
     beyond the limit, because that receiver has taken the event and would only see it twice.
     """
+    began = time.perf_counter()
+    attempt = await _post(egress, delivery, secret, now, timeout)
+    tracing.webhook_attempt(delivery, attempt.response_code, attempt.delivered, time.perf_counter() - began)
+    return attempt
+
+
+async def _post(egress: Egress, delivery: Delivery, secret: str, now: Instant, timeout: float) -> Attempt:
     body = delivery.body.encode()
     headers = {
         "Content-Type": "application/json",

@@ -3,7 +3,6 @@
 The signed text is `t`, a dot, the raw body; the key is the environment's whole `whsec_…` string as UTF-8 (D33).
 """
 
-import hashlib
 import hmac
 import re
 from typing import Final
@@ -32,4 +31,4 @@ def verify(secret: str, header: str, body: bytes, now: int, tolerance: int = SIG
 
 
 def _digest(secret: str, moment: str, body: bytes) -> str:
-    return hmac.new(secret.encode(), moment.encode() + b"." + body, hashlib.sha256).hexdigest()
+    return hmac.digest(secret.encode(), moment.encode() + b"." + body, "sha256").hex()

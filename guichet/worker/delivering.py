@@ -46,8 +46,8 @@ class Attempts:
         claim = await deliveries.claim_due(self._db, now, until, most, closed)
         if not claim.jobs:
             return Claim((), claim.next_due)
-        secrets = await merchants.secrets_of(self._db, {job.merchant_id for job in claim.jobs})
-        return Claim([Due(job, secrets[job.merchant_id, job.env]) for job in claim.jobs], claim.next_due)
+        endpoints = await merchants.endpoints_of(self._db, {job.merchant_id for job in claim.jobs})
+        return Claim([Due(job, endpoints[job.merchant_id, job.env].secret) for job in claim.jobs], claim.next_due)
 
     def lane(self, job: Due) -> tuple[str, ...]:
         return job.delivery.destination, str(job.delivery.merchant_id)

@@ -11,6 +11,8 @@ from guichet.worker.loops import POLL, Turn
 
 #: Rows of wallets handled at once.
 BATCH: Final = 64
+#: Entries folded at once. On SQLite that holds the event loop: two milliseconds when each belongs to another merchant.
+FOLDED: Final = 128
 #: How often postings are sealed while they are few.
 SEAL_EVERY: Final = 10 * SECOND
 
@@ -29,12 +31,12 @@ class Housekeeping:
 
     async def step(self) -> Turn:
         released = await ledger.release_suspended(self._core.db, self._core.clock.now(), BATCH)
-        folded = await ledger.fold(self._core.db, 10 * BATCH)
-        counted = await counts.fold(self._core.db, 10 * BATCH)
+        folded = await ledger.fold(self._core.db, FOLDED)
+        counted = await counts.fold(self._core.db, FOLDED)
         await deliveries.give_up_exhausted(self._core.db, self._core.clock.now())
         sealed = await self._seal(self._core.clock.now())
         await self._pruning.step(self._core.clock.now())  # What is left of it can wait for the next turn.
-        full = released == BATCH or 10 * BATCH in (folded, counted) or sealed == seals.BATCH
+        full = released == BATCH or FOLDED in (folded, counted) or sealed == seals.BATCH
         return Turn(full, 0.0 if full else POLL)
 
     async def _seal(self, now: Instant) -> int:

@@ -15,6 +15,9 @@ from guichet.storage.queues import Claim
 MAX_IN_FLIGHT: Final = 512
 #: How often every loop looks for itself, in seconds.
 POLL: Final = 1.0
+#: Seconds until the next look after one that closed a lane, unless its work ends before: most of what is due now is
+#: likely to stand in that lane, and a look past it is the costly one.
+BREATH: Final = 0.005
 
 T = TypeVar("T")
 
@@ -73,7 +76,10 @@ class Queue(Generic[T]):
         for job in claim.jobs:
             self._start(job)
         # What is due but was not claimed waits for work that is running: its end wakes this loop.
-        return Turn(bool(claim.jobs), _pause(claim.next_due, self._clock.now()))
+        pause = _pause(claim.next_due, self._clock.now())
+        if pause == 0 and not all(self._is_open(job) for job in claim.jobs):
+            pause = BREATH
+        return Turn(bool(claim.jobs), pause)
 
     async def idle(self) -> None:
         while self._running:
@@ -84,6 +90,10 @@ class Queue(Generic[T]):
             [part for part, load in loads.items() if load > most]
             for loads, most in zip(self._loads, self._open_up_to, strict=True)
         ]
+
+    def _is_open(self, job: T) -> bool:
+        parts = zip(self._loads, self._jobs.lane(job), self._open_up_to, strict=True)
+        return all(loads[part] <= most for loads, part, most in parts)
 
     def _start(self, job: T) -> None:
         for loads, part in zip(self._loads, self._jobs.lane(job), strict=True):
@@ -103,13 +113,11 @@ class Queue(Generic[T]):
 
     def _ended(self, job: T) -> None:
         """Wakes the loop where that lets it claim more."""
-        is_open = True
-        for loads, part, most in zip(self._loads, self._jobs.lane(job), self._open_up_to, strict=True):
+        for loads, part in zip(self._loads, self._jobs.lane(job), strict=True):
             loads[part] -= 1
-            is_open = is_open and loads[part] <= most
             if not loads[part]:
                 del loads[part]
-        if is_open or len(self._running) >= MAX_IN_FLIGHT:
+        if self._is_open(job) or len(self._running) >= MAX_IN_FLIGHT:
             self.wake.set()
 
 

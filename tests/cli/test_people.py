@@ -3,7 +3,7 @@
 import pytest
 
 from guichet.bootstrap import service
-from guichet.domain.ledger import collection
+from guichet.domain.ledger import Movement, collection
 from guichet.settings import Settings
 from guichet.storage import ledger, merchants
 from tests.cli.conftest import Cli
@@ -90,7 +90,9 @@ async def test_a_frozen_wallet_and_the_credits_that_waited(cli: Cli, settings: S
         for number in range(250):  # more than one batch
             async with core.db.transaction() as tx:
                 waiting = collection("mtn", 1_00, 2, "XOF", to_suspense=True)
-                await ledger.post(tx, merchant, "live", "XOF", "payment.succeeded", number, waiting, core.clock.now())
+                await ledger.post(
+                    tx, [Movement(merchant, "live", "XOF", "payment.succeeded", number, waiting, core.clock.now())]
+                )
     assert cli("wallet", "status", merchant, "XOF", "Fermé", "--json").json["balance"] == 0
 
     opened_again = cli("wallet", "status", merchant, "XOF", "Actif", "--json").json

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import SECOND, iso
-from guichet.domain.ledger import ACTIVE, CLOSED, FROZEN, WALLET, Posting
+from guichet.domain.ledger import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
 from guichet.operators.base import Accepted, Charge, StatusAnswer, Succeeded, Unknown
 from guichet.storage import ledger
 from tests.contract.hooks import listen, notifications
@@ -106,7 +106,7 @@ async def test_d23_a_refund_that_the_wallet_does_not_cover(
     withdrawal = [Posting("amount", WALLET, "bank", 100)]
     async with live_house.core.db.transaction() as tx:
         now = live_house.clock.now()
-        await ledger.post(tx, shop.id, "live", "XOF", "withdrawal", 1, withdrawal, now)
+        await ledger.post(tx, [Movement(shop.id, "live", "XOF", "withdrawal", 1, withdrawal, now)])
     refund = await shop.post("/payments/a/refund")
     assert (refund.status, refund.data["status"]) == (201, "pending")
     assert (await _events(live_house, receiver, secret)) == ["payment.succeeded", "refund.failed"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from guichet.domain.ledger import WALLET, Posting
+from guichet.domain.ledger import WALLET, Movement, Posting
 from guichet.operators.base import Accepted, NotTaken, Refused, Reversal, Succeeded, Unknown
 from guichet.storage import ledger, refunds
 from guichet.storage.engine import given
@@ -89,7 +89,7 @@ async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: Live) -> None
     payment = await paid(live)
     async with live.core.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", 100_000)]
-        await ledger.post(tx, live.shop.id, "live", "XOF", "test.payout", 1, away, live.core.clock.now())
+        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.core.clock.now())])
     assert await live.balance() == 4000
     refund = await refund_of(live, payment)
     assert refund["status"] == "pending"
@@ -106,7 +106,7 @@ async def test_two_refunds_cannot_spend_the_same_money(live: Live) -> None:
     both = [await paid(live), await paid(live)]
     async with live.core.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", 400_000)]
-        await ledger.post(tx, live.shop.id, "live", "XOF", "test.payout", 1, away, live.core.clock.now())
+        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.core.clock.now())])
     requested = await asyncio.gather(*(refund_of(live, payment) for payment in both))
     await live.house.settle(5)
     ends = [(await live.shop.get(f"/refunds/{each['reference']}")).data["status"] for each in requested]

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from guichet.clock import MINUTE
-from guichet.domain.ledger import collection
+from guichet.domain.ledger import Movement, collection
 from guichet.settings import Settings
 from guichet.storage import ledger, seals
 from guichet.storage.engine import ConstraintViolated
@@ -22,7 +22,9 @@ async def _post(house: House, merchant_id: int, subjects: range) -> None:
     async with house.core.db.transaction() as tx:
         for subject in subjects:
             entries = collection("mtn", 5000_00, 0, "XOF")
-            await ledger.post(tx, merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())
+            await ledger.post(
+                tx, [Movement(merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())]
+            )
 
 
 async def test_what_is_young_waits(settings: Settings) -> None:

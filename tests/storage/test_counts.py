@@ -4,11 +4,14 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from guichet.clock import DAY, HOUR, SECOND, Instant
 from guichet.domain.payments import Payment
 from guichet.storage import counts, payments
 from guichet.storage.engine import Database
 from guichet.storage.payments import PaymentFilter
+from guichet.storage.spans import LEVELS, cover
 from tests.house import House
 
 _START = 1_760_000_000 * SECOND
@@ -29,11 +32,11 @@ async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: ran
             reference = f"00000000-0000-4000-8000-{number:012d}"
             status = rng.choice(["pending", "succeeded", "failed"])
             payment = replace(template, reference=reference, created_at=moment)
-            payment_id = await payments.insert_new(tx, payment)
-            assert payment_id is not None
+            created = await payments.insert_new(tx, payment, payment.due_at)
+            assert created is not None
             if status != "pending":
-                await payments.finish(tx, payment_id, "pending", status, moment)
-            stored.append(replace(payment, id=payment_id, status=status))
+                await payments.finish(tx, [payments.Finish(created.id, "pending", status, moment)])
+            stored.append(replace(created, status=status))
     return stored
 
 
@@ -42,10 +45,17 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
     return [each.id for each in sorted(chosen, key=lambda each: (each.created_at, each.id), reverse=True)]
 
 
-async def test_pages_equal_the_naive_ones_folded_or_not(house: House) -> None:
+@pytest.mark.parametrize("near", [0, 5, 500])
+async def test_pages_equal_the_naive_ones_folded_or_not(
+    house: House, near: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`near` small: pages are located through the levels rather than skipped to."""
+    monkeypatch.setattr(counts, "NEAR", near)
     rng = random.Random(20261121)
     shop = await house.merchant()
-    moments = [_START + rng.randrange(5 * DAY) for _ in range(150)] + [_START + DAY] * 5 + [_START + 2 * HOUR - 1]
+    spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
+    busy = [_START + DAY + rng.randrange(HOUR) for _ in range(60)]
+    moments = spread + busy + [_START + DAY] * 5 + [_START + 2 * HOUR - 1]
     stored = await _fill(house, shop.id, moments, rng)
     edges = [
         None,
@@ -55,6 +65,8 @@ async def test_pages_equal_the_naive_ones_folded_or_not(house: House) -> None:
         stored[40].created_at,
         stored[100].created_at + 1,
         _START + 9 * DAY,
+        -(10**16),
+        10**18,
     ]
     for folding in (0, 60, 10_000):
         await counts.fold(house.core.db, folding) if folding else None
@@ -64,13 +76,30 @@ async def test_pages_equal_the_naive_ones_folded_or_not(house: House) -> None:
                 since=rng.choice(edges),
                 until=rng.choice(edges),
             )
-            offset = rng.choice([0, 0, 7, 50, 149, 400, 2000])
+            offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
             rows, total = await payments.page(house.core.db, shop.id, "test", wanted, 10, offset)
             expected = _expected(stored, wanted)
             assert (total, [row.id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
                 wanted,
                 offset,
             )
+
+
+def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
+    """And few buckets: none but the coarsest level gives more than fit in two of the next."""
+    rng = random.Random(7)
+    for _ in range(500):
+        since = None if rng.random() < 0.2 else _START + rng.randrange(-90 * DAY, 90 * DAY)
+        width = rng.choice([1, SECOND, HOUR, HOUR + 1, DAY, 90 * DAY])
+        before = None if rng.random() < 0.2 else (since or _START) + rng.randrange(-width, width)
+        found = cover(since, before)
+        for moment in [_START + rng.randrange(-200 * DAY, 200 * DAY), since or 0, (before or 1) - 1, before or 0]:
+            cuts = (found.since <= moment < found.start) + (found.end <= moment < found.before)
+            held = cuts + sum(run.holds(moment) for run in found.runs)
+            inside = (since is None or since <= moment) and (before is None or moment < before)
+            assert held == inside, (since, before, moment)
+        for run, coarser in zip(found.runs, [level for level in LEVELS[1:] for _ in range(2)], strict=False):
+            assert run.last - run.first < 2 * coarser.width // run.level.width
 
 
 async def test_folding_loses_nothing_and_leaves_nothing(house: House) -> None:

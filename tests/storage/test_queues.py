@@ -17,7 +17,7 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from guichet.bootstrap import create_merchant, database, service
 from guichet.clock import SECOND
 from guichet.domain.events import Delivery
-from guichet.domain.ledger import collection
+from guichet.domain.ledger import Movement, collection
 from guichet.settings import Settings
 from guichet.storage import deliveries, ledger, links, merchants, payments, refunds
 from guichet.storage import tables as t
@@ -276,7 +276,7 @@ async def test_folding_by_several_workers_keeps_the_balance(db: Database, worker
     async def credit(number: int) -> None:
         posting = collection("mtn", 100 * number, 0, "XOF")
         async with workers[number % 4].transaction() as tx:
-            await ledger.post(tx, 1, "live", "XOF", "payment.succeeded", number, posting, number)
+            await ledger.post(tx, [Movement(1, "live", "XOF", "payment.succeeded", number, posting, number)])
 
     async def fold(each: Database) -> None:
         for _ in range(10):
@@ -324,7 +324,8 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim refunds by lane": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
     "claim deliveries by lane": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
-    "secrets": lambda db: merchants.secrets_of(db, [1]),
+    "endpoints": lambda db: merchants.endpoints_of(db, [1]),
+    "frozen wallets": lambda db: ledger.frozen_wallets(db, [1]),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
     "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
@@ -366,11 +367,11 @@ async def test_plans_use_indexes(settings: Settings) -> None:
 
 async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, embedded: bool) -> str:
     """Explained as text, with the values in it: what the database would do with exactly this question."""
-    dialect: Any = sqlite_dialect(paramstyle="named") if embedded else postgresql_dialect()  # type: ignore[no-untyped-call]
-    compiled = Compiled(statement, dialect)
     if embedded:
-        explain = text("EXPLAIN QUERY PLAN " + compiled.text)
-        return "\n".join(row[3] for row in await db.all(explain, **compiled.named(params)))
+        asked = statement.compile(dialect=sqlite_dialect(paramstyle="named"))  # type: ignore[attr-defined]
+        explain = text(f"EXPLAIN QUERY PLAN {asked}")
+        return "\n".join(row[3] for row in await db.all(explain, **{**asked.params, **params}))
+    compiled = Compiled(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
     explain = text("EXPLAIN " + re.sub(r"\$(\d+)(::\w+)?", r":p\1", compiled.text).replace("::", r"\:\:"))
     async with db.transaction() as tx:
         # The tables are small: a scan that remains is one that no index could have spared.
@@ -379,7 +380,7 @@ async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, 
     return "\n".join(row[0] for row in rows)
 
 
-def _literally(explain: Any, values: list[Any]) -> Executable:
+def _literally(explain: Any, values: Sequence[Any]) -> Executable:
     """With literals in place of the parameters."""
     told = str(explain)
     for number in range(len(values), 0, -1):

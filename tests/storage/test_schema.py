@@ -12,7 +12,9 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Table, create_engine, insert, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
@@ -68,6 +70,13 @@ async def _in_connection(settings: Settings, work: Any) -> Any:
 
 async def test_the_migrations_make_the_tables(settings: Settings) -> None:
     assert await _in_connection(settings, _differences) == []
+
+
+def test_the_last_file_is_the_last_revision() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "os")
+    assert migrate.head() == ScriptDirectory.from_config(config).get_current_head()
 
 
 async def test_migrating_twice_is_harmless(settings: Settings) -> None:

@@ -231,13 +231,17 @@ async def test_a_full_disk_is_an_error_and_not_the_end(embedded: Database) -> No
 async def test_a_transaction_that_the_database_gave_up_is_told_to_everybody_in_it(embedded: Database) -> None:
     """SQLite may roll back by itself, on a failing disk for instance; here a body does what the disk would."""
 
+    async def before() -> None:
+        async with embedded.transaction() as tx:
+            await tx.write(ADD.values(name="before"))
+
     async def struck() -> None:
         async with embedded.transaction() as tx:
             await tx.write(ADD.values(name="struck"))
             await tx.one(text("ROLLBACK"))
             await tx.write(ADD.values(name="outside of any transaction"))
 
-    outcomes = await asyncio.gather(add(embedded, "before"), struck(), add(embedded, "next"), return_exceptions=True)
+    outcomes = await asyncio.gather(before(), struck(), add(embedded, "next"), return_exceptions=True)
     assert [type(each) for each in outcomes] == [StorageUnavailable, StorageUnavailable, type(None)]
     assert "before" not in await names(embedded)
     assert "next" in await names(embedded)
