@@ -1,5 +1,5 @@
-"""What `/metrics` reads from the database when it is scraped: never more often than every few seconds, and never for
-more than a twentieth of the time."""
+"""What `/metrics` reads from the database when it is scraped: never more often than every few seconds, and, while the
+database answers, never for more than a twentieth of the time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -55,7 +55,8 @@ class Figures(Collector):
                 families, up = [], False
             took = loop.time() - began
             self._families = [*families, *_about_the_read(self._db, up=up, took=took)]
-            self._stale_at = loop.time() + max(FRESH_FOR, _REST * took)
+            # A failed read took what it waited, not what it cost. Resting for it would say "away" long after the end.
+            self._stale_at = loop.time() + (max(FRESH_FOR, _REST * took) if up else FRESH_FOR)
 
 
 def _about_the_read(db: Database, *, up: bool, took: float) -> Iterator[Family]:

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from guichet.cli.metrics_port import metrics_port
 from guichet.clock import DAY, HOUR, SECOND
+from guichet.edge import figures
 from guichet.edge.figures import FRESH_FOR
 from guichet.operators.base import Accepted, NotTaken, Unknown
 from guichet.settings import Settings
@@ -261,6 +262,22 @@ async def test_a_database_that_is_away_is_a_figure(
             assert value(samples, "process_resident_memory_bytes") > 0
     finally:
         await connection.close()
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+async def test_a_database_that_is_back_is_seen_at_once(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A failed read takes as long as it waited; resting for twenty times that would be a false alarm."""
+    import asyncpg
+
+    monkeypatch.setattr(figures, "_PATIENCE", 0.5)
+    async with open_house(measured(settings)) as house:
+        connection = await asyncpg.connect(settings.database_url)
+        async with connection.transaction():
+            await connection.execute("LOCK TABLE payments")
+            assert value(await scrape(house), "guichet_database_up") == 0
+        await connection.close()
+        await asyncio.sleep(FRESH_FOR)
+        assert value(await scrape(house), "guichet_database_up") == 1
 
 
 async def test_scrapers_that_come_together_share_one_read(settings: Settings) -> None:

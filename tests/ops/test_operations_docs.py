@@ -52,3 +52,24 @@ def test_settings_are_settings() -> None:
     known = {variable.name for variable in VARIABLES}
     for path in (*PAGES, FOLDER / "systemd" / "guichet.env", FOLDER / "nginx.conf", FOLDER / "Caddyfile"):
         assert set(re.findall(r"GUICHET_[A-Z_]+[A-Z]", path.read_text(encoding="utf-8"))) <= known, path.name
+
+
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if "audit" not in unit.name], ids=lambda unit: unit.name)
+def test_a_unit_never_gives_up(unit: Path) -> None:
+    """Tried under systemd: with its defaults a service whose database was away for long stayed down."""
+    text = unit.read_text(encoding="utf-8")
+    head, _, service = text.partition("[Service]")
+    assert "StartLimitIntervalSec=0" in head
+    assert re.search(r"^After=.*postgresql\.service", head, re.MULTILINE), (
+        "stopped before the database, started after it"
+    )
+    seconds = sum(int(each) for each in re.findall(r"--(?:drain|grace) (\d+)", service))
+    (patience,) = re.findall(r"^TimeoutStopSec=(\d+)$", service, re.MULTILINE)
+    assert int(patience) > seconds + 2
+
+
+def test_units_on_one_machine_share_no_port() -> None:
+    ports = [re.findall(r"^Environment=GUICHET_METRICS_PORT=(\S+)$", unit.read_text(), re.MULTILINE) for unit in UNITS]
+    assert sorted(ports) == [[], ["1%i"], ["18000"]]
+    environment = (FOLDER / "systemd" / "guichet.env").read_text(encoding="utf-8")
+    assert not re.search(r"^GUICHET_METRICS_PORT", environment, re.MULTILINE), "it would win over the units"

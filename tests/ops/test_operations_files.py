@@ -124,13 +124,31 @@ def test_every_alert_says_whom_it_wakes_and_why() -> None:
 
 
 def test_the_rules_fire_when_they_should() -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("LOUD: promtool is not installed (Debian's package prometheus), the alert rules are parsed only")
-    for arguments in (("check", "rules", OPERATIONS / "alerts.yml"), ("test", "rules", "alerts_test.yml")):
-        folder = Path(__file__).parent
-        ran = subprocess.run([promtool, *arguments], cwd=folder, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
+    _promtool("check", "rules", OPERATIONS / "alerts.yml")
+    _promtool("test", "rules", "alerts_test.yml")
+
+
+def test_prometheus_understands_the_dashboard(tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel:{panel['id']}:{target['refId']}", "expr": _filled(target["expr"])}
+        for panel in PANELS
+        for target in panel["targets"]
+    ]
+    file = tmp_path / "dashboard.yml"
+    file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}), encoding="utf-8")
+    _promtool("check", "rules", file)
+
+
+def test_legends_name_labels_that_are_left() -> None:
+    """A label that `by` dropped would be shown as nothing, and a kept one that no legend names as twins."""
+    for panel in PANELS:
+        for target in panel["targets"]:
+            named = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+            outermost = re.match(
+                r"\(*(?:histogram_quantile\([\d.]+, )?(?:sum|max|min)(?: by \(([^)]*)\))?[ (]", target["expr"]
+            )
+            left = set(re.findall(r"\w+", outermost[1] or "")) - {"le"} if outermost else {"instance"}
+            assert named == left, panel["title"]
 
 
 def test_the_commands_that_alerts_name_exist() -> None:
@@ -161,6 +179,22 @@ def test_no_panel_lies_on_another() -> None:
         cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
         assert not cells & taken_cells, panel["title"]
         taken_cells |= cells
+
+
+def _promtool(*arguments: str | Path) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip(
+            "LOUD: promtool is not installed (Debian's package prometheus), the expressions are read by name only"
+        )
+    folder = Path(__file__).parent
+    ran = subprocess.run([promtool, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def _filled(expression: str) -> str:
+    """As Grafana sends it."""
+    return expression.replace("$__rate_interval", "1m").replace("$job", "guichet")
 
 
 def _names(expression: str) -> set[str]:

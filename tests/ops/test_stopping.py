@@ -1,4 +1,4 @@
-"""`guichet serve --grace --drain`: whoever was accepted is answered before the process ends, however slow it is."""
+"""`serve --grace --drain`, `worker --grace`: what was accepted or begun ends first, however slow it is."""
 
 import asyncio
 import signal
@@ -6,7 +6,8 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import asyncpg
@@ -104,6 +105,64 @@ def test_a_server_that_drains_is_unready_and_serves_everybody(cli: Cli) -> None:
         assert server.process.poll() == 0
 
 
+@contextmanager
+def slow_receiver(seconds: float) -> Iterator[tuple[str, list[str]]]:
+    """A merchant's server that acknowledges each webhook so late; its address, and the ids it received."""
+    received: list[str] = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            received.append(self.headers["X-Service-Delivery"])
+            time.sleep(seconds)
+            with suppress(OSError):  # Nobody waits for the answer any more.
+                self.send_response(204)
+                self.end_headers()
+
+        def log_message(self, *said: Any) -> None:
+            """Silence."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/hook", received
+        server.shutdown()
+
+
+def stopped_during_an_attempt(cli: Cli, received: list[str], *options: object) -> float:
+    """How long a worker took to stop that the stop found waiting for a merchant's server."""
+    with cli.start("worker", *options) as worker:
+        try:
+            until(lambda: received, 20)
+            began = time.monotonic()
+            worker.send_signal(signal.SIGTERM)
+            assert worker.wait(timeout=20) == 0
+            return time.monotonic() - began
+        finally:
+            worker.kill()
+
+
+def delivery(cli: Cli, key: str) -> Any:
+    with cli.running("serve", "--no-worker") as server:
+        (found,) = server.call("GET", "/v1/webhooks/deliveries", key)[1]["data"]
+        server.stop()
+    return found
+
+
+@pytest.mark.parametrize(("options", "ends"), [(("--grace", 11), "success"), ((), "pending")])
+def test_a_worker_that_stops_lets_an_attempt_end(cli: Cli, options: tuple[object, ...], ends: str) -> None:
+    key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+    with slow_receiver(BUSY) as (url, received):
+        with cli.running("serve", "--no-worker") as server:
+            assert server.call("PUT", "/v1/webhooks/endpoint", key, {"url": url})[0] == 200
+            assert server.call("POST", "/v1/webhooks/test", key)[0] == 200
+            server.stop()
+        took = stopped_during_an_attempt(cli, received, *options)
+        assert took < BUSY + 2 if options else took < BUSY
+        found = delivery(cli, key)
+        assert (found["status"], found["attempts"], len(received)) == (ends, 1, 1)
+
+
 @pytest.mark.parametrize("grace", [0, 301, "soon"])
-def test_a_grace_that_cannot_be_meant(sqlite_cli: Cli, grace: object) -> None:
-    assert "--grace" in sqlite_cli("serve", "--grace", grace).misuse
+@pytest.mark.parametrize("command", ["serve", "worker"])
+def test_a_grace_that_cannot_be_meant(sqlite_cli: Cli, command: str, grace: object) -> None:
+    assert "--grace" in sqlite_cli(command, "--grace", grace).misuse
