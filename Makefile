@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run test lint install bench requirements clean
+.PHONY: run test lint install bench tracing requirements clean
 
 run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
@@ -22,9 +22,13 @@ lint: .venv/dev  ## ruff, mypy --strict, import-linter
 bench: .venv/bench  ## measures, side by side, into bench/results.md
 	@$(BIN)/python -m bench
 
+tracing: .venv/tracing  ## what GUICHET_OTLP_ENDPOINT needs
+
 requirements:  ## pin again (needs uv): newest versions, with hashes, naming no index
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/runtime.in -o requirements/runtime.txt
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/tracing.in -c requirements/runtime.txt -o requirements/tracing.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
@@ -41,6 +45,11 @@ clean:
 	@echo "Installing Guichet into .venv (once)…"
 	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/runtime.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/tracing: .venv/runtime requirements/tracing.txt
+	@echo "Installing OpenTelemetry into .venv (once)…"
+	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/tracing.txt
 	@touch $@
 
 .venv/dev: .venv/runtime requirements/dev.txt

@@ -52,6 +52,14 @@ def _json(value: Any, **_: Any) -> str:
     return msgspec.json.encode(value, enc_hook=str).decode()
 
 
+class _Library(logging.Handler):
+    """What libraries say through `logging` becomes a line like any other, masked like any other."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say = log.error if record.levelno >= logging.ERROR else log.warning
+        say("library", logger=record.name, detail=record.getMessage(), exc_info=record.exc_info or None)
+
+
 def configure_logs(level: str, *, machine_readable: bool) -> None:
     """JSON lines on stderr for a machine, short coloured lines for a person."""
     processors: list[Any] = [
@@ -77,4 +85,4 @@ def configure_logs(level: str, *, machine_readable: bool) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=False,
     )
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, handlers=[_Library()])

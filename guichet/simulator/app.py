@@ -6,9 +6,8 @@
                            clock=SystemClock(), callbacks={"feexpay": Dashboard(callback_url="http://…/callback/x")})
 
 `public_url` is where the outside world finds the simulator, `/simulator` included. Mounted with
-`Mount("/simulator", app)` or served alone, the same paths answer. A mounted application gets no lifespan events: it
-wakes at its first request; enter `app.router.lifespan_context(app)` in the parent's lifespan for a clean end and for
-callbacks that were due while it was down.
+`Mount("/simulator", app)` or served alone, the same paths answer. A mounted application gets no lifespan events: its
+parent enters `app.router.lifespan_context(app)`, or it wakes at its first request only.
 
 **Base URL of a connection**: `{public_url}/{family}`, then the operator's own path:
 

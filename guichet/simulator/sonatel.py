@@ -6,6 +6,7 @@ The QR and deep link variant is not simulated: a customer of ours always brings 
 import base64
 import binascii
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from cryptography.hazmat.primitives import serialization
@@ -54,9 +55,10 @@ class Sonatel(Family):
         Answer.BROKEN: problem(500, "1", "Internal error"),
     }
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
-        self._key = _remembered_key(desk)
+    @cached_property
+    def _key(self) -> rsa.RSAPrivateKey:
+        """Made, or read and checked, for the first who needs it: either takes longer than the rest of the start."""
+        return _remembered_key(self.desk)
 
     def routes(self) -> list[BaseRoute]:
         wallet = "/api/eWallet/v1"
