@@ -72,18 +72,24 @@ def _status(number: int) -> str:
     return "succeeded" if part < 90 else "failed" if part < 97 else "refunded" if part < 99 else "pending"
 
 
-def _references(kind: int, first: int, count: int) -> list[UUID]:
+def _references(kind: int, first: int, count: int, total: int, start: Instant) -> list[UUID]:
+    """Rising with time, as Guichet makes them."""
     chance = random.Random(kind * 2**40 + first)
-    return [UUID(int=chance.getrandbits(128), version=4) for _ in range(count)]
+    times = (_made_at(number, total, start) // 1000 for number in range(first, first + count))
+    return [UUID(int=time << 80 | chance.getrandbits(80), version=4) for time in times]
+
+
+def _made_at(number: int, total: int, start: Instant) -> Instant:
+    return start + number * SPAN // total
 
 
 def _payments(first: int, count: int, total: int, start: Instant, merchant_id: int) -> Iterator[tuple[Any, ...]]:
-    for offset, reference in enumerate(_references(1, first, count)):
+    for offset, reference in enumerate(_references(1, first, count, total, start)):
         number = first + offset
         status = _status(number)
         amount = (500 + number % 200 * 100) * 100
         fee = amount * 175 // 10_000
-        at = start + number * SPAN // total
+        at = _made_at(number, total, start)
         settled = at if status == "pending" else at + 11 * SECOND
         operator = _OPERATORS[number % len(_OPERATORS)]
         # In the order of the table's columns.
@@ -98,12 +104,12 @@ def _payments(first: int, count: int, total: int, start: Instant, merchant_id: i
 
 
 def _deliveries(first: int, count: int, total: int, start: Instant, merchant_id: int) -> Iterator[tuple[Any, ...]]:
-    references = zip(_references(1, first, count), _references(2, first, count), strict=True)
+    references = zip(*(_references(kind, first, count, total, start) for kind in (1, 2)), strict=True)
     for offset, (payment, reference) in enumerate(references):
         number = first + offset
         if (status := _status(number)) == "pending":
             continue
-        at = start + number * SPAN // total + 11 * SECOND
+        at = _made_at(number, total, start) + 11 * SECOND
         event = "payment.failed" if status == "failed" else "payment.succeeded"
         body = _BODY % (reference, payment, number + 1, number)
         yield (

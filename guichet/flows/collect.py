@@ -6,7 +6,6 @@ leaves a pending payment that the worker asks about, never a debit that nobody k
 
 from dataclasses import dataclass
 from typing import Final
-from uuid import uuid4
 
 import msgspec
 
@@ -17,6 +16,7 @@ from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.ledger import ACTIVE
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.payments import ASK_AFTER, DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
+from guichet.domain.references import new_reference
 from guichet.flows.core import Core, charge_of
 from guichet.flows.refresh import LEASE, within_budget
 from guichet.flows.settle import settle_payment
@@ -112,7 +112,7 @@ def _new_payment(core: Core, caller: Caller, order: Order, quoted: Quote, connec
         id=0,
         merchant_id=caller.merchant.id,
         env=caller.env,
-        reference=str(uuid4()),
+        reference=new_reference(now),
         external_id=order.external_id,
         status="pending",
         amount=quoted.amount,
@@ -168,6 +168,8 @@ async def _existing(core: Core, payment: Payment) -> Payment:
     if found is None and payment.checkout_token is not None:
         found = await payments.by_token(core.db, payment.checkout_token)
     assert found is not None
+    # Its own request may have been answered 500 because no standby confirmed it: this answer must not be braver.
+    await core.db.copied()
     return found
 
 

@@ -4,7 +4,6 @@ request → hold (the wallet's part is set aside) → disburse → posted, or re
 """
 
 from typing import Final
-from uuid import uuid4
 
 import msgspec
 
@@ -14,6 +13,7 @@ from guichet.domain import ledger
 from guichet.domain.errors import Conflict
 from guichet.domain.ledger import ACTIVE, HELD, Movement
 from guichet.domain.payments import DEFAULT_REASON, INCIDENT_AGE_SECONDS, Payment, Refund, ask_again_after
+from guichet.domain.references import new_reference
 from guichet.flows.core import Core, reversal_of
 from guichet.flows.refresh import LEASE, within_budget
 from guichet.flows.settle import settle_refund
@@ -68,7 +68,7 @@ def _new_refund(payment: Payment, reason: str | None, now: int, *, held: bool) -
         id=0,
         merchant_id=payment.merchant_id,
         env=payment.env,
-        reference=str(uuid4()),
+        reference=new_reference(now),
         payment_id=payment.id,
         payment_reference=payment.reference,
         amount=payment.total_amount,

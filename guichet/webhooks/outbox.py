@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from guichet import wire
 from guichet.clock import Instant
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import Delivery
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.references import new_reference
 from guichet.storage import deliveries, merchants
 from guichet.storage.engine import Transaction
 
@@ -75,7 +75,7 @@ def new_delivery(
     payment_id: int | None = None,
 ) -> Delivery:
     """A delivery that is due at once."""
-    reference = str(uuid4())
+    reference = new_reference(now)
     return Delivery(
         id=0,
         merchant_id=merchant_id,

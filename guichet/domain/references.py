@@ -1,0 +1,18 @@
+"""References of payments, refunds and deliveries: UUIDs that rise with time."""
+
+from secrets import token_hex
+from typing import Final
+
+from guichet.clock import Instant
+
+_VARIANT: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
+
+
+def new_reference(now: Instant) -> str:
+    """48 bits of milliseconds, then 74 random ones, in the form of version 4, which operators ask for by that number.
+
+    What is created together is stored together: with purely random keys every creation touches a page of its own in
+    each index, and costs the more the more payments there are. It tells when it was made, which its owner knows.
+    """
+    time, chance = f"{now // 1000:012x}", token_hex(10)
+    return f"{time[:8]}-{time[8:12]}-4{chance[:3]}-{_VARIANT[chance[3]]}{chance[4:7]}-{chance[7:19]}"
