@@ -1,41 +1,39 @@
-"""The composition root: builds everything once, from the settings."""
+"""The composition root: builds everything once, from the settings.
+
+What only a server needs is imported where it is built: most commands need a database and nothing else.
+"""
+
+from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from starlette.routing import BaseRoute, Mount, Route, Router
-from starlette.types import ASGIApp
-
-from guichet import __version__
-from guichet.api.app import Api, no_such_address
-from guichet.api.callbacks import routes as callback_routes
-from guichet.api.docs import routes as doc_routes
-from guichet.api.health import healthz, readyz
+from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
-from guichet.edge.context import RequestContext
-from guichet.edge.exposition import routes_behind_token
 from guichet.edge.ratelimit import shared_counters
 from guichet.egress import Egress
 from guichet.flows.core import Core
 from guichet.operators.base import Connector
 from guichet.operators.registry import Registry
 from guichet.operators.routes_file import NOBODY, Operators, read_operators
-from guichet.pages.app import routes as page_routes
 from guichet.settings import Settings, SettingsError, with_development_key
-from guichet.simulator.app import SECRETS, Dashboard, create_simulator
 from guichet.storage import merchants, migrate
 from guichet.storage.catalogue import Catalogues
 from guichet.storage.catalogue_file import load_catalogue
 from guichet.storage.engine import Database
-from guichet.storage.postgres import PostgresDatabase
 from guichet.storage.sqlite import SqliteDatabase
 from guichet.storage.vault import Vault
-from guichet.worker import Worker
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
+
+    from guichet.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
 
@@ -48,6 +46,8 @@ class Service:
     egress: Egress
 
     def worker(self) -> Worker:
+        from guichet.worker import Worker
+
         return Worker(self.core, self.egress)
 
 
@@ -58,6 +58,8 @@ class SchemaOutdated(SettingsError):
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
+    from guichet.storage.postgres import PostgresDatabase
+
     return PostgresDatabase(settings.database_url, bouncer=settings.pgbouncer, listen_url=settings.listen_url)
 
 
@@ -97,6 +99,7 @@ async def service(
     async with AsyncExitStack() as stack:
         stack.push_async_callback(db.close)
         stack.push_async_callback(egress.aclose)
+        stack.enter_context(tracing.exporting(settings))
         core = Core(
             settings=settings,
             db=db,
@@ -127,13 +130,15 @@ def live_operators(settings: Settings) -> Operators:
     return operators
 
 
-def simulator(settings: Settings, clock: Clock, operators: Operators, address: str | None = None) -> ASGIApp | None:
+def simulator(settings: Settings, clock: Clock, operators: Operators, address: str | None = None) -> Starlette | None:
     """The operators' simulator, where this profile may serve it; it notifies the server at `public_url`.
 
     `address`: where it is found itself, when it is served alone.
     """
     if not (settings.development or settings.allow_simulator):
         return None
+    from guichet.simulator.app import SECRETS, Dashboard, create_simulator
+
     dashboards = {
         family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
         for family in {each.family for each in operators.connections.values()}
@@ -144,21 +149,40 @@ def simulator(settings: Settings, clock: Clock, operators: Operators, address: s
     )
 
 
+def awake(operators_simulator: Starlette | None) -> AbstractAsyncContextManager[object]:
+    """Lets time pass in a mounted simulator: what came due while it was down is told before anybody asks."""
+    return operators_simulator.router.lifespan_context(operators_simulator) if operators_simulator else nullcontext()
+
+
 def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
     """The whole server: the API at /v1 and its documentation, the hosted pages, and what a load balancer asks."""
+    from starlette.routing import BaseRoute, Mount, Route, Router
+
+    from guichet.api.app import Api, no_such_address
+    from guichet.api.callbacks import routes as callback_routes
+    from guichet.api.docs import routes as doc_routes
+    from guichet.api.health import healthz, readyz
+    from guichet.edge.context import RequestContext
+    from guichet.edge.exposition import routes_behind_token
+    from guichet.pages.app import routes as page_routes
+
     core = service.core
     routes: list[BaseRoute] = [
         Route("/healthz", healthz),
         Route("/readyz", readyz(core.db, worker)),
         *routes_behind_token(core),
-        Mount("/v1", Api(core)),
         *doc_routes(core.settings),
         *callback_routes(core),
         *page_routes(core),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
-    return RequestContext(Router(routes, redirect_slashes=False, default=no_such_address))
+    app = RequestContext(Api(core, Router(routes, redirect_slashes=False, default=no_such_address)))
+    if spans := tracing.spans():
+        from guichet.edge.traced import TracedRequests
+
+        return TracedRequests(app, spans)
+    return app
 
 
 async def create_merchant(

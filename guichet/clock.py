@@ -1,8 +1,10 @@
 """The only source of time. Tests bring their own clock; nothing else may ask what time it is."""
 
 import asyncio
+import re
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, Protocol
 
 #: Microseconds since 1970-01-01 UTC. An integer sorts, indexes and subtracts the same way in both databases.
@@ -13,6 +15,7 @@ MINUTE: Final = 60 * SECOND
 HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 
+_READABLE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -46,4 +49,26 @@ def from_datetime(moment: datetime) -> Instant:
 
 def iso(instant: Instant) -> str:
     """`2026-11-20T10:15:30.123456Z` (D42)."""
-    return to_datetime(instant).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    day, within = divmod(instant, DAY)
+    seconds, micros = divmod(within, SECOND)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{_date(day)}T{hour:02d}:{minute:02d}:{second:02d}.{micros:06d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _date(day: int) -> str:
+    """A page of a list shows fifty moments of a few days."""
+    return (_EPOCH + timedelta(days=day)).date().isoformat()
+
+
+def read_date(text: str) -> Instant | None:
+    """An ISO-8601 date or date-time, UTC unless it says otherwise (D13); None if it is not one, or not within years
+    1 to 9999 once in UTC."""
+    if not _READABLE.fullmatch(text):
+        return None
+    try:
+        moment = datetime.fromisoformat(text.upper().replace(",", "."))
+        return from_datetime((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC))
+    except (ValueError, OverflowError):
+        return None

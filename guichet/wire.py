@@ -35,6 +35,8 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 #: Written as an escape in a JSON text: NUL, or half of a surrogate pair.
 _SUSPECT: Final = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
+_BAD_TEXT: Final = re.compile("[\0\ud800-\udfff]")
+
 Model = TypeVar("Model", bound=BaseModel)
 encode: Final = msgspec.json.Encoder().encode
 
@@ -92,7 +94,7 @@ def has_bad_text(value: object) -> bool:
     """Whether a parsed JSON value holds a NUL or a lone surrogate anywhere (D7)."""
     match value:
         case str():
-            return "\0" in value or any("\ud800" <= character <= "\udfff" for character in value)
+            return _BAD_TEXT.search(value) is not None
         case dict():
             return any(has_bad_text(key) or has_bad_text(item) for key, item in value.items())
         case list() | tuple():

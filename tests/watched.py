@@ -70,6 +70,9 @@ class WatchedDatabase(_Watched):
     async def close(self) -> None:
         await self._database.close()
 
+    async def copied(self) -> None:
+        await self._database.copied()
+
     def pool_use(self) -> tuple[int, int] | None:
         return self._database.pool_use()
 

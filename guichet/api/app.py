@@ -7,8 +7,8 @@ from typing import Final
 from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route, Router
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import Mount, Route, Router
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import wire
 from guichet.api.auth import Authenticator
@@ -20,13 +20,21 @@ from guichet.flows.core import Core
 from guichet.observability import log
 from guichet.storage.engine import StorageError
 
+_ROOT: Final = "/v1"
+_BELOW: Final = "/v1/"
 _NO_SUCH_ADDRESS: Final = "Cette adresse n'existe pas."
 
 
 class Api:
-    """The API as one ASGI application, to be mounted at /v1."""
+    """The API at /v1 as one ASGI application; `others` serves every other path.
 
-    def __init__(self, core: Core) -> None:
+    In front of the others' router rather than mounted in it: most requests are the API's, and no pattern is tried on
+    them.
+    """
+
+    def __init__(self, core: Core, others: ASGIApp) -> None:
+        self._others = others
+        self._mount = Mount(_ROOT, self._serve)
         self._core = core
         self._authenticator = Authenticator(core.db, core.clock)
         settings = core.settings
@@ -37,13 +45,21 @@ class Api:
         self._router = Router(routes=routes, redirect_slashes=False, default=_no_such_route)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(_BELOW):
+            scope["root_path"] = _ROOT
+            scope["route"] = self._mount  # Until a route is found below it.
+            await self._serve(scope, receive, send)
+        else:
+            await self._others(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         allowance = await self._limiter.take(scope)
         if allowance is not None:
             send = _announcing(allowance, send)
         try:
             if allowance is not None and not allowance.allowed:
                 raise RateLimited
-            if route := self._fixed.get(scope["path"].removeprefix(scope["root_path"])):
+            if route := self._fixed.get(scope["path"][len(_ROOT) :]):
                 scope["route"] = route
                 await route.app(scope, receive, send)
             else:

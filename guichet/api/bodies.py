@@ -5,7 +5,6 @@ hundredths, dates Instants. The fields' docstrings are in French because merchan
 """
 
 import re
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -24,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from guichet.clock import Instant, from_datetime
+from guichet.clock import Instant, read_date
 from guichet.domain import money
 from guichet.domain.emails import is_plain_email
 from guichet.domain.links import LIMITED, LINK_TYPES, PERMANENT
@@ -34,7 +33,6 @@ from guichet.egress import is_loopback_host
 from guichet.wire import has_bad_text
 
 _PHONE: Final = re.compile(r"\+?([0-9]{8,15})")
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
 BAD_TEXT: Final = "Un texte de cet objet contient un caractère interdit."
 _MAX_ID: Final = 2**31 - 1
 #: Parsing drops some of these silently, and what is stored is what was sent.
@@ -123,18 +121,6 @@ def _date(value: object) -> Instant | None:
     if instant is None:
         raise refuse("Une date ISO-8601 est attendue, par exemple 2026-11-20T10:15:30Z.")
     return instant
-
-
-def read_date(text: str) -> Instant | None:
-    """An ISO-8601 date or date-time, UTC unless it says otherwise (D13); None if it is not one, or not within years
-    1 to 9999 once in UTC."""
-    if not _DATE.fullmatch(text):
-        return None
-    try:
-        moment = datetime.fromisoformat(text.upper().replace(",", "."))
-        return from_datetime((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC))
-    except (ValueError, OverflowError):
-        return None
 
 
 Text = Annotated[str, AfterValidator(_text)]

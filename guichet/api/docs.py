@@ -1,15 +1,17 @@
-"""`/openapi.json` and `/docs`: public, built once at start, served as bytes.
+"""`/openapi.json` and `/docs`: public, built when first asked for, served as bytes.
 
 The page is rendered from the document and nothing else. It needs no script and no other file, and its policy allows
 none: the one style sheet travels inside, allowed by its hash.
 """
 
+import asyncio
 import base64
 import gzip
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,49 +35,58 @@ _REFUSED: Final = re.compile(r"q=0(\.0{0,3})?")
 
 def routes(settings: Settings) -> list[BaseRoute]:
     """What is mounted at the root of the server."""
-    described = document(settings)
-    text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
+    described = cache(lambda: document(settings))
     return [
-        Route("/openapi.json", Published(text.encode(), "application/json", {"Access-Control-Allow-Origin": "*"})),
-        Route("/docs", _page(described)),
+        Route("/openapi.json", Published(lambda: _json(described()))),
+        Route("/docs", Published(lambda: _page(described()))),
     ]
 
 
-class Published:
-    """Bytes that do not change while the process lives: `ETag`, `304`, gzip if asked."""
+class Content:
+    """Bytes that do not change while the process lives."""
 
-    def __init__(self, content: bytes, media_type: str, headers: Mapping[str, str]) -> None:
-        self._plain = content
-        self._compressed = gzip.compress(content, 9, mtime=0)
-        self._tag = hashlib.sha256(content).hexdigest()[:24]
-        self._headers: Final = {
+    def __init__(self, plain: bytes, media_type: str, headers: Mapping[str, str]) -> None:
+        self.plain: Final = plain
+        self.compressed: Final = gzip.compress(plain, 9, mtime=0)
+        self.tag: Final = hashlib.sha256(plain).hexdigest()[:24]
+        self.headers: Final = {
             "Cache-Control": "no-cache",
             "Vary": "Accept-Encoding",
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
             **headers,
         }
-        self._media_type = media_type
+        self.media_type: Final = media_type
+
+
+class Published:
+    """Content with `ETag`, `304`, gzip if asked. It is made for the first who asks: no start waits for it."""
+
+    def __init__(self, make: Callable[[], Content]) -> None:
+        self._make = make
+        self._content: Content | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._answer(scope["method"], Headers(scope=scope))(scope, receive, send)
+        if self._content is None:  # It takes long enough to hold payments up.
+            self._content = await asyncio.to_thread(self._make)
+        await self._answer(self._content, scope["method"], Headers(scope=scope))(scope, receive, send)
 
-    def _answer(self, method: str, asked: Headers) -> Response:
+    def _answer(self, content: Content, method: str, asked: Headers) -> Response:
         if method not in ("GET", "HEAD"):
             refusal = error_response(MethodNotAllowed())
             refusal.headers["Allow"] = "GET, HEAD"
             return refusal
         zipped = _accepts_gzip(asked.get("accept-encoding", ""))
         # Two representations, two strong tags.
-        tag = f'"{self._tag}-gz"' if zipped else f'"{self._tag}"'
-        headers = {**self._headers, "ETag": tag}
+        tag = f'"{content.tag}-gz"' if zipped else f'"{content.tag}"'
+        headers = {**content.headers, "ETag": tag}
         if _names(asked.get("if-none-match", ""), tag):
             return Response(status_code=304, headers=headers)
-        content = self._compressed if zipped else self._plain
+        body = content.compressed if zipped else content.plain
         if zipped:
             headers["Content-Encoding"] = "gzip"
-        headers["Content-Length"] = str(len(content))
-        return Response(b"" if method == "HEAD" else content, headers=headers, media_type=self._media_type)
+        headers["Content-Length"] = str(len(body))
+        return Response(b"" if method == "HEAD" else body, headers=headers, media_type=content.media_type)
 
 
 def _names(header: str, tag: str) -> bool:
@@ -92,10 +103,15 @@ def _accepts_gzip(header: str) -> bool:
     return False
 
 
+def _json(described: Mapping[str, Any]) -> Content:
+    text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
+    return Content(text.encode(), "application/json", {"Access-Control-Allow-Origin": "*"})
+
+
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-def _page(described: Mapping[str, Any]) -> Published:
+def _page(described: Mapping[str, Any]) -> Content:
     html = _rendered(described)
     found = _STYLE.search(html)
     assert found is not None
@@ -105,7 +121,7 @@ def _page(described: Mapping[str, Any]) -> Published:
         "frame-ancestors 'none'"
     )
     headers = {"Content-Security-Policy": policy, "Content-Language": "fr", "X-Frame-Options": "DENY"}
-    return Published(html.encode(), "text/html; charset=utf-8", headers)
+    return Content(html.encode(), "text/html; charset=utf-8", headers)
 
 
 def _rendered(described: Mapping[str, Any]) -> str:

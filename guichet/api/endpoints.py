@@ -367,7 +367,8 @@ ENDPOINTS: Final = (
         webhooks.list_deliveries,
         WEBHOOKS,
         "Lire le journal des envois",
-        "Les plus récents d'abord, dans l'environnement de la clé.",
+        "Les plus récents d'abord, dans l'environnement de la clé. Un envoi terminé reste au journal 90 jours, sauf "
+        "réglage contraire de l'exploitant.",
         resources.WebhookDelivery,
         shape="page",
         parameters=_PAGING,

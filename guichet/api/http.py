@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from guichet import wire
@@ -49,14 +49,14 @@ class Call:
 
     async def body(self) -> bytes:
         """The raw body, read no further than the largest one allowed."""
-        chunks: list[bytes] = []
-        size = 0
-        async for chunk in self.request.stream():
-            size += len(chunk)
-            chunks.append(chunk)
-            if size > wire.MAX_BODY:
-                break
-        return b"".join(chunks)
+        body, more = b"", True
+        while more and len(body) <= wire.MAX_BODY:
+            message = await self.request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        return body
 
     async def parsed(self, model: type[Model]) -> Model:
         return wire.validate(model, wire.parse_object(await self.body()), self.context)

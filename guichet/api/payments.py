@@ -3,9 +3,9 @@
 from starlette.responses import Response
 
 from guichet import wire
-from guichet.api.bodies import BAD_TEXT, Customer, PaymentBody, read_date
+from guichet.api.bodies import BAD_TEXT, Customer, PaymentBody
 from guichet.api.http import Call, answer, page_of
-from guichet.clock import Instant
+from guichet.clock import Instant, read_date
 from guichet.domain.catalogue import Catalogue, missing_fields
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.payments import PAYMENT_STATUSES, Payment

@@ -60,7 +60,7 @@ def like(*examples: Any) -> Any:
 
 
 class Resource(BaseModel):
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, defer_build=True)
 
 
 class PaymentModeSummary(Resource):

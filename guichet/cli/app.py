@@ -1,27 +1,67 @@
-"""The command's tree. Each module of this room adds its own commands."""
+"""The command's tree. Each module of this room adds its own commands; only the one that a command needs is loaded."""
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
 from guichet import __version__
-from guichet.cli import (
-    demo,
-    doctor,
-    keys,
-    ledger,
-    listen,
-    merchants,
-    modes,
-    operators,
-    reconcile,
-    secret_key,
-    server,
-    wallets,
-)
+
+#: Command → the module of this room that holds it, in the order of `guichet --help`.
+_HOLDERS: Final = {
+    "serve": "server",
+    "worker": "server",
+    "migrate": "server",
+    "demo": "demo",
+    "listen": "listen",
+    "simulator": "operators",
+    "merchant": "merchants",
+    "key": "keys",
+    "wallet": "wallets",
+    "mode": "modes",
+    "ledger": "ledger",
+    "reconcile": "reconcile",
+    "operators": "operators",
+    "incidents": "operators",
+    "doctor": "doctor",
+    "secret-key": "secret_key",
+    "rotate-secrets": "secret_key",
+}
+
+
+class _Commands(Mapping[str, Any]):
+    """Reads as typer's dictionary of commands; a module is imported when a command of its is asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            holder = import_module(f"guichet.cli.{_HOLDERS[name]}")
+            apart = typer.Typer(rich_markup_mode="markdown", callback=_root)
+            holder.register(apart)
+            self._loaded |= get_group(apart).commands
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOLDERS)
+
+    def __len__(self) -> int:
+        return len(_HOLDERS)
+
+
+class _Tree(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()  # type: ignore[assignment]  # nobody adds to it
+
 
 app = typer.Typer(
     name="guichet",
+    cls=_Tree,
     help="Guichet: payment aggregation for Mobile Money and cards.",
     no_args_is_help=True,
     add_completion=False,
@@ -37,17 +77,3 @@ def _root(
     if version:
         typer.echo(__version__)
         raise typer.Exit
-
-
-server.register(app)
-demo.register(app)
-listen.register(app)
-app.add_typer(merchants.app, name="merchant")
-app.add_typer(keys.app, name="key")
-app.add_typer(wallets.app, name="wallet")
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(modes.app, name="mode")
-operators.register(app)
-reconcile.register(app)
-doctor.register(app)
-secret_key.register(app)

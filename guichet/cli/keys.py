@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from guichet.api.bodies import read_date
 from guichet.bootstrap import Service
 from guichet.cli.support import (
     Json,
@@ -19,11 +18,15 @@ from guichet.cli.support import (
     row_id,
     run,
 )
-from guichet.clock import Instant, SystemClock, iso
+from guichet.clock import Instant, SystemClock, iso, read_date
 from guichet.domain.merchants import ApiKey, Env, new_key
 from guichet.storage import merchants
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A change is seen by a running server within a second.")
+
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="key")
 
 
 def _instant(text: str) -> Instant:

@@ -21,6 +21,12 @@ from guichet.domain.money import plain
 from guichet.storage import audit as books
 
 app = typer.Typer(no_args_is_help=True, help="The books: audit them, print a wallet's statement.")
+
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="ledger")
+
+
 app.command(epilog="Example: `guichet ledger statement 1 XOF --from 2026-11-01 --to 2026-11-30 --csv > november.csv`")(
     statement
 )

@@ -16,6 +16,7 @@ import uvicorn
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from guichet.cli.sending import Sending
 from guichet.cli.support import Refused
 
 #: How long requests that were accepted may finish when the service stops, in seconds, unless --grace says otherwise.
@@ -82,11 +83,13 @@ class Server(uvicorn.Server):
     ) -> None:
         config = uvicorn.Config(
             self._unready_while_draining(app),
+            http=Sending,
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
             lifespan="off",
+            ws="none",
             timeout_graceful_shutdown=manner.grace,
             backlog=_BACKLOG,
             ssl_certfile=manner.tls.certfile if manner.tls else None,

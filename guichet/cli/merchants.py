@@ -13,6 +13,11 @@ from guichet.storage import merchants
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' accounts.")
 
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="merchant")
+
+
 _LONGEST_NAME = 100
 
 

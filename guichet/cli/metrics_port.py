@@ -6,11 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
 import uvicorn
-from starlette.routing import Router
+from starlette.types import ASGIApp
 
-from guichet.api.app import no_such_address
 from guichet.cli.support import Refused
-from guichet.edge.exposition import routes
 from guichet.flows.core import Core
 from guichet.settings import Settings
 
@@ -26,13 +24,14 @@ async def metrics_port(core: Core, number: int = 1) -> AsyncIterator[None]:
             yield
             return
         config = uvicorn.Config(
-            Router(routes(core), redirect_slashes=False, default=no_such_address),
+            _exposition(core),
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
             date_header=False,
             lifespan="off",
+            ws="none",
         )
         config.load()
         server = uvicorn.Server(config)
@@ -45,6 +44,15 @@ async def metrics_port(core: Core, number: int = 1) -> AsyncIterator[None]:
                 each.close()
             for connection in list(server.server_state.connections):
                 connection.shutdown()
+
+
+def _exposition(core: Core) -> ASGIApp:
+    from starlette.routing import Router  # noqa: PLC0415 - `guichet --help` does without
+
+    from guichet.api.app import no_such_address  # noqa: PLC0415
+    from guichet.edge.exposition import routes  # noqa: PLC0415
+
+    return Router(routes(core), redirect_slashes=False, default=no_such_address)
 
 
 def check_metrics_ports(settings: Settings, workers: int) -> None:

@@ -17,6 +17,11 @@ app = typer.Typer(
     no_args_is_help=True, help="Payment modes and fees. A change is seen by a running server within a second."
 )
 
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="mode")
+
+
 _FIXED_PLACES: Final = 2
 _HUNDRED_PERCENT: Final = 100 * 10**RATE_PLACES
 

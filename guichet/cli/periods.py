@@ -5,8 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from guichet.api.bodies import read_date
-from guichet.clock import DAY, Instant
+from guichet.clock import DAY, Instant, read_date
 
 _DATE_ALONE: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
 _HINT: Final = "an ISO-8601 date is expected, such as 2026-11-30 or 2026-11-30T12:00:00Z."

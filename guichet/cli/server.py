@@ -2,16 +2,18 @@
 
 import asyncio
 import fcntl
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import uvloop
 
-from guichet.bootstrap import Service, application, ensure_schema, live_operators, service, simulator
+from guichet.bootstrap import Service, application, awake, ensure_schema, live_operators, service, simulator
 from guichet.cli.listening import GRACE, MANNER, Manner, Server, Tls, address_of, bound, inherited
 from guichet.cli.metrics_port import check_metrics_ports, metrics_port
 from guichet.cli.processes import STOP_WITHIN, on_stop, stop_with_parent, supervise
@@ -22,10 +24,14 @@ from guichet.operators.routes_file import Operators
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings, SettingsError
 from guichet.storage import migrate as schema
 
+Grace = Annotated[
+    int, typer.Option(help="Seconds that what is under way has to finish when told to stop.", min=1, max=300)
+]
+
 
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: `guichet serve --host 0.0.0.0 --port 8000`")(serve)
-    app.command(epilog="Example: `guichet worker`")(worker)
+    app.command(epilog="Example: `guichet worker --grace 11`")(worker)
     app.command(epilog="Example: `GUICHET_DATABASE_URL=postgresql://… guichet migrate`")(migrate)
 
 
@@ -38,9 +44,7 @@ def serve(
         Path | None, typer.Option(help="PEM file: serve https with this certificate and its chain.")
     ] = None,
     ssl_keyfile: Annotated[Path | None, typer.Option(help="PEM file: its key, unless in the same file.")] = None,
-    grace: Annotated[
-        int, typer.Option(help="Seconds that accepted requests have to finish when told to stop.", min=1, max=300)
-    ] = GRACE,
+    grace: Grace = GRACE,
     drain: Annotated[
         int, typer.Option(help="Seconds before that in which everybody is served and /readyz is 503.", min=0, max=300)
     ] = 0,
@@ -99,22 +103,28 @@ def start(
             operators = live_operators(reachable)
             async with _opened(reachable, operators, migrating=migrating) as opened:
                 running = opened.worker() if with_worker else None
-                app = application(opened, running, simulator(reachable, opened.core.clock, operators))
-                server = Server(app, running.stop if running else None, manner)
+                simulated = simulator(reachable, opened.core.clock, operators)
+                app = application(opened, running, simulated)
+                server = Server(app, partial(running.stop, manner.grace) if running else None, manner)
                 on_stop(server.handle_exit)
                 if inherit is not None:
                     stop_with_parent(server.handle_exit)
                 if before:
                     await before(opened)
-                if running:
-                    running.start()
-                async with wakeups(opened.core, working=with_worker), metrics_port(opened.core, number):
+                async with (
+                    wakeups(opened.core, working=with_worker),
+                    metrics_port(opened.core, number),
+                    awake(simulated),
+                ):
+                    if running:  # Now that nothing can refuse the start any more: a loop outlives no database.
+                        running.start()
+                    _settle_down()
                     await server.serve([listening])
 
     run_async(main(), _uvloop)
 
 
-def worker() -> None:
+def worker(grace: Grace = GRACE) -> None:
     """Run the loops alone: ask operators, disburse refunds, deliver webhooks."""
     settings = settings_or_refusal()
     configure_logs(settings.log_level, machine_readable=not settings.development)
@@ -125,11 +135,11 @@ def worker() -> None:
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
                 running = opened.worker()
-                running.start()
-                log.info("worker.started")
                 async with wakeups(opened.core, working=True), metrics_port(opened.core):
+                    running.start()
+                    log.info("worker.started")
                     await stopped.wait()
-                await running.stop()
+                await running.stop(grace)
 
     run_async(main(), _uvloop)
 
@@ -150,6 +160,12 @@ def migrate(as_json: Json = False) -> None:
 def _uvloop(main: Coroutine[Any, Any, None]) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main)
+
+
+def _settle_down() -> None:
+    """What is there at the start lives as long as the process: the garbage collector need not look at it for ever."""
+    gc.collect()
+    gc.freeze()
 
 
 def _reachable(settings: Settings, address: str) -> Settings:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from guichet.api.bodies import read_date
-from guichet.clock import DAY, Instant
+from guichet.clock import DAY, Instant, read_date
 from guichet.domain.money import CURRENCIES
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
-from alembic.util import CommandError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sqlalchemy.exc import DBAPIError
 
 from guichet import wire
 from guichet.bootstrap import Service, ensure_schema, service
@@ -24,6 +22,7 @@ from guichet.operators.routes_file import NOBODY, Operators
 from guichet.settings import Settings, SettingsError, load
 from guichet.storage import merchants
 from guichet.storage.engine import Reader, StorageError
+from guichet.storage.migrate import DatabaseUnusable, SchemaUnknown
 from guichet.storage.vault import UnreadableSecret
 
 T = TypeVar("T")
@@ -95,12 +94,12 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
         refuse(str(error))
     except UnreadableSecret as error:
         refuse(f"{error}.")
+    except SchemaUnknown as error:
+        refuse(f"The schema cannot be migrated by this version of Guichet: {error}.")
+    except DatabaseUnusable as error:
+        refuse(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")
     except StorageError as error:
         refuse(f"The database could not do it: {error}.")
-    except CommandError as error:
-        refuse(f"The schema cannot be migrated by this version of Guichet: {error}.")
-    except DBAPIError as error:
-        refuse(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error.orig}")
     except OSError as error:
         refuse(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}")
 

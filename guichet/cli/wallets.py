@@ -17,6 +17,11 @@ from guichet.storage.engine import given
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
 
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="wallet")
+
+
 #: Suspended credits posted in one transaction; a running server waits no longer than for one of them.
 _BATCH: Final = 200
 

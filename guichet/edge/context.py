@@ -33,9 +33,8 @@ class RequestContext:
             return
         scope["path"] = scope["raw_path"].decode("ascii", "replace")
         started = time.perf_counter()
-        asked = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
-        request_id = asked if _SANE_ID.fullmatch(asked) else token_hex(16)
-        structlog.contextvars.bind_contextvars(request_id=request_id)
+        request_id = _sane_id(scope) or token_hex(16)
+        bound = structlog.contextvars.bind_contextvars(request_id=request_id)
         status = 0
 
         async def send_with_id(message: Message) -> None:
@@ -58,12 +57,20 @@ class RequestContext:
             await _incident(send_with_id)
         finally:
             seconds = time.perf_counter() - started
-            method, route = scope["method"], _template(scope)
+            method, route = scope["method"], template(scope)
             metrics.request(method, route, status, seconds)
             log.info(
                 "request", method=method, path=route or scope["path"][:200], status=status, ms=round(seconds * 1000, 1)
             )
-            structlog.contextvars.clear_contextvars()
+            structlog.contextvars.reset_contextvars(**bound)
+
+
+def _sane_id(scope: Scope) -> str | None:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            asked = value.decode("latin-1")
+            return asked if _SANE_ID.fullmatch(asked) else None
+    return None
 
 
 async def _incident(send: Send) -> None:
@@ -72,7 +79,7 @@ async def _incident(send: Send) -> None:
     await send({"type": "http.response.body", "body": _INCIDENT})
 
 
-def _template(scope: Scope) -> str | None:
+def template(scope: Scope) -> str | None:
     """The route rather than the path: a hosted page's token opens it, and belongs in no log. None without a route."""
     route = scope.get("route")
     if isinstance(route, Mount):  # A room was found, and no route in it.

@@ -11,7 +11,6 @@ from typing import Final
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter
-from redis.exceptions import RedisError
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
@@ -61,7 +60,7 @@ class RateLimiter:
         if self._shared is not None and time.monotonic() >= self._away_until:
             try:
                 return await self._hit(self._shared, address)
-            except RedisError as error:
+            except self._shared.storage.base_exceptions as error:
                 self._away_until = time.monotonic() + REDIS_RETRY
                 log.error("ratelimit.redis_away", error=repr(error), limit="counted by each process meanwhile")
         return await self._hit(self._local, address)

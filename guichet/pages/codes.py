@@ -6,7 +6,6 @@ from typing import Final
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter
-from redis.exceptions import RedisError
 
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.links import PaymentLink
@@ -46,7 +45,7 @@ class CodeLimiter:
         if self._shared is not None:
             try:
                 return await self._hit(self._shared, address, phone_number)
-            except RedisError as error:
+            except self._shared.storage.base_exceptions as error:
                 log.error("codes.redis_away", error=repr(error), limit="counted by each process meanwhile")
         return await self._hit(self._local, address, phone_number)
 

@@ -89,6 +89,10 @@ class Database(Reader, Writer, Protocol):
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         """A read that may take long (lists, counts, audits): never on the event loop."""
 
+    async def copied(self) -> None:
+        """Returns when all that was committed before is where a commit waits to be: on disk, and on a synchronous
+        standby where there is one. What stands on the primary alone is seen by every read."""
+
     def pool_use(self) -> tuple[int, int] | None:
         """Connections of this process in use, and the most there can be; None where there is no pool."""
 

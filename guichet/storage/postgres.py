@@ -156,6 +156,10 @@ class PostgresDatabase:
                 raise
             await transaction.commit()
 
+    async def copied(self) -> None:
+        """A record of no meaning in the WAL, whose commit waits for the standby; and with it all that is before it."""
+        await self._ask("fetch", "SELECT pg_logical_emit_message(true, 'guichet', '')", (), again=ConnectionLost)
+
     def pool_use(self) -> tuple[int, int]:
         return self._pool.get_size() - self._pool.get_idle_size(), self._pool.get_max_size()
 

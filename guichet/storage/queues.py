@@ -89,12 +89,15 @@ class DueRows(Generic[T_co]):
             values = closed[position] if position < len(closed) else ()
             params[_closed(name)] = json.dumps(sorted(values))
         rows = await db.write_all(self._first, most=most, **params)
-        if len(rows) == most:
-            return Claim([self._job(row) for row in rows], now)
+        if rows:  # Whoever works on them need not wait for what comes next.
+            return self._claimed(rows, now)
         next_due, due = given(await db.one(self._outlook, now=now))
         if due == WINDOW:
-            rows = rows + await db.write_all(self._second, most=most - len(rows), **params)
-        return Claim([self._job(row) for row in rows], now if len(rows) == most else next_due)
+            rows = await db.write_all(self._second, most=most, **params)
+        return self._claimed(rows, now if rows else next_due)
+
+    def _claimed(self, rows: Sequence[Row], next_due: Instant | None) -> Claim[T_co]:
+        return Claim([self._job(row) for row in rows], next_due)
 
     def _claim(self, due: CTE, values: dict[str, Any], returning: Sequence[ColumnElement[Any]]) -> Update:
         return (

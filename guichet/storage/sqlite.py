@@ -65,6 +65,9 @@ class SqliteDatabase:
         compiled = self._statements[statement]
         return run(self._reader, compiled, compiled.positional(params))
 
+    async def copied(self) -> None:
+        """Nothing is seen before it is on disk."""
+
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
         values = compiled.positional(params)

@@ -9,7 +9,9 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from guichet.cli import main
+from tests.cli.tree import leaves
 
+list(leaves())  # The command loads each module when it is needed; here all are, before the fork.
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__])
 

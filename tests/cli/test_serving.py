@@ -29,10 +29,13 @@ WRONG = {
     "GUICHET_CATALOGUE_FILE": "/nowhere/catalogue.toml",
     "GUICHET_OPERATORS_FILE": "/nowhere/operators.toml",
     "GUICHET_ALLOW_SIMULATOR": "perhaps",
+    "GUICHET_KEEP_DELIVERIES_DAYS": "90d",
+    "GUICHET_KEEP_LOGS_DAYS": "40000",
     "GUICHET_LOG_LEVEL": "loud",
     "GUICHET_METRICS_PORT": "70000",
     "GUICHET_METRICS_HOST": "localhost",
     "GUICHET_METRICS_TOKEN": "short",
+    "GUICHET_OTLP_ENDPOINT": "127.0.0.1:4318",
 }
 
 

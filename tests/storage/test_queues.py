@@ -192,9 +192,10 @@ async def test_a_merchant_with_many_destinations_is_a_lane_too(db: Database) -> 
 async def test_a_claim_says_when_to_look_again(db: Database) -> None:
     await fill(db, 3)
     for claim in CLAIMS.values():
-        assert (await claim(db, 2, UNTIL, 2)).next_due == 2, "there may be more"
-        assert (await claim(db, 2, UNTIL, 2)).next_due == 3, "the third comes due"
-        assert (await claim(db, 3, UNTIL, 2)).next_due == UNTIL, "the leases end"
+        assert (await claim(db, 2, UNTIL, 9)).next_due == 2, "there may be more"
+        assert (await claim(db, 2, UNTIL, 9)).next_due == 3, "the third comes due"
+        assert (await claim(db, 3, UNTIL, 9)).next_due == 3
+        assert (await claim(db, 3, UNTIL, 9)).next_due == UNTIL, "the leases end"
     async with db.transaction() as tx:
         await tx.write(update(t.payments).values(status="failed", due_at=None))
     assert (await payments.claim_due(db, UNTIL, UNTIL, 2)).next_due is None

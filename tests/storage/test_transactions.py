@@ -150,6 +150,46 @@ async def test_many_bodies_share_few_commits_and_all_are_durable(embedded: Datab
         await embedded.open()
 
 
+async def test_one_failing_statement_among_many_is_alone(embedded: Database) -> None:
+    async def one(number: int) -> None:
+        await embedded.write(ADD.values(name=str(number), status="closed" if number % 7 == 3 else "active"))
+
+    outcomes = await asyncio.gather(*(one(number) for number in range(40)), return_exceptions=True)
+    assert [type(each) for each in outcomes] == [
+        ConstraintViolated if number % 7 == 3 else type(None) for number in range(40)
+    ]
+    assert sorted(await names(embedded)) == sorted(str(number) for number in range(40) if number % 7 != 3)
+
+
+async def test_a_statement_whose_caller_left_before_its_turn_is_not_run(embedded: Database) -> None:
+    leaving = asyncio.create_task(add(embedded, "left"))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await add(embedded, "stayed")
+    assert leaving.cancelled()
+    assert await names(embedded) == ["stayed"]
+
+
+async def test_bodies_have_their_turn_among_endless_statements(embedded: Database) -> None:
+    """Statements never stop coming, so that one commit begins where another ends."""
+    finished = False
+
+    async def writer(number: int) -> None:
+        for _ in range(number):  # Not all in one group, or there would be a gap after it.
+            await asyncio.sleep(0)
+        while not finished:
+            await add(embedded, f"statement {number}")
+
+    writers = [asyncio.create_task(writer(number)) for number in range(8)]
+    async with asyncio.timeout(5):
+        for number in range(5):
+            async with embedded.transaction() as tx:
+                await tx.write(ADD.values(name=f"body {number}"))
+    finished = True
+    await asyncio.gather(*writers)
+    assert {f"body {number}" for number in range(5)} <= set(await names(embedded))
+
+
 async def test_a_body_that_waits_for_something_foreign_is_refused_and_harms_nobody(embedded: Database) -> None:
     async def foreign() -> None:
         async with embedded.transaction() as tx:
