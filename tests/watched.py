@@ -48,7 +48,6 @@ class _Watched:
         self._at()
         return answer
 
-
     async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         self._at()
         self.seen += [(statement, each) for each in rows[:1]]

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from guichet.domain.records import Record
+
 PAYMENT_SUCCEEDED: Final = "payment.succeeded"
 PAYMENT_FAILED: Final = "payment.failed"
 PAYMENT_REFUNDED: Final = "payment.refunded"
@@ -24,8 +26,7 @@ SIGNATURE_AGE: Final = 300
 DELIVERY_STATUSES: Final = ("pending", "success", "failed")
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Record, frozen=True):
     """A webhook: its place in the queue and its line in the log. `body` is frozen when it is queued."""
 
     id: int

@@ -6,6 +6,8 @@ Field order is the column order of the tables of the same name: a row *is* its c
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.domain.records import Record
+
 PaymentStatus = Literal["pending", "succeeded", "failed", "refunded"]
 RefundStatus = Literal["pending", "succeeded", "failed"]
 PAYMENT_STATUSES: Final[tuple[str, ...]] = get_args(PaymentStatus)
@@ -40,8 +42,7 @@ REFUND_TRANSITIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(Record, frozen=True):
     """A payment as it is stored. Amounts are hundredths, dates are Instants (microseconds)."""
 
     id: int
@@ -90,8 +91,7 @@ class Payment:
         return f"{self.id:010d}"
 
 
-@dataclass(frozen=True, slots=True)
-class Refund:
+class Refund(Record, frozen=True):
     """The one refund a payment can have (D22). `held` says that the wallet's part is set aside."""
 
     id: int

@@ -26,6 +26,7 @@ class RequestContext:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        self._log = log.bind()  # Made once; the name for all is looked up and configured anew at each line.
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,7 +60,7 @@ class RequestContext:
             seconds = time.perf_counter() - started
             method, route = scope["method"], template(scope)
             metrics.request(method, route, status, seconds)
-            log.info(
+            self._log.info(
                 "request", method=method, path=route or scope["path"][:200], status=status, ms=round(seconds * 1000, 1)
             )
             structlog.contextvars.reset_contextvars(**bound)

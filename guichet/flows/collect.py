@@ -16,6 +16,7 @@ from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.ledger import ACTIVE
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.payments import ASK_AFTER, DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
+from guichet.domain.records import Record
 from guichet.domain.references import new_reference
 from guichet.flows.core import Core, charge_of
 from guichet.flows.refresh import LEASE, within_budget
@@ -31,8 +32,7 @@ CRASH_NET: Final = 30 * SECOND
 TOKEN_LENGTH: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Record, frozen=True):
     """What a merchant, or a customer on a hosted link, wants paid. `amount` in hundredths; `metadata` is JSON text.
 
     `checkout_token` is what a hosted page chose for the payment: submitting it again finds the same payment.

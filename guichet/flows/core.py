@@ -1,7 +1,7 @@
 """What every flow needs, built once by `bootstrap.py`."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
@@ -75,7 +75,7 @@ def reversal_of(core: Core, refund: Refund, payment: Payment) -> Reversal:
     charge = charge_of(core, payment)
     return Reversal(
         reference=refund.reference,
-        charge=replace(charge, callback_url=_callback_url(core, refund.connection, refund.reference)),
+        charge=msgspec.structs.replace(charge, callback_url=_callback_url(core, refund.connection, refund.reference)),
         amount=charge.amount,
         currency=refund.currency,
         collected_here=refund.connection == payment.connection,

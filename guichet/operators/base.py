@@ -14,7 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol, runtime_checkable
 
+import msgspec
+
 from guichet.domain.reconciliation import Line
+from guichet.domain.records import Record
 
 #: The contract's operator codes of cards; every other code is Mobile Money.
 CARDS: Final = frozenset({"VISA", "MASTERCARD"})
@@ -36,8 +39,7 @@ REASONS: Final[dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Charge:
+class Charge(Record, frozen=True):
     """A debit as a connector sees it. `amount` is hundredths, already rounded to what the currency has (D27)."""
 
     reference: str
@@ -57,7 +59,7 @@ class Charge:
     callback_url: str | None = None
     #: What `Accepted` returned when it was initiated.
     provider_ref: str | None = None
-    memo: Mapping[str, str] = field(default_factory=dict)
+    memo: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ No idempotency key, unsigned webhooks, no refund endpoint: a lost answer is foun
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec import structs
 
 from guichet.clock import DAY, Clock, Instant, iso
 from guichet.domain.reconciliation import Line
@@ -105,7 +106,7 @@ class FeexPay:
             return NotTaken("configuration", f"FeexPay texts no code for {charge.operator}")
         if obstacle := _obstacle(charge):
             return obstacle
-        body = self._payin(replace(charge, otp=None))
+        body = self._payin(structs.replace(charge, otp=None))
         return _texted(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
 
     async def status(self, charge: Charge) -> StatusAnswer:

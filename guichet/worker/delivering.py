@@ -40,6 +40,7 @@ class Attempts:
         self._clock = core.clock
         self._vault = core.vault
         self._egress = egress
+        self._log = log.bind()
         self._outcomes: Batches[Outcome, None] = Batches(self._record, RECORDED_AT_ONCE)
 
     async def claim(self, now: Instant, until: Instant, most: int, closed: Sequence[Sequence[str]]) -> Claim[Due]:
@@ -61,7 +62,7 @@ class Attempts:
         await self._outcomes.add(Outcome(delivery, attempt.delivered, attempt.response_code, now, next_due))
         said = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
         if attempt.delivered:
-            log.info("delivery.success", **said, status=attempt.response_code)
+            self._log.info("delivery.success", **said, status=attempt.response_code)
         else:
             log.warning("delivery.failed", **said, status=attempt.response_code, next_in_seconds=delay)
 

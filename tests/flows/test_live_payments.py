@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
@@ -187,9 +188,9 @@ async def test_a_creation_that_never_came_back_is_asked_about(live: Live) -> Non
     """What a process killed between the insert and the operator's answer leaves behind."""
     payment = await live.shop.pay()
     row = await stored(live, payment)
-    orphan = replace(row, id=0, reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10", provider_ref=None)
+    orphan = structs.replace(row, id=0, reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10", provider_ref=None)
     now = live.core.clock.now()
-    orphan = replace(orphan, due_at=now + 30 * SECOND, leased_until=now + 30 * SECOND, created_at=now)
+    orphan = structs.replace(orphan, due_at=now + 30 * SECOND, leased_until=now + 30 * SECOND, created_at=now)
     assert await payments.insert_new(live.core.db, orphan, orphan.due_at)
     live.first.script("status", done)
     await live.house.settle(29)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
 from guichet.clock import SECOND
 from guichet.egress import Egress
@@ -40,7 +41,7 @@ def charge(operator: str = "mtn", **changes: Any) -> Charge:
         lastname="N'Diaye",
         callback_url=f"https://pay.example.com/operators/x/callback/{REFERENCE}",
     )
-    return replace(known, **changes)
+    return structs.replace(known, **changes)
 
 
 def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from guichet.clock import DAY, HOUR, SECOND, Instant
 from guichet.domain.payments import Payment
@@ -31,7 +32,7 @@ async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: ran
         for number, moment in enumerate(sorted(moments)):
             reference = f"00000000-0000-4000-8000-{number:012d}"
             status = rng.choice(["pending", "succeeded", "failed"])
-            payment = replace(template, reference=reference, created_at=moment)
+            payment = structs.replace(template, reference=reference, created_at=moment)
             created = await payments.insert_new(tx, payment, payment.due_at)
             assert created is not None
             if status != "pending":

@@ -45,6 +45,10 @@ CLASSES = {
 }
 
 
+def _names(described: Any) -> list[str]:
+    return list(getattr(described, "__struct_fields__", None) or (field.name for field in fields(described)))
+
+
 def _differences(connection: Connection) -> list[Any]:
     options = {"compare_type": True}
     found: list[Any] = compare_metadata(MigrationContext.configure(connection, opts=options), t.metadata)
@@ -144,7 +148,7 @@ async def _postgres_schema(url: str) -> set[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("table", "described"), CLASSES.items(), ids=lambda x: getattr(x, "name", ""))
 def test_a_row_is_its_class(table: Table, described: type) -> None:
-    assert [column.name for column in table.columns] == [field.name for field in fields(described)]
+    assert [column.name for column in table.columns] == _names(described)
 
 
 def test_an_override_is_selected_in_the_order_of_its_class() -> None:

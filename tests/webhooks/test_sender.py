@@ -4,10 +4,10 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
+from msgspec import structs
 
 from guichet.clock import SECOND
 from guichet.domain.events import Delivery
@@ -57,7 +57,7 @@ async def egress(authority: Authority) -> AsyncIterator[Egress]:
 
 
 def to(peer: Peer, host: str = HOST) -> Delivery:
-    return replace(DELIVERY, url=peer.url(host))
+    return structs.replace(DELIVERY, url=peer.url(host))
 
 
 def status(code: int, *headers: str) -> Script:
@@ -161,7 +161,7 @@ async def test_a_huge_answer_is_judged_by_its_status(egress: Egress, authority: 
 async def test_a_refused_connection_gave_no_status(egress: Egress) -> None:
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         port = reserved.getsockname()[1]
-    delivery = replace(DELIVERY, url=f"https://{HOST}:{port}/hook")
+    delivery = structs.replace(DELIVERY, url=f"https://{HOST}:{port}/hook")
     assert await send(egress, delivery, SECRET, NOW) == Attempt(delivered=False, response_code=None)
 
 
@@ -174,7 +174,7 @@ async def test_a_private_destination_is_never_contacted(egress: Egress, authorit
             "http://shop.test/",
             "nonsense",
         ):
-            attempt = await send(egress, replace(DELIVERY, url=url), SECRET, NOW)
+            attempt = await send(egress, structs.replace(DELIVERY, url=url), SECRET, NOW)
             assert attempt == Attempt(delivered=False, response_code=None)
     assert peer.connections == 0
 
