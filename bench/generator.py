@@ -10,6 +10,7 @@ Reads one JSON `Load` on stdin, writes one JSON `Outcome` on stdout. Two kinds o
 import asyncio
 import gc
 import re
+import os
 import sys
 import time
 from collections import Counter, deque
@@ -197,7 +198,9 @@ def main() -> None:
     load = msgspec.json.decode(sys.stdin.buffer.read(), type=Load)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         outcome = runner.run(_Run(load).run())
-    sys.stdout.buffer.write(msgspec.json.encode(outcome))
+    said = memoryview(msgspec.json.encode(outcome))
+    while said:  # A pipe takes what it has room for.
+        said = said[os.write(1, said) :]
 
 
 if __name__ == "__main__":

@@ -120,8 +120,8 @@ async def set_endpoint(core: Any, merchant_id: int, url: str) -> None:
 
 
 @asynccontextmanager
-async def guichet(settings: Settings, key: str, *, worker: bool) -> AsyncIterator[Target]:
-    """`guichet serve`; logs only warnings, since the peers log nothing."""
+async def guichet(settings: Settings, key: str, *, worker: bool, processes: int = 1) -> AsyncIterator[Target]:
+    """`guichet serve`; logs only errors, since the peers log nothing."""
     port = free_port()
     environment = {
         "GUICHET_HOME": str(settings.home),
@@ -131,7 +131,10 @@ async def guichet(settings: Settings, key: str, *, worker: bool) -> AsyncIterato
         "GUICHET_LOG_LEVEL": "error",
     }
     arguments = ["-m", "guichet", "serve", "--port", str(port), *([] if worker else ["--no-worker"])]
+    arguments += ["--workers", str(processes)] if processes > 1 else []
     async with python(arguments, port, environment) as process:
+        if processes > 1:
+            await asyncio.sleep(2)  # The port listens before they do.
         yield Target(port, key, process)
 
 

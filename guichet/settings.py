@@ -194,7 +194,7 @@ VARIABLES: Final = (
         "GUICHET_DATABASE_URL",
         _database_url,
         None,
-        "`postgresql://user:password@host/name`. Unset: an embedded SQLite file in `GUICHET_HOME` (one process).",
+        "`postgresql://user:password@host/name`. Unset: an embedded SQLite file in `GUICHET_HOME` (one host).",
     ),
     Variable(
         "GUICHET_PGBOUNCER",

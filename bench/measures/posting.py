@@ -53,10 +53,12 @@ def against(target: Target, content: bytes) -> Runner:
 async def sqlite_contenders(home: Path) -> AsyncIterator[dict[str, Runner]]:
     async with AsyncExitStack() as stack:
         contenders: dict[str, Runner] = {}
-        settings = servers.settings_for(home / "guichet")
-        merchant = (await servers.prepare(settings))[0]
-        target = await stack.enter_async_context(servers.guichet(settings, merchant.key, worker=False))
-        contenders["guichet"] = against(target, create(merchant.key))
+        for name, processes in (("guichet", 1), ("guichet, two processes", 2)):
+            settings = servers.settings_for(home / f"guichet{processes}")
+            merchant = (await servers.prepare(settings))[0]
+            serving = servers.guichet(settings, merchant.key, worker=False, processes=processes)
+            target = await stack.enter_async_context(serving)
+            contenders[name] = against(target, create(merchant.key))
         for name, program in (("usual", "usual"), ("bare", "bare")):
             url = f"sqlite:///{home / name}.db"
             _peer_schema_sqlite(url)
@@ -192,6 +194,6 @@ VALUES (1, 'test', gen_random_uuid(), gen_random_uuid()::text, 'pending', 500000
 """
 
 
-def ratio(found: dict[str, Figures], other: str) -> float | None:
+def ratio(found: dict[str, Figures], other: str, mine: str = "guichet") -> float | None:
     """How many times the other's throughput Guichet reaches; None when the other was not measured."""
-    return found["guichet"].per_second / found[other].per_second if other in found else None
+    return found[mine].per_second / found[other].per_second if other in found else None

@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
     no_worker: Annotated[bool, typer.Option("--no-worker", help="Leave the loops to `guichet worker`.")] = False,
-    workers: Annotated[int, typer.Option(help="Processes that share the port. PostgreSQL only.", min=1, max=256)] = 1,
+    workers: Annotated[int, typer.Option(help="Processes that share the port.", min=1, max=256)] = 1,
     ssl_certfile: Annotated[
         Path | None, typer.Option(help="PEM file: serve https with this certificate and its chain.")
     ] = None,
@@ -63,15 +63,13 @@ def serve(
 
 
 def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str], manner: Manner) -> None:
-    if settings.embedded:
-        refuse("The embedded database has one server process. --workers needs PostgreSQL: set GUICHET_DATABASE_URL.")
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
         await ensure_schema(settings)
         live_operators(settings)  # A wrong file is refused once, here.
         check_metrics_ports(settings, workers)
-        with bound(host, port) as listening:
+        with _only_service(settings), bound(host, port) as listening:
             within = STOP_WITHIN - GRACE + manner.grace + manner.drain
             await supervise(listening, workers, ["serve", *options, *manner.options], within)
 
@@ -98,7 +96,10 @@ def start(
     async def main() -> None:
         if manner.tls:
             manner.tls.check()
-        with _only_process(settings), bound(host, port) if inherit is None else inherited(inherit) as listening:
+        with (
+            _only_service(settings) if inherit is None else nullcontext(),
+            bound(host, port) if inherit is None else inherited(inherit) as listening,
+        ):
             reachable = _reachable(settings, address_of(listening, manner.scheme))
             operators = live_operators(reachable)
             async with _opened(reachable, operators, migrating=migrating) as opened:
@@ -130,7 +131,7 @@ def worker(grace: Grace = GRACE) -> None:
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
-        with _only_process(settings):
+        with _only_service(settings):
             async with _opened(settings, live_operators(settings)) as opened:
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
@@ -188,8 +189,8 @@ async def _opened(settings: Settings, operators: Operators, *, migrating: bool =
 
 
 @contextmanager
-def _only_process(settings: Settings) -> Iterator[None]:
-    """SQLite has one server process; a second one is told what to use instead."""
+def _only_service(settings: Settings) -> Iterator[None]:
+    """SQLite has one service, in one process or several of `--workers`; another is told what to use instead."""
     if not settings.embedded:
         yield
         return
@@ -199,7 +200,7 @@ def _only_process(settings: Settings) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise SettingsError(
-                "Another Guichet process already serves this embedded database. "
-                "Several processes need PostgreSQL: set GUICHET_DATABASE_URL."
+                "Another Guichet service already uses this embedded database. "
+                "Let it have more processes (--workers), or use PostgreSQL: set GUICHET_DATABASE_URL."
             ) from None
         yield

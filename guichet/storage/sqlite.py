@@ -97,7 +97,7 @@ class SqliteDatabase:
     def pool_use(self) -> None:
         return None
 
-    # There is one process: nobody to tell, nobody to hear.
+    # Each process has its own loops, which its own commits wake; the others look once a second.
 
     async def announce(self, topic: str) -> None:
         pass

@@ -26,7 +26,8 @@ from guichet.storage.engine import (
 
 #: How long a busy database (another process is writing) is waited for, in seconds.
 BUSY_TIMEOUT: Final = 10.0
-_BUSY_STEP: Final = 0.005
+#: How often it is tried again: about as long as another process takes for one group.
+_BUSY_STEP: Final = 0.0005
 _STAYED_LOCKED: Final = "the embedded database stayed locked"
 
 Told = asyncio.Future[list[Row]]
@@ -109,6 +110,9 @@ class GroupCommit:
             elif self._body is None and (self._begun or self._try_begin()):
                 self._flush_soon()
                 return
+            elif self._body is None and loop.time() <= deadline:  # Another process writes: one looks for all.
+                self._flush_soon()
+                await self._turn()
             elif loop.time() > deadline:
                 raise StorageUnavailable(_STAYED_LOCKED)
             else:
@@ -149,8 +153,13 @@ class GroupCommit:
             self._body_suspended = True
             loop.call_soon(self._flush)
             return
-        if not self._begun and not self._begun_for_queue(loop):
-            return
+        if not self._begun:
+            if not self._begun_for_queue(loop):
+                return
+            if self._turns:  # Bodies that waited for another process write in this group too.
+                self._give_turns()
+                loop.call_soon(self._flush)
+                return
         self._run_queue()
         self._flush_due = False
         self._committing = True

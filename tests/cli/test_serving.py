@@ -87,8 +87,8 @@ def test_a_second_server_on_the_embedded_database(sqlite_cli: Cli) -> None:
     with sqlite_cli.running("serve") as server:
         for arguments in (("serve", "--port", free_port()), ("worker",), ("demo", "--port", free_port())):
             assert sqlite_cli(*arguments).refusal == (
-                "Another Guichet process already serves this embedded database. "
-                "Several processes need PostgreSQL: set GUICHET_DATABASE_URL."
+                "Another Guichet service already uses this embedded database. "
+                "Let it have more processes (--workers), or use PostgreSQL: set GUICHET_DATABASE_URL."
             )
         server.stop()
     with sqlite_cli.running("serve"):

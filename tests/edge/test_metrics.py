@@ -287,10 +287,8 @@ async def test_scrapers_that_come_together_share_one_read(settings: Settings) ->
     assert len(took) == 1
 
 
-def test_every_process_of_a_fleet(cli: Cli, settings: Settings) -> None:
+def test_every_process_of_a_fleet(cli: Cli) -> None:
     """`serve --workers 2`: one port each, from GUICHET_METRICS_PORT on; a token alone is refused there."""
-    if settings.embedded:
-        pytest.skip("the embedded database has one server process")
     refusal = cli.having(GUICHET_METRICS_TOKEN=TOKEN)("serve", "--workers", 2, "--port", free_port()).refusal
     assert "GUICHET_METRICS_PORT" in refusal
     port = free_port()
