@@ -9,8 +9,8 @@ Reads one JSON `Load` on stdin, writes one JSON `Outcome` on stdout. Two kinds o
 
 import asyncio
 import gc
-import re
 import os
+import re
 import sys
 import time
 from collections import Counter, deque
