@@ -63,10 +63,9 @@ async def _posting(rows: Rows, effort: Effort, home: Path, server: str) -> None:
         found = await posting.interleaved(contenders, effort.seconds, effort.rounds)
     label = "`POST /payments`, embedded SQLite, durable, 32 connections"
     _compare(rows, label, found, {"usual": ("FastAPI + SQLAlchemy async + aiosqlite", 6.0)})
-    mock = {"mock": ("`stripe-stateful-mock` in Node, in memory, one process", None)}
-    _compare(rows, "the same", found, mock)
-    mock = {"mock": ("`stripe-stateful-mock` in Node, in memory, one process", 1.2)}
-    _compare(rows, "the same, `serve --workers 2`", found, mock, "guichet, two processes")
+    words = "`stripe-stateful-mock` in Node, in memory, one process"
+    _compare(rows, "the same", found, {"mock": (words, None)})
+    _compare(rows, "the same, `serve --workers 2`", found, {"mock": (words, 1.2)}, "guichet, two processes")
     _compare(rows, "the same", found, {"bare": ("a bare Starlette + group commit handler", 0.7)})
     async with posting.postgres_contenders(home, server) as contenders:
         found = await posting.interleaved(contenders, effort.seconds, effort.rounds)
