@@ -56,7 +56,7 @@ class Egress:
     ) -> None:
         self._allow = tuple(allow)
         self._loopback = loopback
-        self._defaults = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
+        self._always = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
         self._resolver = resolver
         verifying = _context(ca_file)
         self._rules: dict[str, tuple[Permits, ssl.SSLContext]] = {
@@ -67,6 +67,7 @@ class Egress:
         self._lines: dict[str, Line] = {}
         self._closed = False
         self._target = lru_cache(maxsize=1024)(self._checked)
+        self._defaults = lru_cache(maxsize=64)(self._unless_given)
 
     async def request(
         self,
@@ -130,17 +131,22 @@ class Egress:
         return self._loopback and is_loopback_host(host)
 
     def _written(self, method: str, target: _Target, headers: Mapping[str, str], body: bytes | None) -> bytes:
-        """The request's bytes. What is given takes the place of a default, whatever its case."""
-        given = {name.lower() for name in headers}
-        fields = [f"{method} {target.path} HTTP/1.1", f"Host: {target.authority}"]
-        fields += [f"{name}: {value}" for name, value in self._defaults.items() if name.lower() not in given]
-        fields += [f"{name}: {value}" for name, value in headers.items()]
-        if body is not None or method in _WITH_BODY:
-            fields.append(f"Content-Length: {len(body or b'')}")
-        head = "\r\n".join(fields)
-        if head.count("\n") != len(fields) - 1 or head.count("\r") != len(fields) - 1 or "\0" in head:
+        """The request's bytes."""
+        fields = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        if fields.count("\n") != len(headers) or fields.count("\r") != len(headers) or "\0" in fields:
             raise Forbidden(f"{target.peer.host}: a line break in a header")
-        return head.encode() + b"\r\n\r\n" + (body or b"")
+        start = (
+            f"{method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n{self._defaults(tuple(headers))}{fields}"
+        )
+        if body is None and method not in _WITH_BODY:
+            return start.encode() + b"\r\n"
+        content = body or b""
+        return start.encode() + b"Content-Length: %d\r\n\r\n%b" % (len(content), content)
+
+    def _unless_given(self, names: tuple[str, ...]) -> str:
+        """The default headers; what is given takes their place, whatever its case."""
+        given = {name.lower() for name in names}
+        return "".join(f"{name}: {value}\r\n" for name, value in self._always.items() if name.lower() not in given)
 
     def _line(self, name: str) -> Line:
         """Made at its first use: it belongs to the running event loop."""
