@@ -22,14 +22,16 @@ _INSERT: Final = insert(deliveries).values({name: bindparam(name) for name in _N
 _MINE: Final = (deliveries.c.merchant_id == bindparam("merchant_id"), deliveries.c.env == bindparam("environment"))
 
 
+_earlier: Final = deliveries.alias("earlier")
+
+
 def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
     """Attempts are left, and the event before it was tried once (D35)."""
-    earlier = deliveries.alias("earlier")
     waits = exists().where(
-        earlier.c.payment_id == rows.c.payment_id,
-        earlier.c.id < rows.c.id,
-        earlier.c.status == PENDING,
-        earlier.c.answered_at.is_(None),
+        _earlier.c.payment_id == rows.c.payment_id,
+        _earlier.c.id < rows.c.id,
+        _earlier.c.status == PENDING,
+        _earlier.c.answered_at.is_(None),
     )
     return rows.c.attempts < MAX_ATTEMPTS, ~waits.correlate(rows)
 

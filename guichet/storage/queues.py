@@ -25,9 +25,11 @@ from sqlalchemy import (
     Update,
     bindparam,
     cast,
+    column,
     func,
     literal_column,
     select,
+    table,
     tuple_,
     union_all,
     update,
@@ -169,16 +171,16 @@ class DueRows(Generic[T_co]):
         return lanes.union_all(select(*following).where(lanes.c[self._lane[0]].is_not(None)))
 
     def _after(self, lanes: FromClause | None, only: str | None = None) -> Select[Any]:
-        rows = self._table.alias()
+        rows = self._alias()
         lane = [rows.c[name] for name in self._lane]
-        known = (column.is_not(None) for column in lane if column.nullable)
+        known = (rows.c[name].is_not(None) for name in self._lane if self._table.c[name].nullable)
         found = select(*([rows.c[only]] if only else lane)).where(rows.c.status == PENDING, *known)
         if lanes is not None:
             found = found.where(tuple_(*lane) > tuple_(*(lanes.c[name] for name in self._lane)))
         return found.order_by(*lane).limit(1)
 
     def _head(self, lanes: FromClause, place: int) -> ColumnElement[int]:
-        rows = self._table.alias()
+        rows = self._alias()
         same = (rows.c[name] == lanes.c[name] for name in self._lane)
         return (
             select(rows.c.id)
@@ -189,6 +191,10 @@ class DueRows(Generic[T_co]):
             .correlate(lanes)
             .scalar_subquery()
         )
+
+    def _alias(self) -> FromClause:
+        """Without keys and constraints, which each alias of a table would carry along."""
+        return table(self._table.name, *(column(each.name, each.type) for each in self._table.c)).alias()
 
     def _looking_ahead(self) -> Select[Any]:
         """When the next row comes due, and how many of the first window are due and unclaimed."""

@@ -4,12 +4,12 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from cryptography.fernet import Fernet
+from msgspec import structs
 from sqlalchemy import Executable, insert, select, text, update
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
@@ -224,7 +224,7 @@ async def test_outcomes_are_recorded_together(db: Database) -> None:
         Outcome(one, True, 204, NOW),
         Outcome(two, False, 500, NOW, next_due=UNTIL),
         Outcome(three, False, None, NOW),
-        Outcome(replace(four, attempts=0), False, 500, NOW),
+        Outcome(structs.replace(four, attempts=0), False, 500, NOW),
     ]
     await deliveries.record(db, outcomes)
     found, _ = await deliveries.page(db, 1, "test", 10, 0)
