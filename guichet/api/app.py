@@ -13,8 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from guichet import wire
 from guichet.api.auth import Authenticator
 from guichet.api.endpoints import ENDPOINTS, Handler
-from guichet.api.http import Call
+from guichet.api.http import Call, JsonResponse
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError, Unauthorized
+from guichet.edge.context import header
 from guichet.edge.ratelimit import Allowance, RateLimiter
 from guichet.flows.core import Core
 from guichet.observability import log
@@ -85,16 +86,16 @@ class _Verbs:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if handler := self._handlers.get(scope["method"]):
-            response = await self._serve(handler, Request(scope, receive))
+            response = await self._serve(handler, scope, receive)
         else:
             response = error_response(MethodNotAllowed())
             response.headers["Allow"] = self._allowed
         await response(scope, receive, send)
 
-    async def _serve(self, handler: Handler, request: Request) -> Response:
+    async def _serve(self, handler: Handler, scope: Scope, receive: Receive) -> Response:
         try:
-            caller = await self._authenticator.caller(request.headers.get("authorization"))
-            return await handler(Call(self._core, request, caller))
+            caller = await self._authenticator.caller(header(scope, b"authorization"))
+            return await handler(Call(self._core, Request(scope, receive), caller))
         except GuichetError as error:
             return error_response(error)
         except StorageError as error:
@@ -108,7 +109,7 @@ class _Verbs:
 
 
 def error_response(error: GuichetError) -> Response:
-    response = Response(wire.failure(error), error.status, media_type="application/json")
+    response = JsonResponse(wire.failure(error), error.status)
     if isinstance(error, Unauthorized):
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

@@ -7,10 +7,12 @@ from urllib.parse import unquote_to_bytes
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from guichet import wire
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Caller
+from guichet.domain.records import Record
 from guichet.flows.core import Core
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -19,10 +21,10 @@ DEFAULT_PER_PAGE: Final = 25
 MAX_PER_PAGE: Final = 100
 #: Beyond it no page can hold anything, and a database would refuse the number.
 _MAX_PAGE: Final = 10**12
+_JSON: Final = (b"content-type", b"application/json")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Record, frozen=True):
     """An authenticated request to one endpoint."""
 
     core: Core
@@ -66,8 +68,24 @@ class Call:
         return {"development": self.core.settings.development}
 
 
+class JsonResponse(Response):
+    """A body that is JSON already, under the two headers it needs; more can be put on `headers`."""
+
+    media_type = "application/json"
+    background = None
+
+    def __init__(self, body: bytes, status: int = 200) -> None:
+        self.status_code = status
+        self.body = body
+        self.raw_headers = [(b"content-length", b"%d" % len(body)), _JSON]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
 def answer(data: object, status: int = 200, meta: dict[str, int] | None = None, **extra: object) -> Response:
-    return Response(wire.success(data, meta, **extra), status, media_type="application/json")
+    return JsonResponse(wire.success(data, meta, **extra), status)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections.abc import Awaitable
 from secrets import token_hex
 from typing import Final
 
@@ -38,12 +39,12 @@ class RequestContext:
         bound = structlog.contextvars.bind_contextvars(request_id=request_id)
         status = 0
 
-        async def send_with_id(message: Message) -> None:
+        def send_with_id(message: Message) -> Awaitable[None]:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
-            await send(message)
+            return send(message)
 
         try:
             await self._app(scope, receive, send_with_id)
@@ -67,10 +68,16 @@ class RequestContext:
 
 
 def _sane_id(scope: Scope) -> str | None:
-    for name, value in scope["headers"]:
-        if name == b"x-request-id":
-            asked = value.decode("latin-1")
-            return asked if _SANE_ID.fullmatch(asked) else None
+    asked = header(scope, b"x-request-id")
+    return asked if asked and _SANE_ID.fullmatch(asked) else None
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """The first header of that name (in lower case): one walk over a few pairs, and nothing made of the others."""
+    for known, value in scope["headers"]:
+        if known == name:
+            text: str = value.decode("latin-1")
+            return text
     return None
 
 

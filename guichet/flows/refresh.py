@@ -73,7 +73,10 @@ async def within_budget(question: Awaitable[T], connection: str, kind: str, *, t
     began = loop.time()
     answer: T | Unknown
     try:
-        async with asyncio.timeout(ASK_BUDGET if timed else None):
+        if timed:
+            async with asyncio.timeout(ASK_BUDGET):
+                answer = await question
+        else:
             answer = await question
     except TimeoutError:
         answer = Unknown(f"no answer within {ASK_BUDGET:g} s")

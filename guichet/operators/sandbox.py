@@ -23,6 +23,9 @@ from guichet.operators.base import (
 
 VALIDATES_AFTER: Final = 10 * SECOND
 
+#: Nothing but that it was taken: one for all.
+_WAITING: Final = Accepted()
+
 Outcome = Callable[[Charge, Instant], StatusAnswer]
 
 
@@ -35,7 +38,7 @@ def _validates_at_once(charge: Charge, now: Instant) -> StatusAnswer:
 
 
 def _never_validates(charge: Charge, now: Instant) -> StatusAnswer:
-    return Accepted()
+    return _WAITING
 
 
 def _refuses(charge: Charge, now: Instant) -> StatusAnswer:
@@ -43,7 +46,7 @@ def _refuses(charge: Charge, now: Instant) -> StatusAnswer:
 
 
 def _validates_later(charge: Charge, now: Instant) -> StatusAnswer:
-    return _done(charge) if now - charge.created_at >= VALIDATES_AFTER else Accepted()
+    return _done(charge) if now - charge.created_at >= VALIDATES_AFTER else _WAITING
 
 
 REFUSED_AT_INITIATION: Final = "0001"
@@ -80,11 +83,11 @@ class Sandbox:
     async def initiate(self, charge: Charge) -> InitiateAnswer:
         if _ending(charge) == REFUSED_AT_INITIATION:
             return Refused("refused", raw="sandbox: the number ends with 0001")
-        return Accepted()
+        return _WAITING
 
     async def status(self, charge: Charge) -> StatusAnswer:
         if charge.operator in CARDS:
-            return Accepted()
+            return _WAITING
         outcome = SUFFIXES.get(_ending(charge), _validates_later)
         return outcome(charge, self._clock.now())
 
