@@ -79,9 +79,8 @@ class Line:
         idle = self._idle.get(peer)
         while idle:
             connection = idle.pop()
-            if connection.usable and self._loop.time() - connection.idle_since < KEEP_ALIVE:
+            if self._may_serve(connection, self._loop.time()):
                 return connection
-            connection.abort()
         return None
 
     async def exchange(self, peer: Peer, connection: Connection, request: bytes, most: int, deadline: float) -> Answer:
@@ -148,19 +147,21 @@ class Line:
             self._names[peer] = known
         return await asyncio.shield(known[1])
 
+    def _may_serve(self, connection: Connection, now: float) -> bool:
+        """Whether an idle connection may be taken up; one that may not is closed."""
+        if connection.usable and now - connection.idle_since < KEEP_ALIVE:
+            return True
+        connection.abort()
+        return False
+
     def _tick(self) -> None:
         """Ends what is late and closes what lay idle for too long; turns while there is anything to look at."""
         now = self._loop.time()
         for connection in [each for each in self._busy if each.deadline <= now]:
             connection.expire()
         for peer, idle in list(self._idle.items()):
-            kept = [each for each in idle if each.usable and now - each.idle_since < KEEP_ALIVE]
-            for connection in idle:
-                if connection not in kept:
-                    connection.abort()
-            if kept:
-                self._idle[peer] = kept
-            else:
+            self._idle[peer] = [each for each in idle if self._may_serve(each, now)]
+            if not self._idle[peer]:
                 del self._idle[peer]
         waiting = self._busy or self._idle
         self._ticking = self._loop.call_later(_TICK, self._tick) if waiting else None
