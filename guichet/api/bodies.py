@@ -123,15 +123,19 @@ def _date(value: object) -> Instant | None:
     return instant
 
 
-Text = Annotated[str, AfterValidator(_text)]
+#: After a `Field` of lengths, never before: pydantic's own string counts them, and its sentence is a French one.
+CLEAN: Final = AfterValidator(_text)
+Text = Annotated[str, CLEAN]
 Integer = Annotated[int, BeforeValidator(_integer)]
 Amount = Annotated[
     int,
     PlainValidator(_amount),
     WithJsonSchema({"type": "number", "minimum": 1, "maximum": 99_999_999, "examples": [5000]}),
 ]
-Url = Annotated[Text, Field(max_length=2048, json_schema_extra={"format": "uri"}), AfterValidator(_return_url)]
-WebhookUrl = Annotated[Text, Field(max_length=255, json_schema_extra={"format": "uri"}), AfterValidator(_webhook_url)]
+Url = Annotated[str, Field(max_length=2048, json_schema_extra={"format": "uri"}), CLEAN, AfterValidator(_return_url)]
+WebhookUrl = Annotated[
+    str, Field(max_length=255, json_schema_extra={"format": "uri"}), CLEAN, AfterValidator(_webhook_url)
+]
 Date = Annotated[
     Instant | None, PlainValidator(_date), WithJsonSchema({"type": ["string", "null"], "format": "date-time"})
 ]
@@ -149,15 +153,19 @@ class Body(BaseModel):
 class Customer(Body):
     """Who pays; required for cards."""
 
-    firstname: Annotated[Text | None, Field(max_length=100, examples=["Awa"])] = None
+    firstname: Annotated[Annotated[str, Field(max_length=100), CLEAN] | None, Field(examples=["Awa"])] = None
     """Prénom. Obligatoire pour une carte."""
-    lastname: Annotated[Text | None, Field(max_length=100, examples=["Diallo"])] = None
+    lastname: Annotated[Annotated[str, Field(max_length=100), CLEAN] | None, Field(examples=["Diallo"])] = None
     """Nom. Obligatoire pour une carte."""
-    email: Annotated[Text | None, Field(max_length=150, json_schema_extra={"format": "email"})] = None
+    email: Annotated[
+        Annotated[str, Field(max_length=150), CLEAN] | None, Field(json_schema_extra={"format": "email"})
+    ] = None
     """Adresse e-mail, qui sert à rapprocher vos clients. Obligatoire pour une carte."""
-    address: Annotated[Text | None, Field(max_length=255)] = None
+    address: Annotated[str, Field(max_length=255), CLEAN] | None = None
     """Adresse postale."""
-    country: Annotated[Text | None, Field(max_length=60, json_schema_extra={"default": DEFAULT_COUNTRY})] = None
+    country: Annotated[
+        Annotated[str, Field(max_length=60), CLEAN] | None, Field(json_schema_extra={"default": DEFAULT_COUNTRY})
+    ] = None
     """Pays, pour les cartes."""
 
     @field_validator("email")
@@ -173,7 +181,7 @@ class ModeBody(Body):
         json_schema_extra={"anyOf": [{"required": ["operator"]}, {"required": ["payment_mode_id"]}]}
     )
 
-    operator: Annotated[Text | None, Field(max_length=32, examples=["mtn"])] = None
+    operator: Annotated[Annotated[str, Field(max_length=32), CLEAN] | None, Field(examples=["mtn"])] = None
     """Code de l'opérateur, sans égard à la casse. Obligatoire sans `payment_mode_id` ; si les deux sont envoyés, ils
     doivent désigner le même moyen de paiement."""
     payment_mode_id: Integer | None = None
@@ -199,14 +207,16 @@ class PaymentBody(ModeBody):
     ] = None
     """De 8 à 15 chiffres, indicatif compris, sans espace ni tiret ; un `+` initial est toléré. Obligatoire en Mobile
     Money, inutile pour une carte."""
-    otp: Annotated[Text | None, Field(max_length=16)] = None
+    otp: Annotated[str, Field(max_length=16), CLEAN] | None = None
     """Code de validation obtenu par le client auprès de son opérateur. Obligatoire quand le catalogue dit
     `requires_otp`."""
-    description: Annotated[Text | None, Field(max_length=255, json_schema_extra={"default": DEFAULT_DESCRIPTION})] = (
-        None
-    )
+    description: Annotated[
+        Annotated[str, Field(max_length=255), CLEAN] | None, Field(json_schema_extra={"default": DEFAULT_DESCRIPTION})
+    ] = None
     """Libellé de la commande."""
-    external_id: Annotated[Text | None, Field(min_length=1, max_length=100, examples=["commande-1042"])] = None
+    external_id: Annotated[
+        Annotated[str, Field(min_length=1, max_length=100), CLEAN] | None, Field(examples=["commande-1042"])
+    ] = None
     """Votre identifiant de commande, unique dans chaque environnement. Il rend l'appel rejouable : répété, il rend le
     paiement existant et ne crée rien."""
     return_url: Url | None = None
@@ -240,7 +250,9 @@ class PaymentBody(ModeBody):
 class RefundBody(Body):
     """POST /payments/{reference}/refund."""
 
-    reason: Annotated[Text | None, Field(max_length=255, json_schema_extra={"default": DEFAULT_REASON})] = None
+    reason: Annotated[
+        Annotated[str, Field(max_length=255), CLEAN] | None, Field(json_schema_extra={"default": DEFAULT_REASON})
+    ] = None
     """Motif, pour vos archives."""
 
 
@@ -256,7 +268,7 @@ class LinkBody(Body):
 
     amount: Amount
     """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""
-    description: Annotated[Text, Field(max_length=255)]
+    description: Annotated[str, Field(max_length=255), CLEAN]
     """Libellé montré au client."""
     type: Annotated[
         Literal["permanent", "limité"],

@@ -1,0 +1,22 @@
+"""What a merchant reads about a length is French, whichever layer of a field counted it."""
+
+import pytest
+
+from tests.house import House
+
+SENTENCES = {
+    "description": ("d" * 256, "255 caractères au maximum."),
+    "operator": ("o" * 33, "32 caractères au maximum."),
+    "callback_url": ("https://shop.example/" + "a" * 255, "255 caractères au maximum."),
+    "external_id": ("", "Ce champ ne peut pas être vide."),
+}
+
+
+@pytest.mark.parametrize("field", SENTENCES)
+async def test_a_length_is_told_in_french(sqlite_house: House, field: str) -> None:
+    value, sentence = SENTENCES[field]
+    shop = await sqlite_house.merchant()
+    body = {"amount": 5000, "operator": "mtn", "phone_number": "22997001234", field: value}
+    answer = await shop.post("/payments", body)
+    assert answer.status == 422
+    assert answer.error["details"] == {field: [sentence]}
