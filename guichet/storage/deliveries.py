@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, FromClause, bindparam, exists, insert, or_, update
+from sqlalchemy import ColumnElement, FromClause, bindparam, insert, or_, select, update
 
 from guichet.clock import Instant
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
@@ -27,13 +27,18 @@ _earlier: Final = deliveries.alias("earlier")
 
 def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
     """Attempts are left, and the event before it was tried once (D35)."""
-    waits = exists().where(
-        _earlier.c.payment_id == rows.c.payment_id,
-        _earlier.c.id < rows.c.id,
-        _earlier.c.status == PENDING,
-        _earlier.c.answered_at.is_(None),
+    # A subquery by itself and not an anti-join, which may read all that is pending for each row.
+    waits_for = (
+        select(_earlier.c.id)
+        .where(
+            _earlier.c.payment_id == rows.c.payment_id,
+            _earlier.c.id < rows.c.id,
+            _earlier.c.status == PENDING,
+            _earlier.c.answered_at.is_(None),
+        )
+        .limit(1)
     )
-    return rows.c.attempts < MAX_ATTEMPTS, ~waits.correlate(rows)
+    return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery().is_(None)
 
 
 #: A lane is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts takes
@@ -45,6 +50,7 @@ _QUEUE: Final = DueRows(
     tuple(deliveries.c),
     lambda row: Delivery(*row),
     _ready,
+    reads=("attempts", "payment_id"),
 )
 #: The fifth attempt was claimed and its process died: nothing more may be sent.
 _EXPIRE: Final = (

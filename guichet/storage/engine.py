@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from operator import itemgetter
 from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import ClauseElement, Executable, Index, PrimaryKeyConstraint, UniqueConstraint
+from sqlalchemy import ClauseElement, Executable, Index, PrimaryKeyConstraint, SelectBase, UniqueConstraint
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
@@ -167,6 +167,31 @@ class json_numbers(json_texts):  # noqa: N801 - reads as a SQL function
     """The same of an array of whole numbers."""
 
     inherit_cache = True
+
+
+class one_of(ColumnElement[bool]):  # noqa: N801 - reads as a SQL operator
+    """`column IN (SELECT …)` that the planner may not turn into a join: PostgreSQL reads the subquery once, then each
+    row by its key."""
+
+    inherit_cache = True
+    type = Boolean()
+
+    def __init__(self, column: ColumnElement[Any], found: SelectBase) -> None:
+        self.column = coercions.expect(roles.ExpressionElementRole, column)
+        self.found = found
+
+    def self_group(self, against: Any = None) -> "one_of":
+        return self  # SQLite would be asked whether it equals 1, and use no index.
+
+
+@compiles(one_of, "sqlite")
+def _one_of_sqlite(element: one_of, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} IN ({compiler.process(element.found, **kw)})"
+
+
+@compiles(one_of, "postgresql")
+def _one_of_postgresql(element: one_of, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY (ARRAY({compiler.process(element.found, **kw)}))"
 
 
 @compiles(json_texts, "sqlite")

@@ -18,8 +18,9 @@ from sqlalchemy import (
     CTE,
     ColumnElement,
     FromClause,
+    Integer,
     Select,
-    Subquery,
+    SelectBase,
     Table,
     Text,
     Update,
@@ -35,13 +36,15 @@ from sqlalchemy import (
     update,
 )
 
-from guichet.clock import Instant
-from guichet.storage.engine import Database, Row, given, json_texts
+from guichet.clock import SECOND, Instant
+from guichet.storage.engine import Database, Row, given, json_texts, one_of
 
 #: Due rows that the first look reads.
 WINDOW: Final = 256
 #: Rows that the second look takes from the head of each lane.
 SHARE: Final = 8
+#: When to look again at what is due and could not be claimed, in microseconds.
+SOON: Final = SECOND // 10
 #: Spelled out, so that a plan made without the values still knows that a partial index holds these rows.
 PENDING: Final[ColumnElement[str]] = literal_column("'pending'")
 
@@ -72,12 +75,15 @@ class DueRows(Generic[T_co]):
         returning: Sequence[ColumnElement[Any]],
         job: Callable[[Row], T_co],
         ready: Ready = lambda _: (),
+        reads: Sequence[str] = (),
     ) -> None:
-        """`values` change with a claim, besides the lease; `job` makes what a worker wants of a row of `returning`."""
+        """`values` change with a claim, besides the lease; `job` makes what a worker wants of a row of `returning`;
+        `reads` are the columns that `ready` asks about."""
         self._table = table
         self._job = job
         self._lane = tuple(lane)
         self._ready = ready
+        self._reads = tuple(reads)
         self._first = self._claim(self._from_window(), values, returning)
         self._second = self._claim(self._from_lanes(), values, returning)
         self._outlook = self._looking_ahead()
@@ -96,6 +102,8 @@ class DueRows(Generic[T_co]):
         next_due, due = given(await db.one(self._outlook, now=now))
         if due == WINDOW:
             rows = await db.write_all(self._second, most=most, **params)
+        if due and not rows:  # In closed lanes, or another worker is just claiming it.
+            next_due = now + SOON
         return self._claimed(rows, now if rows else next_due)
 
     def _claimed(self, rows: Sequence[Row], next_due: Instant | None) -> Claim[T_co]:
@@ -104,7 +112,7 @@ class DueRows(Generic[T_co]):
     def _claim(self, due: CTE, values: dict[str, Any], returning: Sequence[ColumnElement[Any]]) -> Update:
         return (
             update(self._table)
-            .where(self._table.c.id.in_(select(due.c.id)), self._table.c.status == PENDING)
+            .where(one_of(self._table.c.id, select(due.c.id)))
             .values(**values, due_at=bindparam("until"))
             .returning(*returning)
         )
@@ -115,13 +123,17 @@ class DueRows(Generic[T_co]):
     def _open(self, rows: FromClause) -> list[ColumnElement[bool]]:
         return [_is_open(name, rows.c[name]) for name in self._lane]
 
-    def _locked(self, found: Subquery | CTE, *conditions: ColumnElement[bool]) -> CTE:
-        """A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row."""
+    def _locked(self, found: SelectBase) -> CTE:
+        """A CTE is locked and counted once; as a subquery PostgreSQL may run it again for every row.
+
+        Whether a row is still due is asked in a form that no index answers: only its id leads to it. Where statistics
+        do not know of a backlog yet, any other way looks cheap and reads all of it, once for each row that was found.
+        """
         rows = self._table
+        still_due = func.coalesce(rows.c.status, "") == PENDING, rows.c.due_at + 0 <= bindparam("now")
         return (
             select(rows.c.id)
-            .join(found, found.c.id == rows.c.id)
-            .where(*self._due(rows), *conditions)
+            .where(one_of(rows.c.id, found), *still_due)
             .order_by(rows.c.due_at, rows.c.id)
             .limit(bindparam("most"))
             .with_for_update(skip_locked=True, of=rows)
@@ -130,8 +142,10 @@ class DueRows(Generic[T_co]):
 
     def _from_window(self) -> CTE:
         rows = self._table
-        window = self._window(rows.c.id, *(rows.c[name] for name in self._lane)).cte("ahead")
-        return self._locked(window, *self._open(window), *self._ready(rows))
+        window = self._window(rows.c.id, *(rows.c[name] for name in (*self._lane, *self._reads))).subquery("ahead")
+        found = select(window.c.id).where(*self._open(window), *self._ready(window))
+        # Twice as many as are claimed: what another worker is just claiming is passed over.
+        return self._locked(found.limit(2 * bindparam("most", type_=Integer)))
 
     def _window(self, *columns: ColumnElement[Any]) -> Select[Any]:
         rows = self._table
@@ -147,7 +161,7 @@ class DueRows(Generic[T_co]):
             .cte("open_lanes")
         )
         heads = [select(self._head(some, place).label("id")).select_from(some) for place in range(SHARE)]
-        return self._locked(union_all(*heads, *self._without_lane()).cte("heads"))
+        return self._locked(union_all(*heads, *self._without_lane()))
 
     def _without_lane(self) -> list[Select[Any]]:
         """What has no lane yet stands in one of its own, which jumping does not find."""
