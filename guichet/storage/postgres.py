@@ -13,7 +13,7 @@ import asyncpg
 from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 
-from guichet.storage.engine import ConstraintViolated, Row, StatementCache, StorageUnavailable
+from guichet.storage.engine import ConstraintViolated, Row, StatementCache, StorageError, StorageUnavailable
 
 #: What the pool lends; asyncpg's own generic proxies say nothing more here.
 Connection = Any
@@ -94,6 +94,7 @@ class PostgresDatabase:
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
         self._away_since: float | None = None
+        self._lent_out = 0
 
     async def open(self) -> None:
         with _translated():
@@ -103,6 +104,7 @@ class PostgresDatabase:
                 max_size=POOL_SIZE,
                 init=_prepare_connection,
                 reset=_leave_as_is,
+                timeout=ACQUIRE_TIMEOUT,
                 command_timeout=STATEMENT_TIMEOUT,
                 statement_cache_size=self._statement_cache,
                 server_settings=self._server_settings,
@@ -191,8 +193,16 @@ class PostgresDatabase:
 
     async def _ask_once(self, how: str, text: str, values: Sequence[Any]) -> Any:
         connection = await self._borrow()
-        async with self._lent(connection):
-            return await getattr(connection, how)(text, *values)
+        try:
+            answer = await getattr(connection, how)(text, *values)
+        except BaseException as error:
+            failure = _ours(error)
+            await self._end_loan(connection, failure)
+            if failure is None:
+                raise
+            raise failure from error
+        await self._end_loan(connection, None)
+        return answer
 
     async def _begin(self) -> tuple[Connection, Any]:
         """A transaction on a connection that answered: nothing ran on one that was lost while it lay idle."""
@@ -228,15 +238,18 @@ class PostgresDatabase:
             with suppress(asyncpg.InterfaceError):  # Closed already.
                 connection.terminate()
             await self._pool.expire_connections()
+        self._lent_out -= 1
         with suppress(Exception):  # What was asked is answered; how its connection ends is the pool's affair.
             await self._pool.release(connection)
 
     async def _borrow(self) -> Connection:
         """A connection of the pool. While the server is away nothing can be sent, so waiting repeats nothing."""
         while True:
+            # One that is free costs no timer; one that must be made first has a time limit of its own.
+            patience = ACQUIRE_TIMEOUT if self._lent_out >= POOL_SIZE else None
             with _translated():
                 try:
-                    connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT)
+                    connection = await self._pool.acquire(timeout=patience)
                 except TimeoutError:
                     raise StorageUnavailable(f"no connection was free within {ACQUIRE_TIMEOUT:g} s") from None
                 except _AWAY:
@@ -244,6 +257,7 @@ class PostgresDatabase:
                         raise
                 else:
                     self._away_since = None
+                    self._lent_out += 1
                     return connection
             await asyncio.sleep(_RETRY)
 
@@ -312,12 +326,22 @@ def _translated() -> Iterator[None]:
     """Driver errors become ours; a body's own exceptions pass."""
     try:
         yield
-    except asyncpg.IntegrityConstraintViolationError as error:
-        raise ConstraintViolated(str(error.constraint_name)) from error
-    except _LOST as error:
+    except Exception as error:
+        ours = _ours(error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def _ours(error: BaseException) -> StorageError | None:
+    """What a driver's error means here; None: it is not the driver's."""
+    if isinstance(error, asyncpg.IntegrityConstraintViolationError):
+        return ConstraintViolated(str(error.constraint_name))
+    if isinstance(error, _LOST):
         lost = NotSent if str(error).startswith(_NEVER_LEFT) else ConnectionLost
-        raise lost(str(error) or type(error).__name__) from error
-    except asyncpg.ReadOnlySQLTransactionError as error:
-        raise ReadOnly(str(error)) from error
-    except _UNAVAILABLE as error:
-        raise StorageUnavailable(str(error) or type(error).__name__) from error
+        return lost(str(error) or type(error).__name__)
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        return ReadOnly(str(error))
+    if isinstance(error, _UNAVAILABLE):
+        return StorageUnavailable(str(error) or type(error).__name__)
+    return None
