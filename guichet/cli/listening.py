@@ -22,7 +22,7 @@ from guichet.cli.support import Refused
 #: How long requests that were accepted may finish when the service stops, in seconds, unless --grace says otherwise.
 GRACE: Final = 1
 #: How long a connection that is kept open may still bring a request, which is answered and then closed, in seconds.
-LAST_CALL: Final = 0.25
+LAST_CALL: Final = 0.5
 _BACKLOG: Final = 2048
 #: Addresses that mean "all of this machine's", and one of them that a browser can open.
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound
