@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, FromClause, bindparam, insert, or_, select, update
+from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, or_, select, update
 
 from guichet.clock import Instant
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
@@ -27,18 +27,15 @@ _earlier: Final = deliveries.alias("earlier")
 
 def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
     """Attempts are left, and the event before it was tried once (D35)."""
-    # A subquery by itself and not an anti-join, which may read all that is pending for each row.
-    waits_for = (
-        select(_earlier.c.id)
-        .where(
-            _earlier.c.payment_id == rows.c.payment_id,
-            _earlier.c.id < rows.c.id,
-            _earlier.c.status == PENDING,
-            _earlier.c.answered_at.is_(None),
-        )
-        .limit(1)
+    # Counted, and neither an anti-join nor a first row found: either may be planned as a walk through all that is
+    # pending, once for each row.
+    waits_for = select(func.count()).where(
+        _earlier.c.payment_id == rows.c.payment_id,
+        _earlier.c.id < rows.c.id,
+        _earlier.c.status == PENDING,
+        _earlier.c.answered_at.is_(None),
     )
-    return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery().is_(None)
+    return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery() == 0
 
 
 #: A lane is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts takes
