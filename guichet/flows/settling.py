@@ -74,30 +74,21 @@ async def _settle(db: Database, batch: Sequence[Settlement]) -> list[Payment]:
 
 
 async def _finish(tx: Transaction, batch: Sequence[Settlement]) -> list[_Applied]:
-    ordered = sorted(batch, key=lambda settlement: settlement.payment.id)
-    finished = {
-        payment.id: payment
-        for payment in await payments.finish(
-            tx,
-            [
-                payments.Finish(
-                    settlement.payment.id,
-                    given(settlement.transition.source),
-                    settlement.transition.target,
-                    settlement.now,
-                    settlement.failure,
-                    settlement.provider_ref,
-                )
-                for settlement in ordered
-            ],
+    # Of two outcomes of one payment the first to come is applied.
+    first = {settlement.payment.id: settlement for settlement in reversed(batch)}
+    finishes = [
+        payments.Finish(
+            payment_id,
+            given(settlement.transition.source),
+            settlement.transition.target,
+            settlement.now,
+            settlement.failure,
+            settlement.provider_ref,
         )
-    }
-    # Of two outcomes of one payment the first was applied.
-    return [
-        _Applied(settlement, finished.pop(settlement.payment.id))
-        for settlement in ordered
-        if settlement.payment.id in finished
+        for payment_id, settlement in sorted(first.items())
     ]
+    finished = sorted(await payments.finish(tx, finishes), key=lambda payment: payment.id)
+    return [_Applied(first[payment.id], payment) for payment in finished]
 
 
 async def _credit(tx: Transaction, applied: Sequence[_Applied]) -> None:
@@ -119,7 +110,7 @@ def _collected(applied: _Applied, frozen: set[tuple[int, str, str]]) -> Movement
 async def _end_uses(tx: Transaction, applied: Iterable[_Applied]) -> None:
     """A link's use is completed by a success and given back by a failure."""
     for_links = [each for each in applied if each.payment.link_id is not None]
-    uses = sorted((given(each.payment.link_id), each.settlement.succeeds) for each in for_links)
+    uses = [(given(each.payment.link_id), each.settlement.succeeds) for each in for_links]
     await links.complete_uses(tx, [link for link, succeeded in uses if succeeded])
     await links.release_uses(tx, [link for link, succeeded in uses if not succeeded])
 

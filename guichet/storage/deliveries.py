@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
 
 from guichet.clock import Instant
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
@@ -55,10 +55,11 @@ _EXPIRE: Final = (
     .where(
         deliveries.c.status == PENDING,
         deliveries.c.due_at <= bindparam("now"),
-        deliveries.c.attempts >= MAX_ATTEMPTS,
+        deliveries.c.attempts == literal_column(str(MAX_ATTEMPTS)),  # spelled out, as its index says it
     )
     .values(status="failed", due_at=None, answered_at=bindparam("now"))
 )
+_NEW_STATUS: Final = bindparam("new_status", type_=deliveries.c.status.type)
 _RECORD: Final = (
     update(deliveries)
     .where(
@@ -66,10 +67,10 @@ _RECORD: Final = (
         deliveries.c.status == PENDING,
         # A lease that ran out: another attempt was claimed since, and its outcome is the one to keep, unless this one
         # reached the merchant.
-        or_(deliveries.c.attempts == bindparam("tried"), bindparam("new_status") == "success"),
+        or_(deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
     )
     .values(
-        status=bindparam("new_status"),
+        status=_NEW_STATUS,
         response_code=bindparam("code"),
         answered_at=bindparam("ended_at"),
         delivered_at=bindparam("arrived_at", type_=deliveries.c.delivered_at.type),
@@ -114,7 +115,7 @@ async def claim_due(
 
 
 async def give_up_exhausted(db: Database, now: Instant) -> None:
-    """Ends deliveries whose fifth attempt was claimed by a process that died. Cost: the due rows."""
+    """Ends deliveries whose fifth attempt was claimed by a process that died. Cost: those rows."""
     await db.write(_EXPIRE, now=now)
 
 

@@ -66,14 +66,18 @@ class Writer(Protocol):
         """All rows it returns."""
 
     async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        """The statement once for each of `rows`, all or none, in one round trip; none for no rows."""
+        """What the statement does for each of `rows`, all or none, in one round trip; none for no rows.
+
+        Rows are inserted in their order. No two of `rows` may change the same row of the table: what happens to it
+        then depends on the database. What a statement must be for this stands in `unnested.py`.
+        """
 
 
 class Transaction(Reader, Writer, Protocol):
     """Statements that happen together or not at all. A body awaits nothing but these."""
 
     async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        """As `write_many`; what it returned for each of `rows`, in their order."""
+        """As `write_many`; what it returned for each of `rows`, in no order."""
 
 
 class Database(Reader, Writer, Protocol):

@@ -1,9 +1,10 @@
 """Payment links: statements and row mapping. Uses are reserved by a conditional UPDATE, never counted first (D30)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import Integer, bindparam, func, insert, or_, select, update
 
 from guichet.domain.links import PaymentLink
 from guichet.storage.engine import Database, Reader, Row, Transaction, given
@@ -40,12 +41,12 @@ _RESERVE: Final = (
 _RELEASE: Final = (
     update(payment_links)
     .where(payment_links.c.id == bindparam("link_id"))
-    .values(reserved=payment_links.c.reserved - 1)
+    .values(reserved=payment_links.c.reserved - bindparam("uses", type_=Integer))
 )
 _COMPLETE: Final = (
     update(payment_links)
     .where(payment_links.c.id == bindparam("link_id"))
-    .values(completed=payment_links.c.completed + 1)
+    .values(completed=payment_links.c.completed + bindparam("uses", type_=Integer))
 )
 
 
@@ -79,12 +80,17 @@ async def reserve_use(tx: Transaction, link_id: int) -> bool:
 
 async def release_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
     """Gives back a use for each payment that failed; a link may come several times."""
-    await tx.write_many(_RELEASE, [{"link_id": link_id} for link_id in link_ids])
+    await tx.write_many(_RELEASE, _uses(link_ids))
 
 
 async def complete_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
     """One for each payment that succeeded; a link may come several times."""
-    await tx.write_many(_COMPLETE, [{"link_id": link_id} for link_id in link_ids])
+    await tx.write_many(_COMPLETE, _uses(link_ids))
+
+
+def _uses(link_ids: Sequence[int]) -> list[dict[str, int]]:
+    """How many of each link; always in the same order, so that two writers never wait for each other in a circle."""
+    return [{"link_id": link_id, "uses": uses} for link_id, uses in sorted(Counter(link_ids).items())]
 
 
 def _link(row: Row | None) -> PaymentLink | None:

@@ -156,7 +156,8 @@ class Finish:
 
 
 async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
-    """The payments that made theirs; one that was no longer in `source` is missing: somebody else applied another."""
+    """The payments that made theirs, in no order; one that was no longer in `source` is missing: somebody else applied
+    another. At most one transition for each payment."""
     rows = [
         {
             "payment_id": each.payment_id,

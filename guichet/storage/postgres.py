@@ -14,6 +14,7 @@ from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 
 from guichet.storage.engine import ConstraintViolated, Row, StatementCache, StorageError, StorageUnavailable
+from guichet.storage.unnested import Unnested, arrays
 
 #: What the pool lends; asyncpg's own generic proxies say nothing more here.
 Connection = Any
@@ -27,8 +28,9 @@ STATEMENT_TIMEOUT: Final = 30.0
 PATIENCE: Final = 5.0
 _RETRY: Final = 0.1
 #: Everything here reads along an index, in its order, up to a limit. Where statistics lag behind a queue that just
-#: grew, a bitmap looks cheaper and reads the whole queue at every claim.
-_PLANS: Final = {"enable_bitmapscan": "off"}
+#: grew, a bitmap looks cheaper and reads the whole queue at every claim; and a plan that was made, and kept, when the
+#: table was empty reads all of what has become of it.
+_PLANS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off"}
 #: A lost connection is replaced, and what is safe to repeat is repeated, so many times.
 _TRIES: Final = 3
 _CHANNEL: Final = "guichet"
@@ -93,6 +95,7 @@ class PostgresDatabase:
         self._server_settings = {} if bouncer else dict(_PLANS)
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
+        self._unnested = Unnested()
         self._away_since: float | None = None
         self._lent_out = 0
 
@@ -142,16 +145,15 @@ class PostgresDatabase:
         return rows
 
     async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        compiled = self._statements[statement]
         if rows:
-            await self._ask("executemany", compiled.text, [[compiled.positional(params) for params in rows]])
+            await self.write_all(self._unnested[statement], **arrays(rows))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         connection, transaction = await self._begin()
         async with self._lent(connection):
             try:
-                yield _Transaction(connection, self._statements)
+                yield _Transaction(connection, self._statements, self._unnested)
             except BaseException:
                 with suppress(*_LOST, *_UNAVAILABLE):  # A lost connection has rolled back by itself.
                     await transaction.rollback()
@@ -271,11 +273,12 @@ class PostgresDatabase:
 class _Transaction:
     """See `engine.Transaction`."""
 
-    __slots__ = ("_connection", "_statements")
+    __slots__ = ("_connection", "_statements", "_unnested")
 
-    def __init__(self, connection: Connection, statements: StatementCache) -> None:
+    def __init__(self, connection: Connection, statements: StatementCache, unnested: Unnested) -> None:
         self._connection = connection
         self._statements = statements
+        self._unnested = unnested
 
     async def one(self, statement: Executable, **params: Any) -> Row | None:
         compiled = self._statements[statement]
@@ -294,15 +297,10 @@ class _Transaction:
         return await self.all(statement, **params)
 
     async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        compiled = self._statements[statement]
-        if rows:
-            await self._connection.executemany(compiled.text, [compiled.positional(params) for params in rows])
+        await self.write_each(statement, rows)
 
     async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        compiled = self._statements[statement]
-        values = [compiled.positional(params) for params in rows]
-        found: list[Row] = await self._connection.fetchmany(compiled.text, values) if values else []
-        return found
+        return await self.all(self._unnested[statement], **arrays(rows)) if rows else []
 
 
 async def _prepare_connection(connection: Connection) -> None:

@@ -293,6 +293,13 @@ deliveries: Final = _table(
     Index("ix_deliveries_newest", "merchant_id", "env", "created_at", "id"),
     *_queue("deliveries", "destination", "merchant_id"),
     Index(
+        "ix_deliveries_exhausted",
+        "attempts",
+        "due_at",
+        postgresql_where=text(f"status = 'pending' AND attempts = {MAX_ATTEMPTS}"),
+        sqlite_where=text(f"status = 'pending' AND attempts = {MAX_ATTEMPTS}"),
+    ),
+    Index(
         "ix_deliveries_order",
         "payment_id",
         "id",
