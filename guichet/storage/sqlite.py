@@ -13,7 +13,7 @@ from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.storage.engine import Row, StatementCache
-from guichet.storage.sqlite_writer import GroupCommit, run
+from guichet.storage.sqlite_writer import BUSY_TIMEOUT, GroupCommit, run
 
 _SCANNERS: Final = 2
 
@@ -43,8 +43,9 @@ class SqliteDatabase:
 
     def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self._path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=512
+            self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=512
         )
+        # Locked for a moment while another process is the first to open the file, or the last to close it.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -52,6 +53,8 @@ class SqliteDatabase:
             # A reader never waits for the writer in WAL mode, but may meet a checkpoint or a recovery.
             connection.execute("PRAGMA busy_timeout = 1000")
             connection.execute("PRAGMA query_only = ON")
+        else:
+            connection.execute("PRAGMA busy_timeout = 0")  # It must not block the loop: see `GroupCommit`.
         return connection
 
     # Reads see what is committed, as on PostgreSQL.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
@@ -48,7 +48,8 @@ class Jobs(Protocol[T]):
 
     def lane(self, job: T) -> tuple[str, ...]: ...
 
-    async def work(self, job: T) -> None: ...
+    async def work(self, job: T) -> Awaitable[None] | None:
+        """What is left to do, if anything, once the job has left its lane."""
 
 
 class Queue(Generic[T]):
@@ -100,25 +101,33 @@ class Queue(Generic[T]):
             loads[part] += 1
         task = asyncio.create_task(self._do(job))
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task.add_done_callback(self._ended)
 
     async def _do(self, job: T) -> None:
         try:
-            await self._jobs.work(job)
+            try:
+                rest = await self._jobs.work(job)
+            finally:
+                self._leave_lane(job)
+            if rest is not None:
+                await rest
         except Exception as error:  # Its lease brings it back.
             self._failures.inc()
             log.error("worker.item_failed", loop=self.name, error=repr(error))
-        finally:
-            self._ended(job)
 
-    def _ended(self, job: T) -> None:
+    def _leave_lane(self, job: T) -> None:
         """Wakes the loop where that lets it claim more."""
         for loads, part in zip(self._loads, self._jobs.lane(job), strict=True):
             loads[part] -= 1
             if not loads[part]:
                 del loads[part]
-        if self._is_open(job) or len(self._running) >= MAX_IN_FLIGHT:
+        if self._is_open(job):
             self.wake.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if len(self._running) >= MAX_IN_FLIGHT:
+            self.wake.set()
+        self._running.discard(task)
 
 
 def _pause(next_due: Instant | None, now: Instant) -> float:

@@ -4,12 +4,13 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import Integer, Text, bindparam, func, insert, select, text, update
 
 from guichet.bootstrap import database
 from guichet.settings import Settings
@@ -98,6 +99,51 @@ async def test_one_failing_body_among_many_is_alone(db: Database) -> None:
     outcomes = await asyncio.gather(*(one(number) for number in range(40)), return_exceptions=True)
     assert [isinstance(each, Oops) for each in outcomes] == [number % 7 == 3 for number in range(40)]
     assert sorted(await names(db)) == sorted(str(number) for number in range(40) if number % 7 != 3)
+
+
+LINK = {"merchant_id": 1, "type": "permanent", "amount": 1, "currency": "XOF", "completed": 0, "created_at": 1}
+LINKS = insert(payment_links).values(
+    {name: bindparam(name) for name in (*LINK, "token", "description", "max_uses", "reserved")}
+)
+USED = (
+    update(payment_links)
+    .where(payment_links.c.token == bindparam("whose"), payment_links.c.reserved < 5)
+    .values(
+        reserved=payment_links.c.reserved + bindparam("uses", type_=Integer),
+        description=func.coalesce(bindparam("text", type_=Text), payment_links.c.description),
+        max_uses=7,
+    )
+    .returning(payment_links.c.token, payment_links.c.reserved, payment_links.c.description)
+)
+
+
+async def test_many_rows_are_written_as_if_one_by_one(db: Database) -> None:
+    await add(db, "one")
+    tokens = [f"t{(7 * number) % 20}" for number in range(20)]
+    new = [
+        {
+            **LINK,
+            "token": token,
+            "description": f"« {token} »\n'\"{{}},\\",
+            "max_uses": place or None,
+            "reserved": place,
+        }
+        for place, token in enumerate(tokens)
+    ]
+    await db.write_many(LINKS, new)
+    kept = select(payment_links.c.token, payment_links.c.description, payment_links.c.max_uses)
+    stored = [tuple(row) for row in await db.all(kept.order_by(payment_links.c.id))]
+    assert stored == [(row["token"], row["description"], row["max_uses"]) for row in new], "in their order"
+    async with db.transaction() as tx:
+        await tx.write_many(LINKS, [])
+        assert await tx.write_each(USED, []) == []
+        wanted = [("t14", 3, None), ("t15", 1, None), ("nobody", 1, None), ("t0", 2, "changed")]
+        changed = await tx.write_each(USED, [{"whose": who, "uses": uses, "text": text} for who, uses, text in wanted])
+    # The second has no use left, the third is not there.
+    assert sorted(map(tuple, changed)) == [("t0", 2, "changed"), ("t14", 5, new[2]["description"])]
+    with pytest.raises(ConstraintViolated, match="uq_payment_links_token"):
+        await db.write_many(LINKS, [{**new[0], "token": "new"}, new[1]])
+    assert len(await db.all(kept)) == 20, "all or none"
 
 
 async def test_a_number_is_never_given_twice(db: Database) -> None:
@@ -325,6 +371,20 @@ async def test_another_process_that_writes_is_waited_for_without_blocking(
     assert waited > 0.3, "the other process had the lock"
     assert longest < 0.25, f"the loop stood still for {longest:.3f} s"
     assert sorted(await names(embedded)) == sorted(["other", *(str(number) for number in range(20))])
+
+
+async def test_a_file_that_another_process_just_opens_or_closes_is_waited_for(sqlite_settings: Settings) -> None:
+    other = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None, check_same_thread=False)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("PRAGMA user_version = 1")  # Nobody else may even look.
+    leaving = threading.Timer(0.3, other.close)
+    leaving.start()
+    opened = database(sqlite_settings)
+    await opened.open()
+    await add(opened, "after it")
+    assert await names(opened) == ["after it"]
+    await opened.close()
+    leaving.join()
 
 
 async def test_reads_do_not_wait_for_another_writer(embedded: Database, sqlite_settings: Settings) -> None:
