@@ -325,6 +325,8 @@ _ADD: Final = _NEW.on_conflict_do_update(
     index_elements=_KEY,
     set_={"n": counts.c.n + _NEW.excluded.n},
 )
+#: What was pruned, or has left a status, leaves no rows behind that every later question would read.
+_FORGET: Final = delete(counts).where(*(counts.c[name] == bindparam(name) for name in _KEY), counts.c.n == 0)
 
 
 async def fold(db: Database, most: int) -> int:
@@ -338,6 +340,7 @@ async def fold(db: Database, most: int) -> int:
                 sums[merchant_id, env, name, level.name, since // level.width, status] += delta
             sums[merchant_id, env, name, _ALL, 0, status] += delta
         # Always in the same order, so that two workers never wait for each other in a circle.
-        moved = [dict(zip(_KEY, key, strict=True), n=delta) for key, delta in sorted(sums.items()) if delta]
-        await tx.write_many(_ADD, moved)
+        moved = [(dict(zip(_KEY, key, strict=True)), delta) for key, delta in sorted(sums.items()) if delta]
+        await tx.write_many(_ADD, [{**key, "n": delta} for key, delta in moved])
+        await tx.write_many(_FORGET, [key for key, delta in moved if delta < 0])
     return len(taken)

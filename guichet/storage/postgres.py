@@ -240,6 +240,8 @@ class PostgresDatabase:
             with suppress(asyncpg.InterfaceError):  # Closed already.
                 connection.terminate()
             await self._pool.expire_connections()
+        elif failure is not None and not isinstance(failure, Exception):
+            connection.terminate()  # Cancelled, perhaps in the middle of a BEGIN or a COMMIT.
         self._lent_out -= 1
         with suppress(Exception):  # What was asked is answered; how its connection ends is the pool's affair.
             await self._pool.release(connection)

@@ -4,7 +4,7 @@ parameter, and stand in the statement as a table."""
 from collections.abc import Sequence
 from typing import Any, Final, cast
 
-from sqlalchemy import Executable, Insert, Select, Text, Update, bindparam, column, func, insert, select
+from sqlalchemy import Delete, Executable, Insert, Select, Text, Update, bindparam, column, func, insert, select
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 from sqlalchemy.sql import visitors
@@ -22,7 +22,7 @@ class Unnested:
     """Makes the statement for many rows out of the one for a single row, once for each.
 
     An INSERT must give each column a parameter of its name; it inserts in the order of the rows. A parameter of an
-    UPDATE must have a type, by the column it meets or by its own `type_`.
+    UPDATE or a DELETE must have a type, by the column it meets or by its own `type_`.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ def arrays(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _for_rows(statement: Executable) -> Executable:
-    assert isinstance(statement, Insert | Update)
+    assert isinstance(statement, Insert | Update | Delete)
     given = _table_of(_types(statement))
     if isinstance(statement, Insert):
         return _inserting(statement, given)
@@ -49,10 +49,10 @@ def _for_rows(statement: Executable) -> Executable:
     def in_table(element: Any, **_: Any) -> Any:
         return given.c[element.key] if isinstance(element, BindParameter) and element.required else None
 
-    return cast(Update, visitors.replacement_traverse(statement, {}, in_table))
+    return cast(Update | Delete, visitors.replacement_traverse(statement, {}, in_table))
 
 
-def _types(statement: Insert | Update) -> dict[str, TypeEngine[Any]]:
+def _types(statement: Insert | Update | Delete) -> dict[str, TypeEngine[Any]]:
     compiled = statement.compile(dialect=_DIALECT)
     assert isinstance(compiled, SQLCompiler)
     types = {name: parameter.type for name, parameter in compiled.binds.items() if parameter.required}

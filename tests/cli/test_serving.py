@@ -150,7 +150,7 @@ def test_a_frozen_wallet_refuses_live_payments(cli: Cli) -> None:
 def test_the_worker_runs_beside_a_server_without_one(cli: Cli, settings: Settings) -> None:
     """On PostgreSQL: what the server only stores, the worker carries on."""
     if settings.embedded:
-        pytest.skip("the embedded database has one server process")
+        pytest.skip("the embedded database has one service")
     merchant = cli("merchant", "create", "Awa", "--json").json
     key = merchant["keys"]["test"]
     with cli.running("serve", "--no-worker") as server, cli.start("worker") as worker:

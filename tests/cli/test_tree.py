@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from guichet import __version__
 from tests.cli.conftest import Cli
 from tests.cli.tree import leaves, parses
 
@@ -37,6 +38,7 @@ def test_its_help_shows_the_example(fresh: Cli, path: str) -> None:
 
 def test_nothing_and_nonsense(fresh: Cli) -> None:
     assert "merchant" in fresh("--help").out
+    assert fresh("--version").out.strip() == __version__
     assert "No such command" in fresh("nonsense").misuse
     assert "No such option" in fresh("merchant", "list", "--nonsense").misuse
 

@@ -73,6 +73,7 @@ async def test_deliveries_go_after_their_age_and_the_total_stays_exact(house: Ho
         while await counts.fold(house.core.db, 1000):
             """Until nothing is left to fold."""
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
+        assert await house.core.db.all(select(t.counts).where(t.counts.c.n == 0)) == [], "nor are they remembered"
         assert (await shop.get("/payments?per_page=100")).body["meta"]["total"] == 10
         assert (await rows(house, t.payments), await rows(house, t.postings) > 0) == (12, True)
         await check_books(house.core.db)
