@@ -4,11 +4,13 @@ more is asked for.
 
 import asyncio
 import errno
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.cli.sending import Sending
+from guichet.cli.sharing import Share, Sharing
 from guichet.cli.support import Refused
+from guichet.observability import log
 
 #: How long requests that were accepted may finish when the service stops, in seconds, unless --grace says otherwise.
 GRACE: Final = 1
@@ -80,7 +84,9 @@ class Server(uvicorn.Server):
         app: ASGIApp,
         beside_shutdown: Callable[[], Awaitable[None]] | None = None,
         manner: Manner = MANNER,
+        share: Share | None = None,
     ) -> None:
+        """`share`: of a socket from which other processes accept too."""
         config = uvicorn.Config(
             self._unready_while_draining(app),
             http=Sending,
@@ -98,10 +104,24 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._beside_shutdown = beside_shutdown
         self._drain = manner.drain
+        self._share = share
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._share is None:
+            await super().startup(sockets)
+            return
+        await super().startup([])
+        config, state = self.config, self.server_state
+        protocol = partial(Sending, config=config, server_state=state, app_state=self.lifespan.state)
+        self.servers = [
+            Sharing(listening, protocol, config.ssl, self._share, lambda: len(state.connections))  # type: ignore[misc]
+            for listening in sockets or []
+        ]
+        log.info("process.serving", pid=os.getpid())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Two waits side by side take no longer than the longer one."""

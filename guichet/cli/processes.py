@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from guichet.cli.sharing import Share, table_for
 from guichet.observability import log
 
 #: Seconds before a process that died is started again: the first time, and at most.
@@ -46,29 +47,34 @@ async def supervise(
     """
     stopping = asyncio.Event()
     on_stop(lambda *_: stopping.set())
-    command = [sys.executable, "-m", "guichet", *arguments, "--inherit", str(listening.fileno())]
-    keepers = [
-        asyncio.create_task(_keep(number, command, listening, stopping, stop_within)) for number in range(1, count + 1)
-    ]
-    await stopping.wait()
-    await asyncio.gather(*keepers)
+    with table_for(count) as table:
+        inherited = listening.fileno(), table.fileno()
+        command = [sys.executable, "-m", "guichet", *arguments, "--inherit", *map(str, inherited)]
+        keepers = [
+            asyncio.create_task(_keep(number, command, inherited, stopping, stop_within))
+            for number in range(1, count + 1)
+        ]
+        await stopping.wait()
+        await asyncio.gather(*keepers)
 
 
 async def _keep(
-    number: int, command: list[str], listening: socket.socket, stopping: asyncio.Event, stop_within: float
+    number: int, command: list[str], inherited: tuple[int, int], stopping: asyncio.Event, stop_within: float
 ) -> None:
     """One of the processes, started again whenever it ends by itself; the back-off grows while it does not live."""
     loop = asyncio.get_running_loop()
+    share = Share(inherited[1], number)
     pause = FIRST_PAUSE
     while not stopping.is_set():
         began = loop.time()
-        process = await _started([*command, "--number", str(number)], listening)
+        process = await _started([*command, "--number", str(number)], inherited)
         log.info("process.started", number=number, pid=process.pid)
         ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopping.wait())
         await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
         if stopping.is_set():
             await _stop(process, stop_within)
             return
+        share.leave()
         pause = FIRST_PAUSE if loop.time() - began >= HEALTHY else pause
         log.error("process.died", number=number, pid=process.pid, code=process.returncode, again_in_seconds=pause)
         with suppress(TimeoutError):
@@ -77,11 +83,9 @@ async def _keep(
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-async def _started(command: list[str], listening: socket.socket) -> Process:
+async def _started(command: list[str], inherited: tuple[int, int]) -> Process:
     """In a session of its own: Ctrl-C reaches the parent, and the parent tells everybody once."""
-    return await asyncio.create_subprocess_exec(
-        *command, stdin=PIPE, pass_fds=(listening.fileno(),), start_new_session=True
-    )
+    return await asyncio.create_subprocess_exec(*command, stdin=PIPE, pass_fds=inherited, start_new_session=True)
 
 
 async def _stop(process: Process, within: float) -> None:

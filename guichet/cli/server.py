@@ -17,6 +17,7 @@ from guichet.bootstrap import Service, application, awake, ensure_schema, live_o
 from guichet.cli.listening import GRACE, MANNER, Manner, Server, Tls, address_of, bound, inherited
 from guichet.cli.metrics_port import check_metrics_ports, metrics_port
 from guichet.cli.processes import STOP_WITHIN, on_stop, stop_with_parent, supervise
+from guichet.cli.sharing import Share
 from guichet.cli.support import Json, errors, people, print_json, refuse, run_async, settings_or_refusal
 from guichet.flows.wakeups import wakeups
 from guichet.observability import configure_logs, log
@@ -48,7 +49,9 @@ def serve(
     drain: Annotated[
         int, typer.Option(help="Seconds before that in which everybody is served and /readyz is 503.", min=0, max=300)
     ] = 0,
-    inherit: Annotated[int | None, typer.Option(hidden=True, help="A listening socket's descriptor.")] = None,
+    inherit: Annotated[
+        tuple[int, int] | None, typer.Option(hidden=True, help="Descriptors: a listening socket, the table of shares.")
+    ] = None,
     number: Annotated[int, typer.Option(hidden=True, help="Which process of several this is, from 1.")] = 1,
 ) -> None:
     """Serve the API, the hosted pages and, unless told otherwise, the worker; in one process or several."""
@@ -84,12 +87,13 @@ def start(
     with_worker: bool,
     before: Callable[[Service], Awaitable[None]] | None = None,
     migrating: bool = False,
-    inherit: int | None = None,
+    inherit: tuple[int, int] | None = None,
     number: int = 1,
     manner: Manner = MANNER,
 ) -> None:
     """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`.
-    `inherit`: the descriptor of a listening socket in place of `host` and `port`; `number`: which process of several.
+    `inherit`: descriptors of a listening socket in place of `host` and `port`, and of the table of `cli/sharing.py`;
+    `number`: which process of several.
     """
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
@@ -98,7 +102,7 @@ def start(
             manner.tls.check()
         with (
             _only_service(settings) if inherit is None else nullcontext(),
-            bound(host, port) if inherit is None else inherited(inherit) as listening,
+            bound(host, port) if inherit is None else inherited(inherit[0]) as listening,
         ):
             reachable = _reachable(settings, address_of(listening, manner.scheme))
             operators = live_operators(reachable)
@@ -106,7 +110,8 @@ def start(
                 running = opened.worker() if with_worker else None
                 simulated = simulator(reachable, opened.core.clock, operators)
                 app = application(opened, running, simulated)
-                server = Server(app, partial(running.stop, manner.grace) if running else None, manner)
+                stop_worker = partial(running.stop, manner.grace) if running else None
+                server = Server(app, stop_worker, manner, Share(inherit[1], number) if inherit else None)
                 on_stop(server.handle_exit)
                 if inherit is not None:
                     stop_with_parent(server.handle_exit)

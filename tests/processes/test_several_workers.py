@@ -14,6 +14,7 @@ import pytest
 
 from guichet.bootstrap import service
 from guichet.settings import Settings
+from guichet.storage.engine import given
 from tests.invariants import check_books
 from tests.peers import Peer
 from tests.processes.fleet import Fleet, Member, Merchant, Receiver, fleet_of, new_merchant, soon, until
@@ -49,6 +50,13 @@ def alive(pid: int) -> bool:
         return False
 
 
+def connections(pid: int, port: int) -> int:
+    """Callers of this port that the process serves."""
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    served = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"}
+    return sum(str(link.readlink()) in served for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink())
+
+
 def open_several(fleet: Fleet, count: int = 2) -> Member:
     server = fleet.server("--workers", str(count))
     fleet.ready(server)
@@ -72,6 +80,34 @@ async def test_a_process_that_dies_is_started_again_and_nobody_is_turned_away(fl
     assert set(receiver.most.values()) == {1}
     assert await asyncio.to_thread(server.stop) < 3
     assert not any(alive(pid) for pid in pids(server))
+
+
+async def test_kept_connections_are_shared_out(fleet: Fleet) -> None:
+    """As a proxy keeps them: also when they come one by one, and after some have gone."""
+    server = await asyncio.to_thread(open_several, fleet, 3)
+    await soon(lambda: server.log.count("process.serving") == 3)
+
+    async def connect(number: int) -> list[asyncio.StreamWriter]:
+        opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", server.port) for _ in range(number)))
+        return [writer for _, writer in opened]
+
+    def shares() -> list[int]:
+        return [connections(pid, given(server.port)) for pid in pids(server)]
+
+    writers = await connect(30)
+    for _ in range(15):
+        writers += await connect(1)
+        await asyncio.sleep(0.005)
+    await soon(lambda: sum(shares()) == 45)
+    assert min(shares()) >= 7
+    for writer in writers[::2]:
+        writer.close()
+    await soon(lambda: sum(shares()) == 22)
+    writers = writers[1::2] + await connect(23)
+    await soon(lambda: sum(shares()) == 45)
+    assert min(shares()) >= 7
+    for writer in writers:
+        writer.close()
 
 
 async def test_several_processes_write_and_one_dies_meanwhile(fleet: Fleet) -> None:
