@@ -94,7 +94,7 @@ def has_bad_text(value: object) -> bool:
     """Whether a parsed JSON value holds a NUL or a lone surrogate anywhere (D7)."""
     match value:
         case str():
-            return _BAD_TEXT.search(value) is not None
+            return "\0" in value if value.isascii() else _BAD_TEXT.search(value) is not None
         case dict():
             return any(has_bad_text(key) or has_bad_text(item) for key, item in value.items())
         case list() | tuple():

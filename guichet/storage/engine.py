@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from operator import itemgetter
 from typing import Any, Final, Protocol, TypeVar
 
-from sqlalchemy import ClauseElement, Executable, Index, PrimaryKeyConstraint, SelectBase, UniqueConstraint
+from sqlalchemy import ClauseElement, Executable, Index, Insert, PrimaryKeyConstraint, SelectBase, UniqueConstraint
 from sqlalchemy.engine.default import DefaultDialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
@@ -116,16 +116,23 @@ def given(value: T | None) -> T:
     return value
 
 
+_NUMBER: Final = " RETURNING id"
+
+
 class Compiled:
     """A statement's text for one database, and how to lay out its parameters and rows."""
 
-    __slots__ = ("_defaults", "_pick", "booleans", "text")
+    __slots__ = ("_defaults", "_pick", "booleans", "numbers", "text")
 
     def __init__(self, statement: Executable, dialect: DefaultDialect) -> None:
         assert isinstance(statement, ClauseElement)
         compiled = statement.compile(dialect=dialect)
         assert isinstance(compiled, SQLCompiler)
-        self.text: Final[str] = str(compiled)
+        text = str(compiled)
+        #: On SQLite, where RETURNING costs two temporary tables, an INSERT that returns no more than the number of its
+        #: row is run without: the driver knows the number.
+        self.numbers: Final = dialect.name == "sqlite" and isinstance(statement, Insert) and text.endswith(_NUMBER)
+        self.text: Final[str] = text.removesuffix(_NUMBER) if self.numbers else text
         self._defaults: Final[dict[str, Any]] = dict(compiled.params)
         self._pick: Final = _in_order(tuple(compiled.positiontup or ()))
         columns = compiled._result_columns

@@ -32,6 +32,9 @@ _STAYED_LOCKED: Final = "the embedded database stayed locked"
 
 Told = asyncio.Future[list[Row]]
 
+#: The driver looks for a way to adapt each NULL, and by itself finds none at the price of two swallowed exceptions.
+sqlite3.register_adapter(type(None), {None: None}.get)
+
 
 class GroupCommit:
     """Cost of a write: its statements, and one fsync shared by everything written in the same turn."""
@@ -235,7 +238,10 @@ def _tell(told: Told, error: Exception) -> None:
 def run(connection: sqlite3.Connection, compiled: Compiled, values: Sequence[Any]) -> list[Row]:
     """Raises ConstraintViolated, StorageUnavailable."""
     try:
-        rows: list[Row] = connection.execute(compiled.text, values).fetchall()
+        cursor = connection.execute(compiled.text, values)
+        if compiled.numbers:
+            return [(cursor.lastrowid,)] if cursor.rowcount else []
+        rows: list[Row] = cursor.fetchall()
     except sqlite3.IntegrityError as error:
         raise ConstraintViolated(_constraint_name(str(error))) from error
     except sqlite3.OperationalError as error:
