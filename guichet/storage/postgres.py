@@ -29,8 +29,9 @@ PATIENCE: Final = 5.0
 _RETRY: Final = 0.1
 #: Everything here reads along an index, in its order, up to a limit. Where statistics lag behind a queue that just
 #: grew, a bitmap looks cheaper and reads the whole queue at every claim; and a plan that was made, and kept, when the
-#: table was empty reads all of what has become of it.
-_PLANS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off"}
+#: table was empty reads all of what has become of it. Nothing is compiled: before version 18 a plan that is not wanted
+#: has a cost so high that it would be, each time.
+_PLANS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off"}
 #: A lost connection is replaced, and what is safe to repeat is repeated, so many times.
 _TRIES: Final = 3
 _CHANNEL: Final = "guichet"
