@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Final
 
+from guichet.observability import log
+
 #: Seconds that a process with more than its share leaves a caller to the others. If none of them has time, it comes
 #: back: nobody waits longer.
 _YIELD: Final = 0.005
@@ -87,8 +89,10 @@ class Sharing:
                 self._pause.cancel()
 
     async def wait_closed(self) -> None:
-        """What was accepted has begun."""
-        await asyncio.gather(*self._beginning)
+        """Who has not even shaken hands by now has asked for nothing."""
+        for task in self._beginning:
+            task.cancel()
+        await asyncio.gather(*self._beginning, return_exceptions=True)
 
     def _count(self) -> None:
         """Every caller wakes every process that has time, so what others read here is as old as their last one."""
@@ -106,7 +110,8 @@ class Sharing:
             connection, _ = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return  # Another process was faster, or the caller has gone.
-        except OSError:
+        except OSError as error:
+            log.error("process.accepts_nobody", error=str(error), again_in_seconds=_EXHAUSTED)
             self._accept_after(_EXHAUSTED)
             return
         connection.setblocking(False)

@@ -14,7 +14,7 @@ from guichet.clock import Instant
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.storage import counts
 from guichet.storage.engine import Database, Transaction
-from guichet.storage.queues import PENDING, Claim, DueRows
+from guichet.storage.queues import PENDING, Claim, DueRows, is_still_pending
 from guichet.storage.tables import deliveries
 
 _NEW_COLUMNS: Final = [column.name for column in deliveries.c if column.name != "id"]
@@ -64,7 +64,7 @@ _RECORD: Final = (
     update(deliveries)
     .where(
         deliveries.c.id == bindparam("delivery_id"),
-        deliveries.c.status == PENDING,
+        is_still_pending(deliveries),
         # A lease that ran out: another attempt was claimed since, and its outcome is the one to keep, unless this one
         # reached the merchant.
         or_(deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),

@@ -237,12 +237,13 @@ class PostgresDatabase:
 
     async def _end_loan(self, connection: Connection, failure: BaseException | None) -> None:
         """Whatever ended one connection ended the others or soon will: the idle ones are not lent again."""
-        if isinstance(failure, ConnectionLost | ReadOnly):
+        lost = isinstance(failure, ConnectionLost | ReadOnly)
+        cancelled = failure is not None and not isinstance(failure, Exception)  # Perhaps in the middle of a COMMIT.
+        if lost or cancelled:
             with suppress(asyncpg.InterfaceError):  # Closed already.
                 connection.terminate()
+        if lost:
             await self._pool.expire_connections()
-        elif failure is not None and not isinstance(failure, Exception):
-            connection.terminate()  # Cancelled, perhaps in the middle of a BEGIN or a COMMIT.
         self._lent_out -= 1
         with suppress(Exception):  # What was asked is answered; how its connection ends is the pool's affair.
             await self._pool.release(connection)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 from cryptography.fernet import Fernet
 from msgspec import structs
@@ -19,7 +20,7 @@ from guichet.clock import SECOND
 from guichet.domain.events import Delivery
 from guichet.domain.ledger import Movement, collection
 from guichet.settings import Settings
-from guichet.storage import deliveries, ledger, links, merchants, payments, refunds
+from guichet.storage import counts, deliveries, ledger, links, merchants, payments, postgres, refunds
 from guichet.storage import tables as t
 from guichet.storage.batches import Batches
 from guichet.storage.cached import ShortLived
@@ -27,6 +28,7 @@ from guichet.storage.deliveries import Outcome
 from guichet.storage.engine import Compiled, Database, given
 from guichet.storage.payments import PaymentFilter
 from guichet.storage.queues import SHARE, WINDOW, Claim
+from guichet.storage.unnested import Unnested
 from guichet.storage.vault import UnreadableSecret, Vault
 from tests.house import ManualClock
 from tests.watched import WatchedDatabase
@@ -366,6 +368,34 @@ async def test_plans_use_indexes(settings: Settings) -> None:
                 if _is_costly(plan, embedded=settings.embedded) or BY_INDEX.get(name, "") not in plan:
                     faults.append(f"{name}\n{plan}")
     assert faults == [], "\n\n".join(faults)
+
+
+#: PostgreSQL keeps a plan until its statistics change: these must be good for a table that was empty when it was made.
+MANY: dict[str, tuple[Any, str]] = {
+    "record": (deliveries._RECORD, "pk_deliveries"),
+    "finish": (payments._FINISH, "pk_payments"),
+    "complete": (links._COMPLETE, "pk_payment_links"),
+    "forget": (counts._FORGET, "pk_counts"),
+}
+
+
+async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
+    postgres_server: str, postgres_template: str
+) -> None:
+    server = await asyncpg.connect(postgres_server)
+    await server.execute(f"CREATE DATABASE first_day TEMPLATE {postgres_template}")
+    await server.close()
+    kept = {**postgres._PLANS, "plan_cache_mode": "force_generic_plan"}
+    connection = await asyncpg.connect(postgres_server.replace("/postgres?", "/first_day?"), server_settings=kept)
+    unnested = Unnested()
+    for name, (statement, key) in MANY.items():
+        compiled = Compiled(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
+        await connection.execute(f"PREPARE {name} AS {compiled.text}")
+        unknown = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", compiled.text))))
+        plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE {name}({unknown})"))
+        assert f"Index Scan using {key} " in plan, plan
+        assert " Join" not in plan, plan
+    await connection.close()
 
 
 async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, embedded: bool) -> str:
