@@ -1,4 +1,4 @@
-"""What must be true of the books whatever happened (design, "Tests"), read straight from the tables."""
+"""What must be true of the books whatever happened, read from the tables (docs/architecture.md, "Invariants")."""
 
 from collections import Counter, defaultdict
 from typing import Any

@@ -1,4 +1,7 @@
-"""Who is calling (spec, "Authentication"). A key is looked up by its hash and remembered for less than a second."""
+"""Who is calling (docs/contract.md, "Authentication").
+
+A key is looked up by its hash and remembered for less than a second.
+"""
 
 from guichet.clock import Clock, Instant
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized

@@ -1,4 +1,4 @@
-"""GET /balance (spec, "Wallet balance")."""
+"""GET /balance (docs/contract.md, "Resources")."""
 
 from starlette.responses import Response
 

@@ -1,5 +1,6 @@
-"""POST|PUT /operators/{name}/callback[/{reference}]: where operators notify us (operators.md §0.3).
+"""POST|PUT /operators/{name}/callback[/{reference}]: where providers notify us.
 
+Source: docs/providers/README.md, "Rules common to every family".
 Not part of the merchant's contract: no key, an answer without meaning to a stranger. 200 once what it speaks of was
 asked about or the notification was stored; 500 otherwise, so that the operator tries again.
 """

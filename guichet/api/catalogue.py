@@ -1,4 +1,4 @@
-"""GET /payment-modes, POST /payment-modes/fees (spec, "Endpoints")."""
+"""GET /payment-modes, POST /payment-modes/fees (docs/contract.md, "Endpoints")."""
 
 from starlette.responses import Response
 

@@ -1,4 +1,4 @@
-"""POST /payment-links, GET /payment-links, GET /payment-links/{id} (spec, "Endpoints"). Live only."""
+"""POST /payment-links, GET /payment-links, GET /payment-links/{id} (docs/contract.md, "Endpoints"). Live only."""
 
 import re
 from typing import Final

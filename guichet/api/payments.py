@@ -1,4 +1,4 @@
-"""POST /payments, GET /payments, GET /payments/{reference} (spec, "Endpoints")."""
+"""POST /payments, GET /payments, GET /payments/{reference} (docs/contract.md, "Endpoints")."""
 
 from starlette.responses import Response
 

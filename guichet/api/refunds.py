@@ -1,4 +1,4 @@
-"""POST /payments/{reference}/refund, GET /refunds, GET /refunds/{reference} (spec, "Endpoints")."""
+"""POST /payments/{reference}/refund, GET /refunds, GET /refunds/{reference} (docs/contract.md, "Endpoints")."""
 
 from starlette.responses import Response
 

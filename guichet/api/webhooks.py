@@ -1,4 +1,4 @@
-"""GET and PUT /webhooks/endpoint, POST /webhooks/test, GET /webhooks/deliveries (spec, "Endpoints")."""
+"""GET and PUT /webhooks/endpoint, POST /webhooks/test, GET /webhooks/deliveries (docs/contract.md, "Endpoints")."""
 
 from starlette.responses import Response
 

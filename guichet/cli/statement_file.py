@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 FIELDS: Final = ("reference", "type", "amount", "currency", "status", "date")
 #: Per family, the columns of each field beside the field's own name, as its exports or its history name them
-#: (operators.md §1 to §7). Every reference column that is there counts; of the others the first.
+#: (docs/providers/README.md, "Statements"). Every reference column that is there counts; of the others the first.
 PRESETS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "feexpay": {"reference": ("callback_info", "financial_transaction_id", "custom_id")},
     "mtn": {

@@ -1,4 +1,4 @@
-"""The catalogue: payment modes, the fee rule and the debit bounds (spec, "Payment mode", "Fee quote", "Limits").
+"""The catalogue: payment modes, the fee rule and the debit bounds (docs/contract.md, "Resources", "Limits").
 
 The modes are data (`guichet/data/catalogue.toml`, or the file named by `GUICHET_CATALOGUE_FILE`); what an operator of
 the service changes with `guichet mode` is laid over them, globally first, then for one merchant.
@@ -45,7 +45,7 @@ class PaymentMode:
     active: bool
     #: How the customer obtains the code, by language; None where no code is needed or nobody knows.
     otp_hint: Mapping[str, str] | None
-    #: False while the hint rests on hearsay (operators.md).
+    #: False until the operator itself confirmed the hint (docs/providers/README.md, "Codes by SMS").
     otp_hint_verified: bool
     #: The operator texts the code when it is asked to (`flows/codes.py`).
     sends_code: bool = False

@@ -1,4 +1,4 @@
-"""Every error that leaves Guichet, one class per stable code (spec, "Errors").
+"""Every error that leaves Guichet, one class per stable code (docs/contract.md, "Errors").
 
 GuichetError
 ├── Unauthorized            401 unauthorized

@@ -1,4 +1,4 @@
-"""Webhook events: names, envelope facts and the retry schedule (spec, "Events")."""
+"""Webhook events: names, envelope facts and the retry schedule (docs/contract.md, "Webhooks")."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""The double-entry rules: which accounts move at each event, and by how much (design §4, D22 to D27).
+"""The double-entry rules: which accounts move at each event, and by how much (D22 to D27).
 
 A posting moves a positive amount from one account to another, so it is balanced by construction. Accounts are named
 within a merchant, an environment and a currency:

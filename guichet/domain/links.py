@@ -1,4 +1,4 @@
-"""Payment links: types, open window, uses (spec, "Payment link"; D18, D19, D30)."""
+"""Payment links: types, open window, uses (docs/contract.md, "States"; D18, D19, D30)."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""Merchants, their two environments and their API keys (spec, "Authentication"; D39)."""
+"""Merchants, their two environments and their API keys (docs/contract.md, "Authentication"; D39)."""
 
 import hashlib
 import re

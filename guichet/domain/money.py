@@ -14,7 +14,7 @@ DEFAULT_CURRENCY: Final = "XOF"
 #: Digits after the point that a currency really has.
 DECIMALS: Final[dict[str, int]] = {"XOF": 0, "XAF": 0, "EUR": 2, "USD": 2}
 
-#: Bounds of an `amount` sent by a merchant (spec, "Limits"), in hundredths.
+#: Bounds of an `amount` sent by a merchant (docs/contract.md, "Limits"), in hundredths.
 MIN_AMOUNT: Final = 1_00
 MAX_AMOUNT: Final = 99_999_999_00
 

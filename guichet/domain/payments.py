@@ -27,7 +27,7 @@ class Transition:
     event: str | None
 
 
-#: Spec, "States and transitions". The only transitions there are.
+#: docs/contract.md, "States". The only transitions there are.
 PAYMENT_TRANSITIONS: Final = {
     "created": Transition(None, "pending", None),
     "refused_at_initiation": Transition("pending", "failed", None),

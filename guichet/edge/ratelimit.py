@@ -1,4 +1,4 @@
-"""So many requests a minute for one client address, in a sliding window (spec, "Limits"; D40)."""
+"""So many requests a minute for one client address, in a sliding window (docs/contract.md, "Limits"; D40)."""
 
 import math
 import time

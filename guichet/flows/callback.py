@@ -1,4 +1,7 @@
-"""An operator's notification is a hint: it makes us ask, it is never believed (operators.md §0.3, rules 4 and 5)."""
+"""An operator's notification is a hint: it makes us ask, it is never believed.
+
+Source: docs/providers/README.md, "Rules common to every family".
+"""
 
 from typing import Final
 

@@ -1,5 +1,6 @@
-"""Has an operator text a customer the code that a debit will need (operators.md §8). No money moves, nothing is stored.
+"""Has an operator text a customer the code that a debit will need. No money moves, nothing is stored.
 
+Source: docs/providers/README.md, "Codes by SMS".
 The code is good only at the connection that sent it, so the route is walked as a payment walks it.
 """
 

@@ -1,4 +1,4 @@
-"""Creates a payment, from the API or from a hosted link (spec, "POST /payments").
+"""Creates a payment, from the API or from a hosted link (docs/contract.md, "Requests", "States").
 
 Insert first, initiate after, outside any transaction: our reference is stored before the first byte leaves, so a crash
 leaves a pending payment that the worker asks about, never a debit that nobody knows.

@@ -1,4 +1,4 @@
-"""Refunds: requested by the merchant, disbursed by the worker (spec, "Refund"; D22, D23).
+"""Refunds: requested by the merchant, disbursed by the worker (docs/contract.md, "States"; D22, D23).
 
 request → hold (the wallet's part is set aside) → disburse → posted, or released when the operator refuses.
 """

@@ -22,7 +22,8 @@ from guichet.domain.records import Record
 #: The contract's operator codes of cards; every other code is Mobile Money.
 CARDS: Final = frozenset({"VISA", "MASTERCARD"})
 
-#: Why something was refused, in words we share across families (operators.md §12). Keys of the French sentences below.
+#: Why something was refused, in words we share across families (docs/providers/README.md, "Reasons for a refusal").
+#: Keys of the French sentences below.
 REASONS: Final[dict[str, str]] = {
     "insufficient_funds": "Le solde du client ne suffit pas pour ce paiement.",
     "payer_not_found": "Ce numéro n'a pas de compte actif chez l'opérateur.",

@@ -155,7 +155,10 @@ def text(value: object) -> str | None:
 
 
 def plain_text(text: str, longest: int) -> str:
-    """Letters, digits and spaces only: what every operator accepts (operators.md §0.3, rule 10)."""
+    """Letters, digits and spaces only, which every provider accepts.
+
+    Source: docs/providers/README.md, "Rules common to every family".
+    """
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     return " ".join(_NOT_PLAIN.sub(" ", ascii_text).split())[:longest].strip() or "Paiement"
 

@@ -1,4 +1,4 @@
-"""Coris Money: a code by SMS, one synchronous call with everything in the query (operators.md §8).
+"""Coris Money: a code by SMS, one synchronous call with everything in the query (docs/providers/coris.md).
 
 No reference of ours travels, nothing is idempotent, nothing notifies, nothing refunds. A lost answer can never be asked
 about: it stays unknown until a person has looked.

@@ -1,4 +1,4 @@
-"""FeexPay v2: all nineteen networks and cards over one account (operators.md §1).
+"""FeexPay v2: all nineteen networks and cards over one account (docs/providers/feexpay.md).
 
 No idempotency key, unsigned webhooks, no refund endpoint: a lost answer is found again in the history by
 `callback_info` (our reference), a callback is only a hint, a refund is a payout.
@@ -54,7 +54,8 @@ _PAYOUTS: Final[dict[str, tuple[str, str | None]]] = {
     "moov_tg": ("togo", "MOOV TG"),
 }
 _NO_PAYOUT: Final = CARDS | {"coris"}
-#: A payin without its code has the code texted here (operators.md §1.2); anywhere else it would be a debit.
+#: A payin without its code has the code texted here (docs/providers/feexpay.md, "Initiating a payment");
+#: anywhere else it would be a debit.
 _TEXTS_CODES: Final = frozenset({"coris"})
 _REASONS: Final = {
     "LOW_BALANCE": "insufficient_funds",
@@ -266,7 +267,10 @@ def _texted(reply: Reply | NotTaken | Unknown) -> CodeAnswer:
 
 
 def _refusal(reply: Reply) -> Refused | NotTaken | Unknown:
-    """An explicit no at initiation (operators.md §1.8); a duplicate or an incident is no answer at all."""
+    """An explicit no at initiation; a duplicate or an incident is no answer at all.
+
+    Source: docs/providers/feexpay.md, "Errors".
+    """
     body = reply.object()
     code = str((body or {}).get("code", ""))
     if body is None or code == "ERR_DUPLICATE_TRANSACTION":

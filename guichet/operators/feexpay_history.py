@@ -1,4 +1,7 @@
-"""FeexPay's history as lines of a statement (operators.md §1.6). An answer holds at most 500 rows and 31 days."""
+"""FeexPay's history as lines of a statement (docs/providers/feexpay.md, "Other calls").
+
+An answer holds at most 500 rows and 31 days.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime

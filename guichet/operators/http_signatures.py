@@ -1,6 +1,7 @@
-"""HTTP message signatures (RFC 9421) in the shape pawaPay uses them, both directions (operators.md §2.8).
+"""HTTP message signatures (RFC 9421) in the shape pawaPay uses them, both directions.
 
-ECDSA signatures come as r||s in one official sample and as DER in another: ours are r||s, both are accepted.
+Source: docs/providers/pawapay.md, "Signatures". RFC 9421 encodes an ECDSA signature as r||s, pawaPay's samples as DER:
+ours are r||s, both are accepted.
 """
 
 import base64

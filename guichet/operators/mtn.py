@@ -1,4 +1,4 @@
-"""MTN MoMo Open API: one connection per country, collection and disbursement (operators.md §4).
+"""MTN MoMo Open API: one connection per country, collection and disbursement (docs/providers/mtn.md).
 
 Our reference is the X-Reference-Id: a repeat is answered 409 and never charges twice. So a request that MTN says it
 never received may be sent again under the same id while the customer is still waiting for it.
@@ -216,7 +216,7 @@ class _Product:
 
 
 def _taken(reply: Outcome, reference: str) -> InitiateAnswer:
-    """The answer to a POST (operators.md §4.5). 409 is our own request, received before."""
+    """The answer to a POST (docs/providers/mtn.md, "Errors"). 409 is our own request, received before."""
     if not isinstance(reply, Reply):
         return reply
     if reply.status in (202, 409):

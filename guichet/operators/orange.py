@@ -1,4 +1,4 @@
-"""Orange Money Web Payment: Orange's own page, one connection per country (operators.md §6.1).
+"""Orange Money Web Payment: Orange's own page, one connection per country (docs/providers/orange.md).
 
 A status is asked by order, amount and `pay_token` together: if the answer that carried the token is lost, nobody can
 ask any more, nobody has the page either, and the payment waits for a person. There is no refund here.

@@ -1,4 +1,4 @@
-"""pawaPay Merchant API v2: eleven codes over one account (operators.md §2).
+"""pawaPay Merchant API v2: eleven codes over one account (docs/providers/pawapay.md).
 
 Our references are its identifiers and its idempotency keys. The business answer is in the body of a 200. A deposit it
 does not know a quarter of an hour after it was sent was never taken; a refund it does not know is sent again.
@@ -222,7 +222,10 @@ def _failure(body: dict[str, Any]) -> str:
 
 
 def _taken(reply: Reply | NotTaken | Unknown, id_name: str, reference: str) -> InitiateAnswer:
-    """The answer to a POST (operators.md §2.2, §2.6). A 500 has no status: nothing can be concluded from it."""
+    """The answer to a POST (docs/providers/pawapay.md, "Initiating a payment", "Errors").
+
+    A 500 has no status: nothing can be concluded from it.
+    """
     if not isinstance(reply, Reply):
         return reply
     body = reply.object() or {}

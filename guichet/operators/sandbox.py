@@ -1,4 +1,4 @@
-"""The test environment: no operator is contacted, no money moves (spec, "Test-environment behaviour").
+"""The test environment: no operator is contacted, no money moves (docs/contract.md, "The test environment").
 
 The outcome is a pure function of the phone number and the payment's age, so nothing is remembered and a restart changes
 nothing. Cards wait for the choice made on the hosted page, which is settled by the page itself.

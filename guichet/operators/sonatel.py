@@ -1,4 +1,4 @@
-"""Orange Money Sénégal by Sonatel: payment with a code in one step, cash-in as refund (operators.md §6.2).
+"""Orange Money Sénégal by Sonatel: payment with a code in one step, cash-in as refund (docs/providers/sonatel.md).
 
 The answer is final at once but states no amount, so a success is confirmed by the list of transactions under our
 reference, which does; the same list finds what a lost answer did.

@@ -1,4 +1,4 @@
-"""Stripe Checkout for VISA and MASTERCARD: Stripe's own page, no card number ever touches us (operators.md §11.1).
+"""Stripe Checkout for VISA and MASTERCARD: Stripe's own page, no card number touches us (docs/providers/stripe.md).
 
 Our reference is the Idempotency-Key: repeating a POST whose answer was lost gives that answer again, for a day at
 least. A declined card leaves the session open: the customer may try another until it expires.

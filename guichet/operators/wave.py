@@ -1,4 +1,4 @@
-"""Wave Business: checkout sessions on Wave's own page, their refund, payouts (operators.md §5).
+"""Wave Business: checkout sessions on Wave's own page, their refund, payouts (docs/providers/wave.md).
 
 Creation has no idempotency key: a lost answer is searched by `client_reference`, never sent again. A refund may be
 repeated: only the first moves money. A refused attempt leaves the session open: the customer may try again.
@@ -235,7 +235,10 @@ def _paid_out(reply: Reply | NotTaken | Unknown) -> Accepted | Succeeded | Refus
 
 
 def _refusal(reply: Reply | NotTaken | Unknown) -> NotTaken | Refused | Unknown:
-    """An answer that is not 2xx (operators.md §5.4). A reused key means that something was taken under it."""
+    """An answer that is not 2xx (docs/providers/wave.md, "Errors").
+
+    A reused key means that something was taken under it.
+    """
     if not isinstance(reply, Reply):
         return reply
     if common := not_a_verdict(reply):

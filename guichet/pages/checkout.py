@@ -1,4 +1,4 @@
-"""The card page of the test environment (spec, "Test-environment behaviour", 3): two choices, once."""
+"""The card page of the test environment (docs/contract.md, "The test environment"): two choices, once."""
 
 from dataclasses import asdict
 from typing import Final

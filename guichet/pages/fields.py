@@ -8,7 +8,7 @@ from guichet.domain import money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.pages.visit import Visit
 
-#: Fields of a payment form in the order of the page, and how long each may be (spec, "Limits").
+#: Fields of a payment form in the order of the page, and how long each may be (docs/contract.md, "Requests").
 LENGTHS: Final = {"phone_number": 24, "otp": 16, "firstname": 100, "lastname": 100, "email": 150}
 _IDENTITY: Final = ("firstname", "lastname", "email")
 _INPUT: Final = {

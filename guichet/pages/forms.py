@@ -72,7 +72,7 @@ def check(visit: Visit, mode: PaymentMode, form: Mapping[str, str]) -> Checked:
 
 
 def _clean(mode: PaymentMode, name: str, value: str) -> str | None:
-    """None when the value is missing or wrong (spec, "Limits")."""
+    """None when the value is missing or wrong (docs/contract.md, "Requests")."""
     if not value or len(value) > LENGTHS[name] or any(category(character) in ("Cc", "Cs") for character in value):
         return None
     if name == "phone_number":

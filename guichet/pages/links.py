@@ -1,4 +1,4 @@
-"""The page of a payment link: who is paid and how, the form, the QR code (spec, "Payment link"; D30)."""
+"""The page of a payment link: who is paid and how, the form, the QR code (docs/contract.md, "States"; D30)."""
 
 from dataclasses import dataclass
 from typing import Final

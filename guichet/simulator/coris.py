@@ -1,4 +1,7 @@
-"""Coris Money: parameters in the query, hashed headers, a code by SMS, answers final at once (operators.md §8)."""
+"""Coris Money: parameters in the query, hashed headers, a code by SMS, answers final at once.
+
+Source: docs/providers/coris.md.
+"""
 
 import hashlib
 import hmac

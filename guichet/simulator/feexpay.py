@@ -1,4 +1,7 @@
-"""FeexPay v2: nineteen networks and cards, no idempotency, unsigned webhooks, refunds as payouts (operators.md §1)."""
+"""FeexPay v2: nineteen networks and cards, no idempotency, unsigned webhooks, refunds as payouts.
+
+Source: docs/providers/feexpay.md.
+"""
 
 import re
 from collections.abc import Mapping

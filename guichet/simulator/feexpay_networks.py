@@ -1,4 +1,7 @@
-"""FeexPay's nineteen networks: what each asks for and how it pays out (operators.md §1.2, §1.4)."""
+"""FeexPay's nineteen networks: what each asks for and how it pays out.
+
+Source: docs/providers/feexpay.md, "Initiating a payment", "Refunds".
+"""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""How FeexPay words a transaction: in answers, in the history, in notifications (operators.md §1.2, §1.3, §1.5)."""
+"""How FeexPay words a transaction: in answers, in the history, in notifications (docs/providers/feexpay.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final

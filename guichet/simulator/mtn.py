@@ -1,4 +1,4 @@
-"""MTN MoMo Open API: collection and disbursement, one client identifier per call (operators.md §4)."""
+"""MTN MoMo Open API: collection and disbursement, one client identifier per call (docs/providers/mtn.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -44,7 +44,7 @@ _CREDIT_REASONS: Final[Mapping[str | None, str]] = {
     "payer_not_found": "PAYEE_NOT_FOUND",
 }
 
-#: The sandbox's own numbers (§4.8) and the scenario each one means here.
+#: The sandbox's own numbers (docs/providers/mtn.md, "Sandbox") and the scenario each one means here.
 SANDBOX_NUMBERS: Final = {
     "46733123450": "declined",
     "46733123451": "rejected",

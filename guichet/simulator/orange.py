@@ -1,4 +1,4 @@
-"""Orange Money Web Payment: a page of Orange's own, a status asked by order, no refund (operators.md §6.1).
+"""Orange Money Web Payment: a page of Orange's own, a status asked by order, no refund (docs/providers/orange.md).
 
 Unlike the real one, return and notification addresses may be on this machine.
 """

@@ -1,4 +1,7 @@
-"""pawaPay Merchant API v2: deposits, refunds and payouts under our identifiers, signed callbacks (operators.md §2)."""
+"""pawaPay Merchant API v2: deposits, refunds and payouts under our identifiers, signed callbacks.
+
+Source: docs/providers/pawapay.md.
+"""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,7 @@
-"""pawaPay's providers for our operators, and the numbers its sandbox decides by (operators.md §0.2, §2.1, §2.9)."""
+"""pawaPay's providers for our operators, and the numbers its sandbox decides by.
+
+Source: docs/providers/pawapay.md, "Sandbox".
+"""
 
 from dataclasses import dataclass, replace
 from typing import Final

@@ -1,4 +1,7 @@
-"""pawaPay's informative calls: what is open, who serves a number, what the wallets hold (operators.md §2.5)."""
+"""pawaPay's informative calls: what is open, who serves a number, what the wallets hold.
+
+Source: docs/providers/pawapay.md, "Other calls".
+"""
 
 import re
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""How pawaPay words a deposit, a refund or a payout, in answers and in callbacks alike (operators.md §2.3 to §2.7)."""
+"""How pawaPay words a deposit, a refund or a payout, in answers and in callbacks alike (docs/providers/pawapay.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,5 @@
-"""What an operator can do to its client, as one table. It covers every row of the operators' sheet, §13.
+"""What an operator can do to its client, as one table. It covers every row of docs/providers/README.md,
+"What a simulator must show".
 
 A request whose number (or, where the API carries no number, whose amount in the currency's smallest unit) ends in
 

@@ -1,6 +1,7 @@
-"""Orange Money by Sonatel: payment with a code in one step, cash-in as refund, signed callbacks (operators.md §6.2).
+"""Orange Money by Sonatel: payment with a code in one step, cash-in as refund, signed callbacks.
 
-The QR and deep link variant is not simulated: a customer of ours always brings a code.
+Source: docs/providers/sonatel.md. The QR and deep link variant is not simulated: a customer of ours always brings a
+code.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Sonatel's vocabulary: states, and errors as `application/problem+json` (operators.md §6.2)."""
+"""Sonatel's vocabulary: states, and errors as `application/problem+json` (docs/providers/sonatel.md, "Errors")."""
 
 from collections.abc import Mapping
 from typing import Final

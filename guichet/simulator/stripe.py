@@ -1,4 +1,4 @@
-"""Stripe Checkout: hosted sessions, refunds, signed events, idempotent POSTs (operators.md §11.1)."""
+"""Stripe Checkout: hosted sessions, refunds, signed events, idempotent POSTs (docs/providers/stripe.md)."""
 
 from collections.abc import Mapping
 from typing import Final

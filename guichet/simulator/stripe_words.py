@@ -1,4 +1,4 @@
-"""Stripe's objects, events and errors (operators.md §11.1)."""
+"""Stripe's objects, events and errors (docs/providers/stripe.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final

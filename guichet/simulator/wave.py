@@ -1,4 +1,4 @@
-"""Wave Business: checkout sessions, their refund, payouts, signed events (operators.md §5)."""
+"""Wave Business: checkout sessions, their refund, payouts, signed events (docs/providers/wave.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Wave's session and payout objects, in answers and in events alike (operators.md §5.2, §5.3)."""
+"""Wave's session and payout objects, in answers and in events alike (docs/providers/wave.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final

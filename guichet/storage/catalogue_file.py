@@ -1,7 +1,8 @@
-"""Reads the catalogue of payment modes from its TOML file (spec, "Payment mode", "Operators and countries").
+"""Reads the catalogue of payment modes from its TOML file (docs/contract.md, "Operators", "Resources").
 
 The file is typed by people, so it is checked strictly: the first fault ends the reading with one sentence that names
-the file, the entry and the key. Fees are decimal strings and become integers here, once (architecture.md, "Units").
+the file, the entry and the key. Fees are decimal strings and become integers here, once (docs/architecture.md,
+"Units").
 """
 
 import re

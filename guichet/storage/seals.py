@@ -1,4 +1,4 @@
-"""The tamper-evident chain over the postings (design, "Ledger").
+"""The tamper-evident chain over the postings (docs/architecture.md, "Rows").
 
 A seal covers the postings with an id in (last sealed id, last_id]: their exact ids, a short mark of each row in order,
 and a digest over the digest before it and every whole row. A row that is changed, removed or inserted behind a seal is

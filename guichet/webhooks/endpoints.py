@@ -1,4 +1,7 @@
-"""One notification endpoint per merchant and environment: address, secret, test event (spec, "Webhook endpoint")."""
+"""One notification endpoint per merchant and environment: address, secret, test event.
+
+Source: docs/contract.md, "Webhooks".
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,7 @@
-"""One attempt at one delivery (spec, "Events"). Knows no database: what is due and what follows is the worker's."""
+"""One attempt at one delivery (docs/contract.md, "Webhooks").
+
+Knows no database: what is due and what follows is the worker's.
+"""
 
 import time
 from dataclasses import dataclass

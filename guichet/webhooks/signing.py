@@ -1,4 +1,4 @@
-"""`X-Service-Signature`: `t=<unix seconds>,v1=<hex HMAC SHA-256>` (spec, "Signature verification").
+"""`X-Service-Signature`: `t=<unix seconds>,v1=<hex HMAC SHA-256>` (docs/contract.md, "Webhooks").
 
 The signed text is `t`, a dot, the raw body; the key is the environment's whole `whsec_…` string as UTF-8 (D33).
 """

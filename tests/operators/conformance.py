@@ -283,7 +283,7 @@ def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
     misstated = name in MISSTATED and dossier.family != "wave"  # whose refund states no amount at all
     waits = misstated or name in NOT_TAKEN | SILENT_AND_NOT_TAKEN or open_still(case.credits)
     if dossier.family == "feexpay" and name == "not_configured":
-        waits = False  # "payouts are not enabled" is an explicit refusal (operators.md §1.8)
+        waits = False  # "payouts are not enabled" is an explicit refusal (docs/providers/feexpay.md, "Errors")
     expected = "pending" if waits else "succeeded" if paid else "failed"
     if status != expected:
         faults.append(f"is {status}, should be {expected}")

@@ -1,4 +1,4 @@
-"""FeexPay v2: what each answer means (operators.md §1)."""
+"""FeexPay v2: what each answer means (docs/providers/feexpay.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""MTN MoMo: what each answer means (operators.md §4)."""
+"""MTN MoMo: what each answer means (docs/providers/mtn.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Orange Web Payment: what each answer means (operators.md §6.1)."""
+"""Orange Web Payment: what each answer means (docs/providers/orange.md)."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""pawaPay v2: what each answer means (operators.md §2)."""
+"""pawaPay v2: what each answer means (docs/providers/pawapay.md)."""
 
 from typing import Any
 

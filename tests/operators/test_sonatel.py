@@ -1,4 +1,4 @@
-"""Orange Money Sénégal by Sonatel: what each answer means (operators.md §6.2)."""
+"""Orange Money Sénégal by Sonatel: what each answer means (docs/providers/sonatel.md)."""
 
 import base64
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stripe Checkout: what each answer means (operators.md §11.1)."""
+"""Stripe Checkout: what each answer means (docs/providers/stripe.md)."""
 
 from typing import Any
 from urllib.parse import parse_qs

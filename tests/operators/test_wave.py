@@ -1,4 +1,4 @@
-"""Wave Business: what each answer means (operators.md §5)."""
+"""Wave Business: what each answer means (docs/providers/wave.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The card page of the test environment: two choices, once (spec, "Test-environment behaviour", 3)."""
+"""The card page of the test environment: two choices, once (docs/contract.md, "The test environment")."""
 
 import asyncio
 from urllib.parse import parse_qs, urlsplit

@@ -1,4 +1,4 @@
-"""The real flows and the real worker against a shadow ledger, driven at random (design, "Tests").
+"""The real flows and the real worker against a shadow ledger, driven at random (docs/architecture.md, "Invariants").
 
 Whatever happens, in whatever order: an operator's books, the merchant's wallet and the webhooks say the same.
 """
