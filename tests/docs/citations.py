@@ -1,0 +1,146 @@
+"""Finds citations that lead nowhere, in code, tests and documentation.
+
+- docs/contract.md, "Errors", "Limits": the file exists, and so does each heading.
+- `guichet/clock.py`, `clock.py`: the file exists; its first folders may be left out.
+- [text](page.md), "Heading": the file exists, seen from the page that links to it, and so does each heading.
+- D34: docs/decisions.md has its line.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[2]
+FOLDERS: Final = ("guichet", "guichet_simulator", "tests", "bench", "docs")
+CHECKED: Final = tuple(f"{folder}/" for folder in FOLDERS)
+SINGLE_FILES: Final = ("README.md", "CONTRIBUTING.md")
+SUFFIXES: Final = frozenset({".py", ".md", ".toml", ".html"})
+
+#: Texts that were never in the repository. Put together here, so that this file holds none of them.
+FORBIDDEN: Final = (
+    *(f"{name}.md" for name in ("operators", "spec", "design")),
+    *(f"{article} spec" for article in ("the", "our")),
+    *(f'{name}, "' for name in ("spec", "design")),
+    "\N{SECTION SIGN}",
+)
+
+
+def _anywhere(phrase: str) -> str:
+    """A pattern for a phrase as whole words, over the end of a line too."""
+    return r"(?<![\w-])" + re.escape(phrase).replace(r"\ ", r"\s+") + (r"\b" if phrase[-1].isalpha() else "")
+
+
+_FORBIDDEN: Final = re.compile("|".join(map(_anywhere, FORBIDDEN)), re.IGNORECASE)
+#: Headings after a path. There may be a line break before one or in it, and then the mark of a comment.
+_QUOTED: Final = r'((?:,\s*(?:#:?\s+)?"[^"\n]+(?:\n[^"\n]+)?")*)'
+_DOCUMENT: Final = re.compile(rf"(?<![\w/])(docs/[\w./-]*\w\.\w+)`?{_QUOTED}")
+_LINK: Final = re.compile(rf"\]\(([^()\s:#]+)(?:#[\w-]*)?\){_QUOTED}")
+_HEADING: Final = re.compile(r'"([^"]+)"')
+_IN_BACKTICKS: Final = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|md|html|toml))`")
+_DECISION: Final = re.compile(r"(?<![\w/.])D(\d{1,3})(?!\w)")
+_DECIDED: Final = re.compile(r"^- \*\*D(\d+)\*\* ", re.MULTILINE)
+_TITLE: Final = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
+_CODE_BLOCK: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_COMMENT_MARK: Final = re.compile(r"\s+(?:#:?\s+)?")
+
+#: Where in a text, and what is wrong there.
+Fault = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What can be cited: every file (path from the root), the headings of each page, the numbers of the decisions."""
+
+    files: frozenset[str]
+    headings: Mapping[str, frozenset[str]]
+    decisions: frozenset[int]
+
+    def has(self, path: str) -> bool:
+        """Whether a file has this path, or a path that ends with it."""
+        return path in self.files or any(file.endswith(f"/{path}") for file in self.files)
+
+
+def library(root: Path = ROOT) -> Library:
+    paths = list(_citable(root))
+    pages = {_name(path, root): path.read_text(encoding="utf-8") for path in paths if path.suffix == ".md"}
+    return Library(
+        files=frozenset(_name(path, root) for path in paths),
+        headings={name: headings(text) for name, text in pages.items()},
+        decisions=frozenset(int(number) for number in _DECIDED.findall(pages.get("docs/decisions.md", ""))),
+    )
+
+
+def headings(page: str) -> frozenset[str]:
+    return frozenset(title.replace("`", "") for title in _TITLE.findall(_CODE_BLOCK.sub("", page)))
+
+
+def sources(root: Path = ROOT) -> Iterator[tuple[str, str]]:
+    """Name and text of each file whose citations are checked."""
+    for path in _citable(root):
+        name = _name(path, root)
+        if name in SINGLE_FILES or (name.startswith(CHECKED) and path.suffix in SUFFIXES):
+            yield name, path.read_text(encoding="utf-8")
+
+
+def faults(name: str, text: str, known: Library) -> list[str]:
+    """One sentence for each citation in `text` that leads nowhere; `name` is the file's path from the root."""
+    found = [*_documents(text, known), *_files(text, known), *_decisions(text, known)]
+    found += [(match.start(), f"{match[0]!r} is not a citation of a file here") for match in _FORBIDDEN.finditer(text)]
+    if name.endswith(".md"):
+        found += _links(name, text, known)
+    return [f"{name}:{text.count(chr(10), 0, at) + 1}: {fault}" for at, fault in sorted(found)]
+
+
+def _documents(text: str, known: Library) -> Iterator[Fault]:
+    for match in _DOCUMENT.finditer(text):
+        yield from _cited(match, match[1], known)
+
+
+def _links(name: str, text: str, known: Library) -> Iterator[Fault]:
+    """Links to other files: other addresses have a colon, and paths of the running service begin with a slash."""
+    for match in _LINK.finditer(_CODE_BLOCK.sub(_blank, text)):
+        if not match[1].startswith("/"):
+            yield from _cited(match, posixpath.normpath(posixpath.join(posixpath.dirname(name), match[1])), known)
+
+
+def _cited(match: re.Match[str], path: str, known: Library) -> Iterator[Fault]:
+    """What is wrong with a path and the headings quoted after it (the second group)."""
+    if path not in known.files and not any(file.startswith(f"{path}/") for file in known.files):
+        yield match.start(), f"no file {path}"
+        return
+    for quoted in _HEADING.findall(match[2]):
+        heading = _COMMENT_MARK.sub(" ", quoted)
+        if path.endswith(".md") and heading not in known.headings[path]:
+            yield match.start(), f'{path} has no heading "{heading}"'
+
+
+def _files(text: str, known: Library) -> Iterator[Fault]:
+    for match in _IN_BACKTICKS.finditer(text):
+        if not known.has(match[1]):
+            yield match.start(), f"no file {match[1]}"
+
+
+def _decisions(text: str, known: Library) -> Iterator[Fault]:
+    for match in _DECISION.finditer(text):
+        if int(match[1]) not in known.decisions:
+            yield match.start(), f"D{match[1]} is not in docs/decisions.md"
+
+
+def _blank(block: re.Match[str]) -> str:
+    """A code block's text, blank: what follows keeps its place."""
+    return re.sub(r"[^\n]", " ", block[0])
+
+
+def _citable(root: Path) -> Iterator[Path]:
+    for folder in (*FOLDERS, "requirements"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path
+    yield from (path for path in sorted(root.iterdir()) if path.is_file())
+
+
+def _name(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix()
