@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
@@ -34,6 +35,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not address.is_multicast and not any(address in network for network in _NOT_PUBLIC)
 
 
+@lru_cache(maxsize=1024)
 def is_loopback_host(host: str) -> bool:
     """Whether a host means this machine by its spelling alone: `localhost`, `*.localhost` or a loopback literal."""
     name = host.rstrip(".").lower()
