@@ -16,8 +16,8 @@ from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
 from guichet.edge.ratelimit import shared_counters
-from guichet.egress import Egress
 from guichet.flows.core import Core
+from guichet.http_client import HttpClient
 from guichet.operators.base import Connector
 from guichet.operators.registry import Registry
 from guichet.operators.routes_file import NOBODY, Operators, read_operators
@@ -43,12 +43,12 @@ class Service:
     """One process's everything."""
 
     core: Core
-    egress: Egress
+    http_client: HttpClient
 
     def worker(self) -> Worker:
         from guichet.worker import Worker
 
-        return Worker(self.core, self.egress)
+        return Worker(self.core, self.http_client)
 
 
 class SchemaOutdated(SettingsError):
@@ -90,7 +90,7 @@ async def service(
     clock = clock or SystemClock()
     db = database(settings)
     await db.open()
-    egress = Egress(
+    http_client = HttpClient(
         allow=settings.egress_allow,
         ca_file=settings.egress_ca_file,
         loopback=settings.development,
@@ -98,18 +98,20 @@ async def service(
     )
     async with AsyncExitStack() as stack:
         stack.push_async_callback(db.close)
-        stack.push_async_callback(egress.aclose)
+        stack.push_async_callback(http_client.aclose)
         stack.enter_context(tracing.exporting(settings))
         core = Core(
             settings=settings,
             db=db,
             clock=clock,
             vault=Vault(settings.secret_keys),
-            registry=Registry(clock, connections, routes or {}) if connections else operators.registry(clock, egress),
+            registry=Registry(clock, connections, routes or {})
+            if connections
+            else operators.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
-        yield Service(core, egress)
+        yield Service(core, http_client)
 
 
 def live_operators(settings: Settings) -> Operators:

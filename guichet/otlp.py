@@ -1,7 +1,7 @@
 """The only module that knows OpenTelemetry: spans, exported in batches over OTLP/HTTP by a thread of their own.
 
 It is imported when `GUICHET_OTLP_ENDPOINT` is set (`tracing.py`). The collector is an address that the operator of the
-service chose; the exporter reaches it by itself, beside `egress`, which belongs to the event loop.
+service chose; the exporter reaches it by itself, beside `http_client`, which belongs to the event loop.
 """
 
 import logging

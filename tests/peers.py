@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 import trustme
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -130,19 +131,25 @@ class Authority:
         return context
 
 
-class Names:
+class Names(AbstractResolver):
     """Name service under the test's control: each name has a list of answers, the last one repeated."""
 
     def __init__(self, **names: Sequence[Sequence[str]]) -> None:
         self._answers = {name.replace("_", "."): list(found) for name, found in names.items()}
         self.asked: list[str] = []
 
-    async def resolve(self, host: str) -> Sequence[str]:
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
         self.asked.append(host)
         found = self._answers.get(host)
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "name unknown")
-        return found.pop(0) if len(found) > 1 else found[0]
+        addresses = found.pop(0) if len(found) > 1 else found[0]
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
+            for address in addresses
+        ]
 
     async def close(self) -> None:
         """Nothing is held."""

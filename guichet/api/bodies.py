@@ -29,7 +29,7 @@ from guichet.domain.emails import is_plain_email
 from guichet.domain.links import LIMITED, LINK_TYPES, PERMANENT
 from guichet.domain.money import Currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, DEFAULT_REASON
-from guichet.egress import is_loopback_host
+from guichet.http_client import is_loopback_host
 from guichet.wire import has_bad_text
 
 _PHONE: Final = re.compile(r"\+?([0-9]{8,15})")

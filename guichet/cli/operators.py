@@ -9,7 +9,7 @@ import uvicorn
 from guichet.bootstrap import Service, live_operators, simulator
 from guichet.cli.support import errors, people, print_json, print_table, refuse, run, settings_or_refusal
 from guichet.clock import SystemClock, iso
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.routes_file import Operators
 from guichet.settings import Settings, SettingsError, with_development_key
 from guichet.storage import incidents as rows
@@ -100,14 +100,14 @@ def simulate(
 
 
 async def _probe(settings: Settings, operators: Operators) -> dict[str, str]:
-    egress = Egress(ca_file=settings.egress_ca_file, loopback=settings.development)
+    http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development)
     try:
-        registry = operators.registry(SystemClock(), egress)
+        registry = operators.registry(SystemClock(), http_client)
         names = list(operators.connections)
         answers = await asyncio.gather(*(registry.connector(name).probe() for name in names))
         return dict(zip(names, answers, strict=True))
     finally:
-        await egress.aclose()
+        await http_client.aclose()
 
 
 def _operators(settings: Settings) -> Operators:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
-from guichet.egress import MAX_ANSWER, Egress, Lost, NotSent
+from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
 from guichet.operators.base import Callback, Charge, NotTaken, Unknown
 
 #: An operator may wait for the customer's PIN before it answers an initiation; seconds.
@@ -71,8 +71,8 @@ class Reply:
 class Caller:
     """Calls one connection's API."""
 
-    def __init__(self, egress: Egress, base_url: str) -> None:
-        self._egress = egress
+    def __init__(self, http_client: HttpClient, base_url: str) -> None:
+        self._http_client = http_client
         self._base_url = base_url.rstrip("/")
 
     async def send(
@@ -86,7 +86,7 @@ class Caller:
         query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
         timeout: float = TIMEOUT,
-        max_bytes: int = MAX_ANSWER,
+        max_bytes: int = MAX_BODY,
     ) -> Reply | NotTaken | Unknown:
         """NotTaken: provably nothing was sent. Unknown: it may have been, and no answer can be read."""
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
@@ -98,14 +98,14 @@ class Caller:
             body = urlencode(form).encode()
             sent.setdefault("Content-Type", "application/x-www-form-urlencoded")
         try:
-            answer = await self._egress.request(
+            response = await self._http_client.request(
                 method, url, headers=sent, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
             )
         except NotSent as fault:
             return NotTaken(raw=str(fault))
         except Lost as fault:
             return Unknown(raw=str(fault))
-        return Reply(answer.status, answer.headers, answer.body, answer.complete)
+        return Reply(response.status, response.headers, response.body, response.complete)
 
 
 def unclear(answer: NotTaken | Unknown) -> Unknown:

@@ -8,7 +8,7 @@ import hashlib
 from typing import Final
 
 from guichet.clock import Clock, Instant
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.base import (
     Accepted,
     Callback,
@@ -43,10 +43,10 @@ _OURS: Final = ("SERVICE NON AUTORISE", "HASH", "PARAMETRE")
 class Coris:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
         """`base_url` ends with `/external/v1/api`."""
         settings = connection.settings
-        self._http = Caller(egress, connection.base_url)
+        self._http = Caller(http_client, connection.base_url)
         self._client = settings["client_id"]
         self._secret = settings["client_secret"]
         self._point_of_sale = settings["code_pv"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from guichet.clock import Clock
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators import coris, feexpay, mtn, orange, pawapay, sonatel, stripe, wave
 from guichet.operators.base import Connector
 from guichet.operators.calling import Connection
@@ -18,7 +18,7 @@ class Family:
     `build` raises ValueError for settings that contradict each other or lead nowhere.
     """
 
-    build: Callable[[Connection, Egress, Clock], Connector]
+    build: Callable[[Connection, HttpClient, Clock], Connector]
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
 

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from guichet.clock import DAY, Clock, Instant, iso
 from guichet.domain.reconciliation import Line
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.base import (
     CARDS,
     Accepted,
@@ -80,8 +80,8 @@ _SUCCESSFUL: Final = frozenset({"SUCCESSFUL", "SUCCESS"})
 class FeexPay:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
-        self._http = Caller(egress, connection.base_url)
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
+        self._http = Caller(http_client, connection.base_url)
         self._shop = connection.settings["shop"]
         self._headers = {"Authorization": f"Bearer {connection.settings['api_key']}"}
         self._clock = clock

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from guichet.clock import MINUTE, Clock, Instant
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.base import (
     Accepted,
     Callback,
@@ -84,7 +84,7 @@ _TOKEN_TIMEOUT: Final = 8.0
 class Mtn:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a target environment or a `refund_via` that does not exist."""
         settings = connection.settings
         self._env = settings["target_env"]
@@ -95,7 +95,7 @@ class Mtn:
         if self._refund_via not in ("refund", "transfer"):
             raise ValueError("refund_via must be refund or transfer")
         self._clock = clock
-        http = Caller(egress, connection.base_url)
+        http = Caller(http_client, connection.base_url)
         self._collection = _Product(http, clock, "collection", self._env, settings, "")
         self._disbursement = (
             _Product(http, clock, "disbursement", self._env, settings, "disbursement_")

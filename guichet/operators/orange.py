@@ -10,7 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from guichet.clock import Clock, Instant
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.base import (
     Accepted,
     Callback,
@@ -51,7 +51,7 @@ _PENDING: Final = frozenset({"INITIATED", "PENDING"})
 class Orange:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
         settings = connection.settings
         self._country = settings["country"].lower()
         self._merchant_key = settings["merchant_key"]
@@ -61,7 +61,7 @@ class Orange:
         self._oauth = settings.get("oauth_path") or _OAUTH
         pair = f"{settings['client_id']}:{settings['client_secret']}"
         self._basic = base64.b64encode(pair.encode()).decode()
-        self._http = Caller(egress, connection.base_url)
+        self._http = Caller(http_client, connection.base_url)
         self._tokens = Tokens(clock, self._fetch_token)
 
     def first_question(self, charge: Charge) -> Instant | None:

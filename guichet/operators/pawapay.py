@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from guichet.clock import MINUTE, Clock, Instant
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators import http_signatures
 from guichet.operators.base import (
     Accepted,
@@ -90,10 +90,10 @@ _PENDING: Final = frozenset({"ACCEPTED", "ENQUEUED", "PROCESSING", "IN_RECONCILI
 class PawaPay:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a key that cannot be used."""
         settings = connection.settings
-        self._http = Caller(egress, connection.base_url)
+        self._http = Caller(http_client, connection.base_url)
         self._base_url = connection.base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {settings['token']}"}
         signing, callbacks = settings.get("signing_key"), settings.get("callback_public_key")

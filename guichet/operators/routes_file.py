@@ -22,7 +22,7 @@ from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from guichet.clock import Clock
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.base import Connector
 from guichet.operators.calling import Connection
 from guichet.operators.families import FAMILIES
@@ -52,16 +52,16 @@ class Operators:
         """Connections that lead to the simulator."""
         return [name for name, each in self.connections.items() if SIMULATOR_PATH in each.base_url]
 
-    def registry(self, clock: Clock, egress: Egress) -> Registry:
-        built = {name: self._build(each, egress, clock) for name, each in self.connections.items()}
+    def registry(self, clock: Clock, http_client: HttpClient) -> Registry:
+        built = {name: self._build(each, http_client, clock) for name, each in self.connections.items()}
         families: dict[str, list[str]] = defaultdict(list)
         for name, each in self.connections.items():
             families[each.family].append(name)
         return Registry(clock, built, self.routes, families)
 
-    def _build(self, connection: Connection, egress: Egress, clock: Clock) -> Connector:
+    def _build(self, connection: Connection, http_client: HttpClient, clock: Clock) -> Connector:
         try:
-            return FAMILIES[connection.family].build(connection, egress, clock)
+            return FAMILIES[connection.family].build(connection, http_client, clock)
         except ValueError as error:
             where = self.sources.get(connection.name, "the operators' file")
             raise OperatorsFileError(f"{where}: [connections.{connection.name}] {error}.") from None

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock, Instant
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators import signed
 from guichet.operators.base import (
     Accepted,
@@ -67,7 +67,7 @@ _ACCOUNT: Final = frozenset({"2041", "4003"})
 class Sonatel:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
         settings = connection.settings
         self._form = {
             "client_id": settings["client_id"],
@@ -78,7 +78,7 @@ class Sonatel:
         self._retailer = settings.get("retailer_msisdn")
         self._pin = settings.get("retailer_pin")
         self._webhook_secret = settings.get("webhook_secret")
-        self._http = Caller(egress, connection.base_url)
+        self._http = Caller(http_client, connection.base_url)
         self._clock = clock
         self._tokens = Tokens(clock, self._fetch_token)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.money import DECIMALS
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators import signed
 from guichet.operators.base import (
     CARDS,
@@ -59,9 +59,9 @@ _REASONS: Final = {
 class Stripe:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
         settings = connection.settings
-        self._http = Caller(egress, connection.base_url)
+        self._http = Caller(http_client, connection.base_url)
         self._headers = {"Authorization": f"Bearer {settings['secret_key']}"}
         if version := settings.get("api_version"):
             self._headers["Stripe-Version"] = version

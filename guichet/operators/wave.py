@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from guichet.clock import HOUR, SECOND, Clock, Instant
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators import signed
 from guichet.operators.base import (
     Accepted,
@@ -59,10 +59,10 @@ _OURS: Final = frozenset({"currency-mismatch", "country-mismatch"})
 class Wave:
     remote = True
 
-    def __init__(self, connection: Connection, egress: Egress, clock: Clock) -> None:
+    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a webhook mode that does not exist."""
         settings = connection.settings
-        self._http = Caller(egress, connection.base_url)
+        self._http = Caller(http_client, connection.base_url)
         self._headers = {"Authorization": f"Bearer {settings['api_key']}"}
         self._signing_secret = settings.get("signing_secret")
         self._webhook_secret = settings.get("webhook_secret")

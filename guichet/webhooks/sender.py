@@ -10,7 +10,7 @@ from typing import Final
 from guichet import tracing
 from guichet.clock import SECOND, Instant
 from guichet.domain.events import ANSWER_TIMEOUT, Delivery
-from guichet.egress import Egress, Lost, NotSent
+from guichet.http_client import HttpClient, Lost, NotSent
 from guichet.webhooks.signing import sign
 
 USER_AGENT: Final = "Guichet-Webhooks/1.0"
@@ -25,20 +25,22 @@ class Attempt:
 
 
 async def send(
-    egress: Egress, delivery: Delivery, secret: str, now: Instant, timeout: float = ANSWER_TIMEOUT
+    http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float = ANSWER_TIMEOUT
 ) -> Attempt:
-    """Sign with `secret` (the whole `whsec_…` string) as of `now`, post once, judge the status. Raises no EgressError.
+    """Sign with `secret` (the whole `whsec_…` string) as of `now`, post once, judge the status.
+
+    A request that fails is an attempt like any other: no HttpClientError is raised.
 
     The status acknowledges, not the body: a 2xx that came in time counts even if its body then breaks off or drips
     beyond the limit, because that receiver has taken the event and would only see it twice.
     """
     began = time.perf_counter()
-    attempt = await _post(egress, delivery, secret, now, timeout)
+    attempt = await _post(http_client, delivery, secret, now, timeout)
     tracing.webhook_attempt(delivery, attempt.response_code, attempt.delivered, time.perf_counter() - began)
     return attempt
 
 
-async def _post(egress: Egress, delivery: Delivery, secret: str, now: Instant, timeout: float) -> Attempt:
+async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float) -> Attempt:
     body = delivery.body.encode()
     headers = {
         "Content-Type": "application/json",
@@ -48,12 +50,12 @@ async def _post(egress: Egress, delivery: Delivery, secret: str, now: Instant, t
         "X-Service-Signature": sign(secret, now // SECOND, body),
     }
     try:
-        answer = await egress.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
+        response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
     except NotSent:
         return Attempt(delivered=False, response_code=None)
-    except Lost as fault:
-        return _judge(fault.status)
-    return _judge(answer.status)
+    except Lost as error:
+        return _judge(error.status)
+    return _judge(response.status)
 
 
 def _judge(status: int | None) -> Attempt:

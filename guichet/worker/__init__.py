@@ -9,8 +9,8 @@ import asyncio
 from typing import Final
 
 from guichet import metrics
-from guichet.egress import Egress
 from guichet.flows.core import Core
+from guichet.http_client import HttpClient
 from guichet.observability import log
 from guichet.storage.engine import StorageError
 from guichet.worker.asking import PER_CONNECTION, Disbursements, Questions
@@ -25,7 +25,7 @@ GRACE: Final = 1.2
 class Worker:
     """All loops in one process. `alive` says whether each is still turning."""
 
-    def __init__(self, core: Core, egress: Egress) -> None:
+    def __init__(self, core: Core, http_client: HttpClient) -> None:
         self.loops: list[Loop] = [
             Queue("asking", core.wake.questions, core.clock, Questions(core), PER_CONNECTION),
             Queue("disbursing", core.wake.refunds, core.clock, Disbursements(core), PER_CONNECTION),
@@ -33,7 +33,7 @@ class Worker:
                 "delivering",
                 core.wake.deliveries,
                 core.clock,
-                Attempts(core, egress),
+                Attempts(core, http_client),
                 PER_DESTINATION,
                 PER_MERCHANT,
             ),

@@ -7,8 +7,8 @@ from typing import Final
 from guichet import metrics
 from guichet.clock import SECOND, Instant
 from guichet.domain.events import Delivery, retry_delay
-from guichet.egress import Egress
 from guichet.flows.core import Core
+from guichet.http_client import HttpClient
 from guichet.observability import log
 from guichet.storage import deliveries, merchants
 from guichet.storage.batches import Batches
@@ -35,11 +35,11 @@ class Due:
 class Attempts:
     """One attempt at each delivery that is due."""
 
-    def __init__(self, core: Core, egress: Egress) -> None:
+    def __init__(self, core: Core, http_client: HttpClient) -> None:
         self._db = core.db
         self._clock = core.clock
         self._vault = core.vault
-        self._egress = egress
+        self._http_client = http_client
         self._log = log.bind()
         self._outcomes: Batches[Outcome, None] = Batches(self._record, RECORDED_AT_ONCE)
 
@@ -75,7 +75,7 @@ class Attempts:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
             metrics.WEBHOOK_ATTEMPTS.labels("unsigned").inc()
             return Attempt(delivered=False, response_code=None)
-        attempt = await send(self._egress, job.delivery, secret, self._clock.now())
+        attempt = await send(self._http_client, job.delivery, secret, self._clock.now())
         answered = "unanswered" if attempt.response_code is None else "refused"
         metrics.WEBHOOK_ATTEMPTS.labels("delivered" if attempt.delivered else answered).inc()
         return attempt

@@ -61,7 +61,7 @@ class World:
                 catalogues=Catalogues(db, self.clock, self.ground.core.catalogues.base),
                 wake=Wake(),
             )
-            yield core, Worker(core, self.ground.egress)
+            yield core, Worker(core, self.ground.http_client)
         finally:
             await inner.close()
 

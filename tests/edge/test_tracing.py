@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from guichet import tracing
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.base import Succeeded
 from guichet.operators.calling import Caller, Reply
 from guichet.settings import Settings
@@ -218,11 +218,11 @@ async def test_operators_are_not_told(
         spans = tracing.spans()
         assert spans is not None
         async with Peer(tls=authority.server("localhost")) as operator:
-            egress = Egress(loopback=True)
+            http_client = HttpClient(loopback=True)
             with spans.request(TRACEPARENT) as end:
-                reply = await Caller(egress, operator.url()).send("POST", "", json={})
+                reply = await Caller(http_client, operator.url()).send("POST", "", json={})
                 end("POST /v1/payments", {}, False)
-            await egress.aclose()
+            await http_client.aclose()
         await received(seen, "POST /v1/payments")
     assert isinstance(reply, Reply)
     assert not HANDED_ON & operator.received[0].headers.keys()

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from guichet.clock import SECOND
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.base import Callback, Charge, Connector, Reversal
 from guichet.operators.calling import Connection
 from guichet.operators.families import FAMILIES
@@ -88,14 +88,14 @@ async def bench(family: str, *answers: Scripted, **settings: str) -> AsyncIterat
 
     clock = ManualClock(NOW)
     async with Peer(script) as peer:
-        egress = Egress(loopback=True)
+        http_client = HttpClient(loopback=True)
         known = {**DOSSIERS[family].settings, **settings}
         connection = Connection(f"{family}_one", family, peer.url("127.0.0.1", ""), known)
-        found.append(Bench(FAMILIES[family].build(connection, egress, clock), clock, list(answers)))
+        found.append(Bench(FAMILIES[family].build(connection, http_client, clock), clock, list(answers)))
         try:
             yield found[0]
         finally:
-            await egress.aclose()
+            await http_client.aclose()
 
 
 def told(body: object, headers: Mapping[str, str] | None = None, path: str = "/operators/x/callback") -> Callback:

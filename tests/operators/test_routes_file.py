@@ -7,7 +7,7 @@ from cryptography.fernet import Fernet
 
 from guichet.bootstrap import live_operators, simulator
 from guichet.clock import SystemClock
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.operators.routes_file import NOBODY, OperatorsFileError, read_operators
 from guichet.settings import SettingsError, load
 from guichet.storage.catalogue_file import load_catalogue
@@ -29,7 +29,7 @@ def _read(tmp_path: Path, text: str, environ: dict[str, str] | None = None) -> N
     path = tmp_path / "operators.toml"
     path.write_text(text, encoding="utf-8")
     operators = read_operators(path, {"FEEXPAY_KEY": "fp_x"} if environ is None else environ, CODES)
-    operators.registry(SystemClock(), Egress())
+    operators.registry(SystemClock(), HttpClient())
 
 
 def test_a_good_file_is_read_and_prints_no_secret(tmp_path: Path) -> None:

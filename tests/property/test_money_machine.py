@@ -100,7 +100,7 @@ class MoneyMachine(RuleBasedStateMachine):
             catalogues=Catalogues(self.db, self.clock, core.catalogues.base),
             wake=Wake(),
         )
-        self.worker = Worker(self.core, self.ground.opened.egress)
+        self.worker = Worker(self.core, self.ground.opened.http_client)
         self.receiver_is_well = True
         self.peer = Peer(self._receive)
         await self.peer.__aenter__()

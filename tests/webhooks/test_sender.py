@@ -11,7 +11,7 @@ from msgspec import structs
 
 from guichet.clock import SECOND
 from guichet.domain.events import Delivery
-from guichet.egress import Egress
+from guichet.http_client import HttpClient
 from guichet.webhooks.sender import Attempt, send
 from guichet.webhooks.signing import verify
 from tests.peers import Authority, Names, Peer, Script, answers, drips, hangs, hangs_up
@@ -48,10 +48,10 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture
-async def egress(authority: Authority) -> AsyncIterator[Egress]:
+async def http_client(authority: Authority) -> AsyncIterator[HttpClient]:
     """In this world 127.0.0.2 is a public address and `shop.test` is there; `home.test` is private."""
     names = Names(shop_test=[["127.0.0.2"]], home_test=[["127.0.0.1"]])
-    made = Egress(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=names)
+    made = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=names)
     yield made
     await made.aclose()
 
@@ -67,9 +67,9 @@ def status(code: int, *headers: str) -> Script:
     return answers("\r\n".join([*lines, "", ""]).encode())
 
 
-async def test_the_request_is_the_one_of_the_contract(egress: Egress, authority: Authority) -> None:
+async def test_the_request_is_the_one_of_the_contract(http_client: HttpClient, authority: Authority) -> None:
     async with Peer(tls=authority.server(HOST)) as peer:
-        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
     (request,) = peer.received
     assert request.line == "POST /hook HTTP/1.1"
     assert request.body == BODY.encode()
@@ -83,10 +83,10 @@ async def test_the_request_is_the_one_of_the_contract(egress: Egress, authority:
     assert not verify("whsec_other", signature, request.body, now=1_795_255_200)
 
 
-async def test_each_attempt_is_signed_anew_over_the_same_bytes(egress: Egress, authority: Authority) -> None:
+async def test_each_attempt_is_signed_anew_over_the_same_bytes(http_client: HttpClient, authority: Authority) -> None:
     async with Peer(tls=authority.server(HOST)) as peer:
-        await send(egress, to(peer), SECRET, NOW)
-        await send(egress, to(peer), "whsec_rotated", NOW + 360 * SECOND)
+        await send(http_client, to(peer), SECRET, NOW)
+        await send(http_client, to(peer), "whsec_rotated", NOW + 360 * SECOND)
     first, second = peer.received
     assert (first.body, first.headers["x-service-delivery"]) == (second.body, second.headers["x-service-delivery"])
     assert verify("whsec_rotated", second.headers["x-service-signature"], second.body, now=1_795_255_560)
@@ -112,60 +112,64 @@ async def test_each_attempt_is_signed_anew_over_the_same_bytes(egress: Egress, a
     ],
 )
 async def test_any_2xx_acknowledges_and_nothing_else(
-    egress: Egress, authority: Authority, code: int, delivered: bool
+    http_client: HttpClient, authority: Authority, code: int, delivered: bool
 ) -> None:
     async with Peer(status(code), tls=authority.server(HOST)) as peer:
-        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered, code)
+        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered, code)
     assert len(peer.received) == 1
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-async def test_a_redirect_is_a_failure_and_is_not_followed(egress: Egress, authority: Authority, code: int) -> None:
+async def test_a_redirect_is_a_failure_and_is_not_followed(
+    http_client: HttpClient, authority: Authority, code: int
+) -> None:
     tls = authority.server(HOST)
     async with Peer(tls=tls) as elsewhere, Peer(status(code, f"Location: {elsewhere.url(HOST)}"), tls=tls) as peer:
-        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=code)
+        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=code)
     assert elsewhere.connections == 0
 
 
-async def test_a_receiver_that_hangs_up_gave_no_status(egress: Egress, authority: Authority) -> None:
+async def test_a_receiver_that_hangs_up_gave_no_status(http_client: HttpClient, authority: Authority) -> None:
     async with Peer(hangs_up, tls=authority.server(HOST)) as peer:
-        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
     assert len(peer.received) == 1
 
 
-async def test_a_receiver_that_hangs_gave_no_status(egress: Egress, authority: Authority) -> None:
+async def test_a_receiver_that_hangs_gave_no_status(http_client: HttpClient, authority: Authority) -> None:
     async with Peer(hangs, tls=authority.server(HOST)) as peer:
-        attempt = await send(egress, to(peer), SECRET, NOW, timeout=SHORT)
+        attempt = await send(http_client, to(peer), SECRET, NOW, timeout=SHORT)
     assert attempt == Attempt(delivered=False, response_code=None)
 
 
 async def test_a_2xx_whose_body_never_ends_has_acknowledged_and_holds_nobody_up(
-    egress: Egress, authority: Authority
+    http_client: HttpClient, authority: Authority
 ) -> None:
     async with Peer(drips, tls=authority.server(HOST)) as peer, asyncio.timeout(20):
-        assert await send(egress, to(peer), SECRET, NOW, timeout=SHORT) == Attempt(delivered=True, response_code=200)
+        assert await send(http_client, to(peer), SECRET, NOW, timeout=SHORT) == Attempt(
+            delivered=True, response_code=200
+        )
 
 
-async def test_an_error_whose_body_breaks_off_keeps_its_status(egress: Egress, authority: Authority) -> None:
+async def test_an_error_whose_body_breaks_off_keeps_its_status(http_client: HttpClient, authority: Authority) -> None:
     cut = answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nTraceback", hang_up=True)
     async with Peer(cut, tls=authority.server(HOST)) as peer:
-        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=500)
+        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=500)
 
 
-async def test_a_huge_answer_is_judged_by_its_status(egress: Egress, authority: Authority) -> None:
+async def test_a_huge_answer_is_judged_by_its_status(http_client: HttpClient, authority: Authority) -> None:
     huge = answers(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1_000_000)
     async with Peer(huge, tls=authority.server(HOST)) as peer, asyncio.timeout(20):
-        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
 
 
-async def test_a_refused_connection_gave_no_status(egress: Egress) -> None:
+async def test_a_refused_connection_gave_no_status(http_client: HttpClient) -> None:
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         port = reserved.getsockname()[1]
     delivery = structs.replace(DELIVERY, url=f"https://{HOST}:{port}/hook")
-    assert await send(egress, delivery, SECRET, NOW) == Attempt(delivered=False, response_code=None)
+    assert await send(http_client, delivery, SECRET, NOW) == Attempt(delivered=False, response_code=None)
 
 
-async def test_a_private_destination_is_never_contacted(egress: Egress, authority: Authority) -> None:
+async def test_a_private_destination_is_never_contacted(http_client: HttpClient, authority: Authority) -> None:
     async with Peer(tls=authority.server("home.test")) as peer:
         for url in (
             peer.url("home.test"),
@@ -174,19 +178,19 @@ async def test_a_private_destination_is_never_contacted(egress: Egress, authorit
             "http://shop.test/",
             "nonsense",
         ):
-            attempt = await send(egress, structs.replace(DELIVERY, url=url), SECRET, NOW)
+            attempt = await send(http_client, structs.replace(DELIVERY, url=url), SECRET, NOW)
             assert attempt == Attempt(delivered=False, response_code=None)
     assert peer.connections == 0
 
 
-async def test_a_receiver_with_a_bad_certificate_learns_nothing(egress: Egress, authority: Authority) -> None:
+async def test_a_receiver_with_a_bad_certificate_learns_nothing(http_client: HttpClient, authority: Authority) -> None:
     async with Peer(tls=authority.server("other.test")) as peer:
-        assert await send(egress, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
     assert peer.received == []
 
 
 @pytest.mark.slow
-async def test_a_receiver_has_ten_seconds(egress: Egress, authority: Authority) -> None:
+async def test_a_receiver_has_ten_seconds(http_client: HttpClient, authority: Authority) -> None:
     """An answer after seven seconds counts, one that takes fourteen does not; both at once, on the real limit."""
 
     def after(seconds: float) -> Script:
@@ -200,5 +204,5 @@ async def test_a_receiver_has_ten_seconds(egress: Egress, authority: Authority) 
 
     tls = authority.server(HOST)
     async with Peer(after(7), tls=tls) as patient, Peer(after(14), tls=tls) as late:
-        attempts = await asyncio.gather(*(send(egress, to(peer), SECRET, NOW) for peer in (patient, late)))
+        attempts = await asyncio.gather(*(send(http_client, to(peer), SECRET, NOW) for peer in (patient, late)))
     assert attempts == [Attempt(delivered=True, response_code=204), Attempt(delivered=False, response_code=None)]

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from guichet.egress import Egress, Forbidden, Lost, NotSent, is_loopback_host, is_public
-from guichet.egress.line import KEEP_ALIVE
+from guichet.http_client import KEEP_ALIVE, Forbidden, HttpClient, Lost, NotSent, is_loopback_host, is_public
 from tests.peers import OK, Authority, Names, Peer, Received, answers, drips, hangs, hangs_up
 
 PUBLIC = ip_network("127.0.0.2/32")
@@ -33,8 +32,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @asynccontextmanager
-async def egress(**given: Any) -> AsyncIterator[Egress]:
-    made = Egress(**given)
+async def client(**given: Any) -> AsyncIterator[HttpClient]:
+    made = HttpClient(**given)
     try:
         yield made
     finally:
@@ -44,7 +43,7 @@ async def egress(**given: Any) -> AsyncIterator[Egress]:
 def to_shop(authority: Authority, *addresses: str, **given: Any) -> Any:
     """The production guard in a world where 127.0.0.2 is a public address and `shop.test` has these addresses."""
     names = Names(shop_test=[addresses or ("127.0.0.2",)])
-    return egress(**{"allow": [PUBLIC], "ca_file": authority.file, "resolver": names, **given})
+    return client(**{"allow": [PUBLIC], "ca_file": authority.file, "resolver": names, **given})
 
 
 # --- Where it may go -------------------------------------------------------------------------------------------------
@@ -112,7 +111,7 @@ def test_all_other_addresses_may_not(text: str) -> None:
 @pytest.mark.parametrize("text", REFUSED_ADDRESSES)
 async def test_the_guard_stands_where_the_connection_is_made(text: str) -> None:
     """A name that leads there: nothing is dialled, and the error says why."""
-    async with egress(resolver=Names(shop_test=[[text]])) as out:
+    async with client(resolver=Names(shop_test=[[text]])) as out:
         with pytest.raises(Forbidden, match="refused by the guard"):
             await out.request("POST", f"https://{HOST}/", body=b"x", timeout=PATIENCE)
 
@@ -133,7 +132,7 @@ async def test_the_guard_stands_where_the_connection_is_made(text: str) -> None:
 )
 async def test_no_spelling_of_this_machine_gets_through(url: str) -> None:
     """With the system's own lookups. `NotSent` rather than `Forbidden` where the spelling is not even a name."""
-    async with Peer() as peer, egress() as out:
+    async with Peer() as peer, client() as out:
         with pytest.raises(NotSent):
             await out.request("POST", url.format(port=peer.port), body=b"x", timeout=PATIENCE)
     assert peer.connections == 0
@@ -159,7 +158,7 @@ async def test_no_spelling_of_this_machine_gets_through(url: str) -> None:
 )
 async def test_urls_are_checked_before_anything_is_looked_up(url: str) -> None:
     names = Names(shop_test=[["127.0.0.2"]])
-    async with egress(allow=[PUBLIC], resolver=names) as out:
+    async with client(allow=[PUBLIC], resolver=names) as out:
         with pytest.raises(Forbidden) as caught:
             await out.request("POST", url, body=b"x", timeout=PATIENCE)
     assert not names.asked
@@ -187,7 +186,7 @@ async def test_a_name_that_turns_private_between_two_lookups_is_refused(authorit
     """Rebinding: the first lookup is public, as any check beforehand would have seen it; the next one is not."""
     names = Names(shop_test=[["127.0.0.2"], ["127.0.0.1"]])
     tls = authority.server(HOST)
-    rebound = egress(allow=[PUBLIC], ca_file=authority.file, resolver=names)
+    rebound = client(allow=[PUBLIC], ca_file=authority.file, resolver=names)
     async with Peer(tls=tls) as first, Peer(tls=tls) as second, rebound as out:
         assert (await out.request("POST", first.url(HOST), timeout=PATIENCE)).status == 200
         with pytest.raises(Forbidden):
@@ -206,7 +205,7 @@ async def test_an_operators_connection_is_not_taken_up_for_a_webhook(authority: 
 
 
 async def test_operators_may_be_anywhere_also_without_tls() -> None:
-    async with Peer() as peer, egress() as out:
+    async with Peer() as peer, client() as out:
         answer = await out.request("GET", peer.url("127.0.0.1"), timeout=PATIENCE, guarded=False)
     assert (answer.status, answer.body, answer.complete) == (200, b"ok", True)
 
@@ -231,7 +230,7 @@ def test_what_is_loopback_by_its_spelling(host: str, local: bool) -> None:
 
 async def test_development_reaches_loopback_without_tls_or_with_any_certificate(tmp_path: Path) -> None:
     stranger = Authority.create(tmp_path).server("someone.else.test")
-    async with Peer() as plain, Peer(tls=stranger) as secure, egress(loopback=True) as out:
+    async with Peer() as plain, Peer(tls=stranger) as secure, client(loopback=True) as out:
         assert (await out.request("POST", plain.url("127.0.0.1"), timeout=PATIENCE)).status == 200
         assert (await out.request("POST", plain.url("localhost"), timeout=PATIENCE)).status == 200
         assert (await out.request("POST", secure.url("localhost"), timeout=PATIENCE)).status == 200
@@ -249,14 +248,14 @@ async def test_development_verifies_certificates_of_every_other_name(authority: 
 async def test_development_does_not_take_localhost_at_its_word(tmp_path: Path) -> None:
     """A name service that sends `localhost` elsewhere does not turn certificate checks off elsewhere."""
     names = Names(localhost=[["203.0.113.7"]])
-    async with egress(loopback=True, resolver=names, allow=[ip_network("203.0.113.0/24")]) as out:
+    async with client(loopback=True, resolver=names, allow=[ip_network("203.0.113.0/24")]) as out:
         with pytest.raises(Forbidden):
             await out.request("POST", "https://localhost/", timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://shop.test/", "https://169.254.169.254/"])
 async def test_development_is_otherwise_as_strict(url: str) -> None:
-    async with egress(loopback=True, resolver=Names(shop_test=[["127.0.0.1"]])) as out:
+    async with client(loopback=True, resolver=Names(shop_test=[["127.0.0.1"]])) as out:
         with pytest.raises(Forbidden):
             await out.request("POST", url, timeout=PATIENCE)
 
@@ -294,7 +293,7 @@ def test_an_unusable_ca_file_stops_the_start(tmp_path: Path, content: bytes | No
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(ValueError, match="GUICHET_EGRESS_CA_FILE"):
-        Egress(ca_file=file)
+        HttpClient(ca_file=file)
 
 
 # --- What travels ----------------------------------------------------------------------------------------------------
@@ -448,7 +447,7 @@ async def test_an_idle_connection_is_closed_in_time() -> None:
         writer.close()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server, egress() as out:
+    async with server, client() as out:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
         assert (await out.request("GET", url, timeout=PATIENCE, guarded=False)).status == 200
         before = asyncio.get_running_loop().time()
@@ -459,7 +458,7 @@ async def test_an_idle_connection_is_closed_in_time() -> None:
 
 @pytest.mark.parametrize("headers", [{"X-A": "1\r\nX-B: 2"}, {"X-A": "1\n2"}, {"X-A\r\nX-B": "1"}, {"X-A": "\0"}])
 async def test_no_header_smuggles_another(headers: dict[str, str]) -> None:
-    async with Peer() as peer, egress() as out:
+    async with Peer() as peer, client() as out:
         with pytest.raises(Forbidden):
             await out.request("POST", peer.url("127.0.0.1"), headers=headers, timeout=PATIENCE, guarded=False)
     assert peer.connections == 0
@@ -477,14 +476,14 @@ async def test_names_are_looked_up_once_for_many(authority: Authority) -> None:
 
 
 async def test_an_unknown_name_was_not_sent() -> None:
-    async with egress(resolver=Names()) as out:
+    async with client(resolver=Names()) as out:
         with pytest.raises(NotSent) as caught:
             await out.request("POST", f"https://{HOST}/", body=b"x", timeout=PATIENCE)
     assert not isinstance(caught.value, Forbidden)
 
 
 async def test_a_name_that_no_name_service_accepts_was_not_sent() -> None:
-    async with egress() as out:
+    async with client() as out:
         with pytest.raises(NotSent):
             await out.request("POST", f"https://{'a' * 64}.test/", body=b"x", timeout=PATIENCE)
 
@@ -494,13 +493,13 @@ async def test_a_lookup_that_hangs_was_not_sent() -> None:
         async def resolve(self, *_: Any, **__: Any) -> Any:
             await asyncio.sleep(60)
 
-    async with egress(resolver=Silent()) as out:
+    async with client(resolver=Silent()) as out:
         with pytest.raises(NotSent):
             await out.request("POST", f"https://{HOST}/", body=b"x", timeout=SHORT)
 
 
 async def test_a_refused_connection_was_not_sent() -> None:
-    async with egress() as out:
+    async with client() as out:
         with pytest.raises(NotSent) as caught:
             await out.request("POST", f"http://127.0.0.1:{_unused_port()}/", body=b"x", timeout=PATIENCE, guarded=False)
     assert not isinstance(caught.value, Forbidden)
@@ -556,7 +555,7 @@ async def test_a_peer_that_stops_reading_is_lost() -> None:
     server = await asyncio.start_server(idle, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     try:
-        async with egress() as out:
+        async with client() as out:
             with pytest.raises(Lost):
                 await out.request("POST", url, body=b"x" * 30_000_000, timeout=SHORT, guarded=False)
     finally:
@@ -592,7 +591,7 @@ async def test_a_broken_answer_is_lost_and_asked_for_once(
 
 async def test_a_connection_closed_right_after_it_was_made_is_lost() -> None:
     """The peer read nothing, but nobody on this side can prove it."""
-    async with Peer(deaf=True) as peer, egress() as out:
+    async with Peer(deaf=True) as peer, client() as out:
         with pytest.raises(Lost):
             await out.request("POST", peer.url("127.0.0.1"), body=b"x", timeout=PATIENCE, guarded=False)
     assert peer.received == []
@@ -639,7 +638,7 @@ async def test_a_cancelled_request_is_cancelled_and_its_connection_not_reused(au
 
 async def test_hung_requests_hold_up_nobody_else(authority: Authority) -> None:
     """Two hundred at one peer that never answers, and the next request leaves at once."""
-    async with Peer(hangs) as slow, Peer() as fast, egress() as out:
+    async with Peer(hangs) as slow, Peer() as fast, client() as out:
         stuck = [
             asyncio.create_task(out.request("POST", slow.url("127.0.0.1"), timeout=PATIENCE, guarded=False))
             for _ in range(200)
@@ -654,7 +653,7 @@ async def test_hung_requests_hold_up_nobody_else(authority: Authority) -> None:
 
 
 async def test_after_closing_nothing_is_sent() -> None:
-    async with Peer() as peer, egress() as out:
+    async with Peer() as peer, client() as out:
         await out.aclose()
         with pytest.raises(NotSent):
             await out.request("POST", peer.url("127.0.0.1"), timeout=PATIENCE, guarded=False)

@@ -1,8 +1,9 @@
 """What is known after a request.
 
-EgressError
-├── NotSent        provably no byte of the request reached the peer: another route may try
-│   └── Forbidden  refused on our side: the URL, or every address behind it (D38)
+Response           the peer answered, whatever its status
+HttpClientError
+├── NotSent        provably no byte of the request reached the peer: another route may be tried
+│   └── Forbidden  refused on our side: the URL, a header, or every address behind the name (D38)
 └── Lost           anything else: the request may have been read, acted upon and answered
 """
 
@@ -10,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 
-class EgressError(Exception):
-    """A request without a usable answer. The message names the host, never the path, the headers or the body."""
+class HttpClientError(Exception):
+    """A request without a usable response. The message names the host, never the path, the headers or the body."""
 
 
-class NotSent(EgressError):
+class NotSent(HttpClientError):
     """Provably no byte of the request reached the peer."""
 
 
@@ -22,8 +23,11 @@ class Forbidden(NotSent):
     """Refused on our side, before connecting."""
 
 
-class Lost(EgressError):
-    """The request may have arrived. `status` is the HTTP status when the answer's head came but not all of its body."""
+class Lost(HttpClientError):
+    """The request may have arrived.
+
+    `status` is the HTTP status when the head of the response came but not all of its body.
+    """
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -31,8 +35,8 @@ class Lost(EgressError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the peer said. `body` is raw (never decompressed), `complete` unless it was cut."""
+class Response:
+    """What the peer answered. `body` is raw (never decompressed); `complete` is False when it was cut at the limit."""
 
     status: int
     raw_headers: Sequence[tuple[bytes, bytes]]

@@ -1,0 +1,309 @@
+"""Merchants' servers that try to exhaust this service, over TLS: bytes, sockets and time stay bounded.
+
+These tests also hold what `guichet/http_client/connector.py` takes from aiohttp's undocumented interface.
+"""
+
+import asyncio
+import os
+import socket
+import stat
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+
+from guichet.http_client import HttpClient, HttpClientError, Lost, Response
+from tests.peers import OK, Authority, Names, Peer, Received, Script, answers
+
+HOST = "shop.test"
+#: Far beyond what a request here takes; reached only when something hangs that must not.
+PATIENCE = 20.0
+#: For peers that never finish.
+SHORT = 0.4
+#: What a peer may push into the kernel's and the event loop's buffers before it notices that nobody reads.
+BUFFERS = 16 * 1024 * 1024
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.create(tmp_path_factory.mktemp("ca"))
+
+
+@asynccontextmanager
+async def client_and_peer(authority: Authority, script: Script) -> AsyncIterator[tuple[HttpClient, Peer]]:
+    """`shop.test` is a hostile HTTPS server at 127.0.0.2, which counts as a public address here."""
+    client = HttpClient(
+        allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=Names(shop_test=[["127.0.0.2"]])
+    )
+    async with Peer(script, tls=authority.server(HOST)) as peer:
+        try:
+            yield client, peer
+        finally:
+            await client.aclose()
+
+
+@dataclass
+class Endless:
+    """A script that sends `first` and then `piece` for ever, and counts."""
+
+    first: bytes
+    piece: bytes
+    pause: float = 0.0
+    sent: int = 0
+    ended: list[BaseException] = field(default_factory=list)
+
+    async def __call__(self, writer: asyncio.StreamWriter, _: Received) -> None:
+        writer.write(self.first)
+        try:
+            while True:
+                writer.write(self.piece)
+                self.sent += len(self.piece)
+                await writer.drain()
+                await asyncio.sleep(self.pause)
+        except OSError as error:
+            self.ended.append(error)
+            raise
+
+
+async def post(client: HttpClient, peer: Peer, timeout: float = PATIENCE) -> Response:
+    return await client.request("POST", peer.url(HOST), body=b"{}", timeout=timeout)
+
+
+def open_sockets(peer: Peer) -> int:
+    """How many internet sockets this process has, those of `peer` left out, whatever any object believes."""
+    found = 0
+    for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
+        try:
+            copy = os.dup(number)
+        except OSError:  # that of the listing itself
+            continue
+        if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+            os.close(copy)
+            continue
+        with socket.socket(fileno=copy) as opened:
+            internet = opened.family in (socket.AF_INET, socket.AF_INET6)
+            found += internet and opened.getsockname()[1] != peer.port
+    return found
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+# --- Sockets ----------------------------------------------------------------------------------------------------------
+
+
+def long_head(*, hang_up: bool) -> Script:
+    """63 KB of head, a pause, 3 KB more and the end."""
+    line = b"X-Padding: " + b"x" * 1000 + b"\r\n"
+
+    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n" + line * 62)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(line * 3 + b"Content-Length: 0\r\n\r\n")
+        await writer.drain()
+        if hang_up:
+            writer.close()
+        else:
+            await asyncio.sleep(60)
+
+    return script
+
+
+@pytest.mark.parametrize("hang_up", [True, False], ids=["peer closes", "peer stays"])
+async def test_a_head_that_grows_too_long_leaves_no_socket_open(authority: Authority, hang_up: bool) -> None:
+    async with client_and_peer(authority, long_head(hang_up=hang_up)) as (client, peer):
+        for _ in range(6):
+            outcomes = await asyncio.gather(*(post(client, peer) for _ in range(20)), return_exceptions=True)
+            assert {type(outcome) for outcome in outcomes} == {Lost}
+        assert len(peer.received) == 120
+        await until(lambda: open_sockets(peer) == 0)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+        b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+        CHUNKED + b"5\r\nhal",
+        CHUNKED + b"not a size\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 300_000,
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+    ],
+    ids=["half a head", "not HTTP", "half a body", "half a chunk", "absurd chunk", "too long a body", "upgrade"],
+)
+async def test_an_exchange_that_did_not_finish_cleanly_leaves_no_socket_open(authority: Authority, raw: bytes) -> None:
+    """The peer keeps its side open and never replies to a TLS goodbye."""
+
+    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+        writer.write(raw)
+        await asyncio.sleep(60)
+
+    async with client_and_peer(authority, script) as (client, peer):
+        outcomes = await asyncio.gather(*(post(client, peer, SHORT) for _ in range(20)), return_exceptions=True)
+        assert {isinstance(outcome, Response | Lost) for outcome in outcomes} == {True}
+        await until(lambda: open_sockets(peer) == 0)
+        peer.script = answers(OK)
+        assert (await post(client, peer)).status == 200
+        assert peer.connections == 21, "none of the broken connections was reused"
+
+
+async def test_a_clean_exchange_keeps_its_socket(authority: Authority) -> None:
+    """What makes the counts above worth something."""
+    async with client_and_peer(authority, answers(OK)) as (client, peer):
+        for _ in range(3):
+            assert (await post(client, peer)).status == 200
+        assert open_sockets(peer) == 1
+        await client.aclose()
+        await until(lambda: open_sockets(peer) == 0)
+
+
+# --- Bytes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "piece", "status"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"X-More: " + b"y" * 900 + b"\r\n", None),
+        (b"HTTP/1.1 200 OK\r\nX-More: ", b"y" * 1000, None),
+        (b"HTTP/1.1 200 ", b"O" * 1000, None),
+        (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 20, None),
+        (CHUNKED + b"2\r\nok\r\n0\r\n", b"X-Trailer: " + b"y" * 900 + b"\r\n", 200),
+        (CHUNKED + b"2\r\nok\r\n0\r\nX-Trailer: ", b"y" * 1000, 200),
+        (CHUNKED + b"2;", b"extension=1;" * 80, 200),
+    ],
+    ids=["headers", "one header", "reason", "informational responses", "trailers", "one trailer", "chunk extensions"],
+)
+async def test_what_is_not_body_is_bounded(
+    authority: Authority, first: bytes, piece: bytes, status: int | None
+) -> None:
+    """The peer would send for ever, as fast as it can; it is cut off, and long before the request times out."""
+    script = Endless(first, piece)
+    async with client_and_peer(authority, script) as (client, peer):
+        with pytest.raises(Lost) as caught:
+            await post(client, peer)
+        assert caught.value.status == status
+        assert "no response in time" not in str(caught.value)
+        await until(lambda: bool(script.ended))
+        assert script.sent < BUFFERS
+        assert open_sockets(peer) == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "piece"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999\r\n\r\n", b"x" * 10_000),
+        (b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 10_000),
+        (CHUNKED, b"2710\r\n" + b"x" * 10_000 + b"\r\n"),
+    ],
+    ids=["announced", "until the end", "chunks"],
+)
+async def test_an_endless_body_is_cut(authority: Authority, first: bytes, piece: bytes) -> None:
+    script = Endless(first, piece)
+    async with client_and_peer(authority, script) as (client, peer):
+        response = await post(client, peer)
+        assert (response.status, len(response.body), response.complete) == (200, 64 * 1024, False)
+        await until(lambda: bool(script.ended))
+        assert script.sent < BUFFERS
+        assert open_sockets(peer) == 0
+
+
+async def test_small_chunks_are_legitimate(authority: Authority) -> None:
+    """A whole body of the greatest size, in chunks that are half overhead."""
+    raw = CHUNKED + b"8\r\n12345678\r\n" * (8 * 1024) + b"0\r\n\r\n"
+    async with client_and_peer(authority, answers(raw)) as (client, peer):
+        for _ in range(2):
+            response = await post(client, peer)
+            assert (response.body, response.complete) == (b"12345678" * (8 * 1024), True)
+    assert peer.connections == 1
+
+
+# --- Time -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "piece", "status"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX-Slow: ", b".", None),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b".", 200),
+        (CHUNKED + b"0\r\nX-Slow: ", b".", 200),
+    ],
+    ids=["head", "body", "trailers"],
+)
+async def test_a_slow_drip_does_not_extend_the_deadline(
+    authority: Authority, first: bytes, piece: bytes, status: int | None
+) -> None:
+    script = Endless(first, piece, pause=SHORT / 10)
+    async with client_and_peer(authority, script) as (client, peer):
+        async with asyncio.timeout(PATIENCE):
+            outcomes = await asyncio.gather(*(post(client, peer, SHORT) for _ in range(5)), return_exceptions=True)
+        for outcome in outcomes:
+            assert isinstance(outcome, Lost)
+            assert outcome.status == status
+        await until(lambda: open_sockets(peer) == 0)
+
+
+# --- Bytes that nobody asked for --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unsolicited", [b"HTTP/1.1 204 Poison\r\n\r\n", b"HTTP/1.1 204 Poi", b"\r\n"])
+async def test_bytes_on_an_idle_connection_make_it_unusable(authority: Authority, unsolicited: bytes) -> None:
+    said = asyncio.Event()
+
+    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+        writer.write(OK)
+        if not said.is_set():
+            await asyncio.sleep(0.05)
+            writer.write(unsolicited)
+            said.set()
+
+    async with client_and_peer(authority, script) as (client, peer):
+        assert (await post(client, peer)).status == 200
+        await said.wait()
+        await until(lambda: open_sockets(peer) == 0)
+        assert (await post(client, peer)).status == 200
+    assert peer.connections == 2
+
+
+async def test_a_second_response_behind_the_end_of_a_body_is_nobodys(authority: Authority) -> None:
+    """The body ends and the other response begins in one segment, after the head was already taken."""
+
+    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        writer.write(b"okHTTP/1.1 500 Not asked for\r\nContent-Length: 0\r\n\r\n")
+
+    async with client_and_peer(authority, script) as (client, peer):
+        for _ in range(2):
+            assert (await post(client, peer)).status == 200
+    assert peer.connections == 2
+
+
+async def test_a_peer_that_speaks_first_is_not_believed(authority: Authority) -> None:
+    """A response that stands there before the request: lost, since the request may have been read all the same."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    client = HttpClient()
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    async with server:
+        try:
+            response = await client.request("POST", url, body=b"{}", timeout=PATIENCE, guarded=False)
+        except HttpClientError as error:
+            assert isinstance(error, Lost)
+        else:
+            assert response.status == 200, "it came in the moment after the request was written"
+        await client.aclose()
