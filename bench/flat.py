@@ -24,8 +24,9 @@ from bench.seed import external_id
 from bench.servers import HOST, Target
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso
+from guichet.payments import repository as payments
 from guichet.settings import Settings
-from guichet.storage import deliveries, payments
+from guichet.webhooks import deliveries
 
 #: Requests a second and seconds of one run.
 RATE: Final = 30.0

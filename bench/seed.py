@@ -21,8 +21,8 @@ import asyncpg
 
 from bench.servers import Merchant, prepare
 from guichet.clock import DAY, HOUR, SECOND, Instant, SystemClock
+from guichet.db.tables import deliveries, payments
 from guichet.settings import Settings
-from guichet.storage.tables import deliveries, payments
 
 SPAN: Final = 365 * DAY
 _CHUNK: Final = 50_000

@@ -18,9 +18,9 @@ from cryptography.fernet import Fernet
 
 from guichet import settings as guichet_settings
 from guichet.bootstrap import create_merchant, service
+from guichet.db import migrate
 from guichet.domain.merchants import new_key
 from guichet.settings import Settings
-from guichet.storage import migrate
 
 HOST: Final = "127.0.0.1"
 #: A server is expected to listen within so many seconds.
@@ -113,7 +113,7 @@ async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = 
 
 
 async def set_endpoint(core: Any, merchant_id: int, url: str) -> None:
-    from guichet.storage import merchants
+    from guichet.merchants import repository as merchants
 
     async with core.db.transaction() as tx:
         await merchants.configure_endpoint(tx, merchant_id, "test", url, None, core.clock.now())

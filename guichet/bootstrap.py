@@ -9,25 +9,29 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
+from guichet.context import Core
+from guichet.db import migrate
+from guichet.db.batching import Batches
+from guichet.db.engine import Database
+from guichet.db.sqlite import SqliteDatabase
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
-from guichet.edge.ratelimit import shared_counters
-from guichet.flows.core import Core
 from guichet.http_client import HttpClient
-from guichet.operators.base import Connector
-from guichet.operators.registry import Registry
-from guichet.operators.routes_file import NOBODY, Operators, read_operators
+from guichet.merchants import repository as merchants
+from guichet.merchants.catalogue import Catalogues
+from guichet.merchants.catalogue_file import load_catalogue
+from guichet.merchants.vault import Vault
+from guichet.payments.settlement_batch import AT_ONCE, settle_all
+from guichet.providers.base import Connector
+from guichet.providers.providers_file import NOBODY, Operators, read_operators
+from guichet.providers.registry import Registry
+from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
-from guichet.storage import merchants, migrate
-from guichet.storage.catalogue import Catalogues
-from guichet.storage.catalogue_file import load_catalogue
-from guichet.storage.engine import Database
-from guichet.storage.sqlite import SqliteDatabase
-from guichet.storage.vault import Vault
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -58,7 +62,7 @@ class SchemaOutdated(SettingsError):
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
-    from guichet.storage.postgres import PostgresDatabase
+    from guichet.db.postgres import PostgresDatabase
 
     return PostgresDatabase(settings.database_url, bouncer=settings.pgbouncer, listen_url=settings.listen_url)
 
@@ -105,6 +109,7 @@ async def service(
             db=db,
             clock=clock,
             vault=Vault(settings.secret_keys),
+            settlements=Batches(partial(settle_all, db), AT_ONCE),
             registry=Registry(clock, connections, routes or {})
             if connections
             else operators.registry(clock, http_client),
@@ -120,7 +125,7 @@ def live_operators(settings: Settings) -> Operators:
     if settings.operators_file is not None:
         operators = read_operators(settings.operators_file, os.environ, codes)
     elif settings.development:
-        with resources.as_file(resources.files("guichet.data") / "simulated_operators.toml") as path:
+        with resources.as_file(resources.files("guichet.data") / "simulated_providers.toml") as path:
             operators = read_operators(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
     else:
         operators = NOBODY
@@ -139,7 +144,7 @@ def simulator(settings: Settings, clock: Clock, operators: Operators, address: s
     """
     if not (settings.development or settings.allow_simulator):
         return None
-    from guichet.simulator.app import SECRETS, Dashboard, create_simulator
+    from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 
     dashboards = {
         family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
@@ -160,13 +165,14 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     """The whole server: the API at /v1 and its documentation, the hosted pages, and what a load balancer asks."""
     from starlette.routing import BaseRoute, Mount, Route, Router
 
-    from guichet.api.app import Api, no_such_address
+    from guichet.api.app import Api
     from guichet.api.callbacks import routes as callback_routes
     from guichet.api.docs import routes as doc_routes
-    from guichet.api.health import healthz, readyz
-    from guichet.edge.context import RequestContext
-    from guichet.edge.exposition import routes_behind_token
-    from guichet.pages.app import routes as page_routes
+    from guichet.checkout.app import routes as page_routes
+    from guichet.server.health import healthz, readyz
+    from guichet.server.json_response import no_such_address
+    from guichet.server.metrics_endpoint import routes_behind_token
+    from guichet.server.request_context import RequestContext
 
     core = service.core
     routes: list[BaseRoute] = [
@@ -181,7 +187,7 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
         routes.append(Mount("/simulator", operators_simulator))
     app = RequestContext(Api(core, Router(routes, redirect_slashes=False, default=no_such_address)))
     if spans := tracing.spans():
-        from guichet.edge.traced import TracedRequests
+        from guichet.server.request_tracing import TracedRequests
 
         return TracedRequests(app, spans)
     return app

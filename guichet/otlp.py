@@ -24,7 +24,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from guichet import __version__
-from guichet.observability import log
+from guichet.logs import log
 from guichet.tracing import PAYMENT, Attributes, End
 
 #: What waits when the service stops is sent within this, in seconds, or not at all.

@@ -13,8 +13,8 @@ import asyncpg
 import pytest
 from cryptography.fernet import Fernet
 
+from guichet.db import migrate
 from guichet.settings import Settings, load
-from guichet.storage import migrate
 from tests.house import House, open_house
 
 _numbers = count(1)

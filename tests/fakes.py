@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from guichet.operators.base import (
+from guichet.providers.base import (
     Accepted,
     Callback,
     Charge,

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import select
 
+from guichet.db.engine import Database
+from guichet.db.tables import deliveries, payments, postings, refunds, wallet_entries
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
-from guichet.domain.ledger import HOLD, SUSPENSE, WALLET
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.storage import ledger
-from guichet.storage.engine import Database
-from guichet.storage.tables import deliveries, payments, postings, refunds, wallet_entries
+from guichet.domain.posting_rules import HOLD, SUSPENSE, WALLET
+from guichet.ledger import postings as ledger
 
 #: (merchant, env, currency)
 Wallet = tuple[int, str, str]

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from guichet.observability import redact
+from guichet.logs import redact
 
 
 def test_what_an_operator_said_is_kept_without_the_number() -> None:
@@ -34,7 +34,7 @@ def test_what_libraries_say_is_a_line_like_any_other() -> None:
     """In a process of its own: what a program does to `logging` lasts."""
     program = """
 import logging
-from guichet.observability import configure_logs
+from guichet.logs import configure_logs
 configure_logs("info", machine_readable=True)
 logging.getLogger("asyncpg.pool").warning("no connection for %s", "22997001234")
 logging.getLogger("asyncio").info("of no interest")

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Executable
 
-from guichet.storage.engine import Database, Row, Transaction
+from guichet.db.engine import Database, Row, Transaction
 
 
 class Died(BaseException):

@@ -17,7 +17,7 @@ from guichet.bootstrap import service
 from guichet.clock import SystemClock, iso
 from guichet.domain.events import Delivery
 from guichet.settings import Settings
-from guichet.storage import deliveries
+from guichet.webhooks import deliveries
 from guichet.webhooks.outbox import ACCOUNT, new_delivery
 
 QUEUED: Final = 10_000

@@ -17,7 +17,7 @@ from bench import servers
 from bench.generator import COUNTER, Load
 from bench.loads import Figures, median, request, run
 from bench.servers import HOST, Target
-from guichet.storage.tables import merchants_table, payment_links, payments
+from guichet.db.tables import merchants_table, payment_links, payments
 
 #: What a shop sends: an order of its own, a customer with an address. The number never validates.
 BODY: Final = {

@@ -15,9 +15,9 @@ from bench.loads import Figures, outcome, request, run
 from bench.measures.posting import CONNECTIONS, create
 from bench.servers import HOST, Target, resident_megabytes
 from guichet.bootstrap import database
+from guichet.db.engine import given
+from guichet.db.tables import count_entries, wallet_entries
 from guichet.settings import Settings
-from guichet.storage.engine import given
-from guichet.storage.tables import count_entries, wallet_entries
 
 SETTLES_AFTER: Final = 10.5
 LATER: Final = "22997001234"

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bench.peers.common import Body, known, rendered, row_of
-from guichet.storage.tables import payments
+from guichet.db.tables import payments
 
 URL = os.environ["BENCH_DATABASE"]
 COLUMNS = [column.name for column in payments.c if column.name != "id"]

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker, create_asyn
 from sqlalchemy.orm import DeclarativeBase
 
 from bench.peers.common import Answer, Body, known, rendered, row_of
-from guichet.storage.tables import payments
+from guichet.db.tables import payments
 
 URL = os.environ["BENCH_DATABASE"]
 ASYNC_URL = URL.replace("sqlite:", "sqlite+aiosqlite:").replace("postgresql:", "postgresql+asyncpg:")

@@ -10,20 +10,19 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from guichet import wire
 from guichet.api.auth import Authenticator
 from guichet.api.endpoints import ENDPOINTS, Handler
-from guichet.api.http import Call, JsonResponse
-from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError, Unauthorized
-from guichet.edge.context import header
-from guichet.edge.ratelimit import Allowance, RateLimiter
-from guichet.flows.core import Core
-from guichet.observability import log
-from guichet.storage.engine import StorageError
+from guichet.api.http import Call
+from guichet.context import Core
+from guichet.db.engine import StorageError
+from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError
+from guichet.logs import log
+from guichet.server.json_response import NO_SUCH_ADDRESS, error_response
+from guichet.server.rate_limit import Allowance, RateLimiter
+from guichet.server.request_context import header
 
 _ROOT: Final = "/v1"
 _BELOW: Final = "/v1/"
-_NO_SUCH_ADDRESS: Final = "Cette adresse n'existe pas."
 
 
 class Api:
@@ -108,13 +107,6 @@ class _Verbs:
             return error_response(ServerError())
 
 
-def error_response(error: GuichetError) -> Response:
-    response = JsonResponse(wire.failure(error), error.status)
-    if isinstance(error, Unauthorized):
-        response.headers["WWW-Authenticate"] = "Bearer"
-    return response
-
-
 def _announcing(allowance: Allowance, send: Send) -> Send:
     """Puts what is left of the limit on the answer's head."""
 
@@ -130,9 +122,4 @@ def _announcing(allowance: Allowance, send: Send) -> Send:
 
 
 async def _no_such_route(scope: Scope, receive: Receive, send: Send) -> None:
-    raise NotFound(_NO_SUCH_ADDRESS)
-
-
-async def no_such_address(scope: Scope, receive: Receive, send: Send) -> None:
-    """The answer outside every room."""
-    await error_response(NotFound(_NO_SUCH_ADDRESS))(scope, receive, send)
+    raise NotFound(NO_SUCH_ADDRESS)

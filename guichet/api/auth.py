@@ -4,11 +4,11 @@ A key is looked up by its hash and remembered for less than a second.
 """
 
 from guichet.clock import Clock, Instant
+from guichet.db.engine import Database
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.merchants import Caller, key_env, key_hash
-from guichet.storage import merchants
-from guichet.storage.cached import ShortLived
-from guichet.storage.engine import Database
+from guichet.merchants import repository as merchants
+from guichet.merchants.ttl_cache import ShortLived
 
 
 class Authenticator:

@@ -2,11 +2,11 @@
 
 from starlette.responses import Response
 
-from guichet import wire
 from guichet.api.http import Call, answer
-from guichet.domain.ledger import ACTIVE, Wallet
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
-from guichet.storage import ledger
+from guichet.domain.posting_rules import ACTIVE, Wallet
+from guichet.ledger import postings as ledger
+from guichet.schemas import wire
 
 
 async def read_balance(call: Call) -> Response:

@@ -11,13 +11,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from guichet.context import Core
+from guichet.db.engine import StorageError
 from guichet.domain.errors import RateLimited
-from guichet.edge.ratelimit import RateLimiter
-from guichet.flows.callback import receive
-from guichet.flows.core import Core
-from guichet.observability import log
-from guichet.operators.base import Callback
-from guichet.storage.engine import StorageError
+from guichet.logs import log
+from guichet.payments.provider_callbacks import receive
+from guichet.providers.base import Callback
+from guichet.server.rate_limit import RateLimiter
 
 _MAX_BODY: Final = 64 * 1024
 #: Notifications a minute from one address; an operator sends a few per payment.

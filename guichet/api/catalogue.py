@@ -2,10 +2,10 @@
 
 from starlette.responses import Response
 
-from guichet import wire
-from guichet.api.bodies import FeeBody
 from guichet.api.http import Call, answer
 from guichet.domain.catalogue import FILTER_TYPES, quote
+from guichet.schemas import wire
+from guichet.schemas.requests import FeeBody
 
 
 async def list_modes(call: Call) -> Response:

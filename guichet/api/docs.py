@@ -22,11 +22,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from guichet.api import markdown
-from guichet.api.app import error_response
 from guichet.api.fields import Field, fields
 from guichet.api.openapi import document
 from guichet.api.schemas import REF
 from guichet.domain.errors import MethodNotAllowed
+from guichet.server.json_response import error_response
 from guichet.settings import Settings
 
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)

@@ -9,13 +9,15 @@ from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
-from guichet.api import balance, bodies, catalogue, links, payments, refunds, resources, webhooks
+from guichet.api import balance, catalogue, links, payments, refunds, webhooks
 from guichet.api.guide import figure
 from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, Call
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, MODE_TYPES
 from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFound, PaymentFailed
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES
+from guichet.schemas import requests as bodies
+from guichet.schemas import resources
 
 Handler = Callable[[Call], Awaitable[Response]]
 Example = Mapping[str, Any]

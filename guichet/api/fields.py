@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from guichet.api.resources import KNOWN_VALUES
 from guichet.api.schemas import REF
+from guichet.schemas.resources import KNOWN_VALUES
 
 _TYPES: Final = {
     "string": "texte",

@@ -6,14 +6,14 @@ Figures come from where they are enforced.
 from collections.abc import Sequence
 from typing import Final
 
-from guichet import wire
 from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE
 from guichet.clock import SECOND
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.errors import BY_CODE
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
-from guichet.operators.sandbox import SUFFIXES, VALIDATES_AFTER
+from guichet.providers.sandbox import SUFFIXES, VALIDATES_AFTER
+from guichet.schemas import wire
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
 

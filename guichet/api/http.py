@@ -7,13 +7,13 @@ from urllib.parse import unquote_to_bytes
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
-from guichet import wire
+from guichet.context import Core
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
-from guichet.flows.core import Core
+from guichet.schemas import wire
+from guichet.server.json_response import JsonResponse
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -21,7 +21,6 @@ DEFAULT_PER_PAGE: Final = 25
 MAX_PER_PAGE: Final = 100
 #: Beyond it no page can hold anything, and a database would refuse the number.
 _MAX_PAGE: Final = 10**12
-_JSON: Final = (b"content-type", b"application/json")
 
 
 class Call(Record, frozen=True):
@@ -66,22 +65,6 @@ class Call(Record, frozen=True):
     @property
     def context(self) -> dict[str, Any]:
         return {"development": self.core.settings.development}
-
-
-class JsonResponse(Response):
-    """A body that is JSON already, under the two headers it needs; more can be put on `headers`."""
-
-    media_type = "application/json"
-    background = None
-
-    def __init__(self, body: bytes, status: int = 200) -> None:
-        self.status_code = status
-        self.body = body
-        self.raw_headers = [(b"content-length", b"%d" % len(body)), _JSON]
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body})
 
 
 def answer(data: object, status: int = 200, meta: dict[str, int] | None = None, **extra: object) -> Response:

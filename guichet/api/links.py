@@ -5,13 +5,13 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet import wire
-from guichet.api.bodies import LinkBody, check_decimals
 from guichet.api.http import Call, answer, page_of
 from guichet.domain.errors import InvalidRequest, NotFound
-from guichet.domain.links import PaymentLink
 from guichet.domain.merchants import random_text
-from guichet.storage import links
+from guichet.domain.payment_links import PaymentLink
+from guichet.payments import link_repository as links
+from guichet.schemas import wire
+from guichet.schemas.requests import LinkBody, check_decimals
 
 #: Two fragments of 22 letters and digits: 261 random bits together.
 TOKEN_LENGTH: Final = 44

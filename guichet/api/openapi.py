@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from guichet.api import guide, resources, schemas
+from guichet.api import guide, schemas
 from guichet.api.endpoints import ENDPOINTS, TAGS, Endpoint, Parameter
 from guichet.api.schemas import Schema
 from guichet.domain.errors import (
@@ -24,6 +24,7 @@ from guichet.domain.errors import (
     Unauthorized,
 )
 from guichet.domain.events import ANSWER_TIMEOUT
+from guichet.schemas import resources
 from guichet.settings import Settings
 from guichet.webhooks.sender import USER_AGENT
 

@@ -2,17 +2,17 @@
 
 from starlette.responses import Response
 
-from guichet import wire
-from guichet.api.bodies import BAD_TEXT, Customer, PaymentBody
 from guichet.api.http import Call, answer, page_of
 from guichet.clock import Instant, read_date
 from guichet.domain.catalogue import Catalogue, missing_fields
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.payments import PAYMENT_STATUSES, Payment
-from guichet.flows.collect import Collected, Order, collect
-from guichet.flows.refresh import refresh
-from guichet.storage import payments
-from guichet.storage.payments import PaymentFilter
+from guichet.payments import repository as payments
+from guichet.payments.create import Collected, Order, collect
+from guichet.payments.polling import refresh
+from guichet.payments.repository import PaymentFilter
+from guichet.schemas import wire
+from guichet.schemas.requests import BAD_TEXT, Customer, PaymentBody
 
 
 async def create_payment(call: Call) -> Response:

@@ -2,13 +2,13 @@
 
 from starlette.responses import Response
 
-from guichet import wire
-from guichet.api.bodies import RefundBody
 from guichet.api.http import Call, answer, page_of
 from guichet.api.payments import find_payment
 from guichet.domain.errors import NotFound
-from guichet.flows.refund import refresh_refund, request_refund
-from guichet.storage import refunds
+from guichet.payments import refund_repository as refunds
+from guichet.payments.refund import refresh_refund, request_refund
+from guichet.schemas import wire
+from guichet.schemas.requests import RefundBody
 
 
 async def create_refund(call: Call) -> Response:

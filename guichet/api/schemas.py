@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core import core_schema
 
-from guichet.api.bodies import Body
+from guichet.schemas.requests import Body
 
 Schema = dict[str, Any]
 

@@ -2,11 +2,10 @@
 
 from starlette.responses import Response
 
-from guichet import wire
-from guichet.api.bodies import EndpointBody
 from guichet.api.http import Call, answer, page_of
-from guichet.storage import deliveries
-from guichet.webhooks import endpoints
+from guichet.schemas import wire
+from guichet.schemas.requests import EndpointBody
+from guichet.webhooks import deliveries, endpoints
 
 
 async def read_endpoint(call: Call) -> Response:

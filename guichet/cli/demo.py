@@ -12,13 +12,13 @@ from rich.text import Text
 
 from guichet import __version__
 from guichet.bootstrap import Service, create_merchant
-from guichet.cli.server import start
-from guichet.cli.support import Refused, people, refuse, settings_or_refusal, this_command
+from guichet.cli.serve import start
+from guichet.cli.support import CommandError, people, refuse, settings_or_refusal, this_command
+from guichet.context import Core
+from guichet.db.engine import ConstraintViolated
 from guichet.domain.merchants import ENVS, key_env, key_hash, new_key
-from guichet.flows.core import Core
+from guichet.merchants import repository as merchants
 from guichet.settings import Settings
-from guichet.storage import merchants
-from guichet.storage.engine import ConstraintViolated
 from guichet.webhooks import endpoints
 
 NAME: Final = "Boutique Démo"
@@ -96,7 +96,7 @@ def _kept_keys(file: Path) -> dict[str, str] | None:
     except msgspec.DecodeError:
         keys = {}
     if {env: key_env(key) for env, key in keys.items()} != {env: env for env in ENVS}:
-        raise Refused(f"{file} is damaged: delete it, and a new demo merchant is made.")
+        raise CommandError(f"{file} is damaged: delete it, and a new demo merchant is made.")
     return keys
 
 

@@ -9,9 +9,9 @@ import typer
 from guichet.bootstrap import Service
 from guichet.cli.support import Json, people, print_json, run
 from guichet.clock import DAY, HOUR, MINUTE, Instant, iso
-from guichet.storage import checkup
-from guichet.storage.audit import last_audit
-from guichet.storage.engine import Database
+from guichet.db.engine import Database
+from guichet.ledger.audit import last_audit
+from guichet.server import health_checks as checkup
 
 #: Why live payments fail that is no customer's doing (keys of `operators.base.REASONS`).
 _OF_THE_ROUTE: Final = ("configuration", "not_connected", "operator_unavailable")

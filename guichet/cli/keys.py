@@ -6,9 +6,9 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.support import (
+    CommandError,
     Json,
     MerchantId,
-    Refused,
     date,
     known_merchant,
     people,
@@ -20,7 +20,7 @@ from guichet.cli.support import (
 )
 from guichet.clock import Instant, SystemClock, iso, read_date
 from guichet.domain.merchants import ApiKey, Env, new_key
-from guichet.storage import merchants
+from guichet.merchants import repository as merchants
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A change is seen by a running server within a second.")
 
@@ -53,7 +53,7 @@ def create(
         core = opened.core
         now = core.clock.now()
         if expires_at is not None and expires_at <= now:
-            raise Refused(f"A key that expired on {iso(expires_at)} would never work.")
+            raise CommandError(f"A key that expired on {iso(expires_at)} would never work.")
         await known_merchant(core.db, merchant_id)
         async with core.db.transaction() as tx:
             return await merchants.add_key(tx, merchant_id, env, key, expires_at, now)

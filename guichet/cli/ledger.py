@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from guichet import wire
 from guichet.bootstrap import Service
-from guichet.cli.statements import statement
+from guichet.cli.statement import statement
 from guichet.cli.support import (
     Json,
     errors,
@@ -18,7 +17,8 @@ from guichet.cli.support import (
 )
 from guichet.clock import iso
 from guichet.domain.money import plain
-from guichet.storage import audit as books
+from guichet.ledger import audit as books
+from guichet.schemas import wire
 
 app = typer.Typer(no_args_is_help=True, help="The books: audit them, print a wallet's statement.")
 

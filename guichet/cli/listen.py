@@ -16,9 +16,9 @@ from starlette.routing import Route
 
 from guichet.bootstrap import ensure_schema, service
 from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
-from guichet.cli.listening import Server, address_of, bound
 from guichet.cli.support import people, run_async, settings_or_refusal
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
+from guichet.server.http_server import Server, address_of, bound
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 from guichet.webhooks.signing import verify

@@ -9,7 +9,7 @@ from guichet.cli.support import Json, MerchantId, people, present, print_json, p
 from guichet.clock import iso
 from guichet.domain.merchants import Merchant, MerchantStatus
 from guichet.domain.money import DEFAULT_CURRENCY, Currency
-from guichet.storage import merchants
+from guichet.merchants import repository as merchants
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' accounts.")
 

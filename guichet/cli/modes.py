@@ -5,13 +5,13 @@ from typing import Annotated, Final
 
 import typer
 
-from guichet import wire
 from guichet.bootstrap import Service
-from guichet.cli.support import Json, Refused, known_merchant, people, print_json, print_table, refuse, row_id, run
+from guichet.cli.support import CommandError, Json, known_merchant, people, print_json, print_table, refuse, row_id, run
+from guichet.context import Core
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.money import parse_decimal, plain
-from guichet.flows.core import Core
-from guichet.storage.catalogue import Catalogues, set_override
+from guichet.merchants.catalogue import Catalogues, set_override
+from guichet.schemas import wire
 
 app = typer.Typer(
     no_args_is_help=True, help="Payment modes and fees. A change is seen by a running server within a second."
@@ -100,7 +100,7 @@ def _changed(
         core = opened.core
         mode = _known(await _catalogue(core, merchant_id), operator)
         if active and merchant_id is not None and not _known(await _catalogue(core, None), operator).active:
-            raise Refused(
+            raise CommandError(
                 f"{mode.operator} is closed for everybody; open it first with `guichet mode enable {mode.operator}`."
             )
         await set_override(core.db, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
@@ -117,7 +117,7 @@ def _changed(
 def _known(catalogue: Catalogue, operator: str) -> PaymentMode:
     mode = catalogue.by_operator(operator)
     if mode is None:
-        raise Refused(f"There is no operator {operator!r}; `guichet mode list` shows the codes.")
+        raise CommandError(f"There is no operator {operator!r}; `guichet mode list` shows the codes.")
     return mode
 
 

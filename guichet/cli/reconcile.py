@@ -9,8 +9,8 @@ import typer
 
 from guichet.bootstrap import Service, live_operators
 from guichet.cli.periods import Since, Until
-from guichet.cli.reconciled import Compared, Output, show
-from guichet.cli.statement_file import FIELDS, MEANINGS, Read, UnreadableStatement, read_statement
+from guichet.cli.provider_statement_file import FIELDS, MEANINGS, Read, UnreadableStatement, read_statement
+from guichet.cli.reconcile_report import Compared, Output, show
 from guichet.cli.support import Json, errors, run, settings_or_refusal
 from guichet.clock import DAY, Instant
 from guichet.domain.reconciliation import (
@@ -19,10 +19,10 @@ from guichet.domain.reconciliation import (
     REFUND,
     Line,
 )
-from guichet.operators.base import History
-from guichet.operators.routes_file import Operators
+from guichet.ledger.reconciliation import reconcile as compare
+from guichet.providers.base import History
+from guichet.providers.providers_file import Operators
 from guichet.settings import SettingsError, with_development_key
-from guichet.storage.reconcile import reconcile as compare
 
 
 def register(app: typer.Typer) -> None:

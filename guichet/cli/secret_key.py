@@ -7,8 +7,8 @@ from cryptography.fernet import Fernet
 
 from guichet.bootstrap import Service
 from guichet.cli.support import Json, people, print_json, refuse, run
-from guichet.storage import secrets
-from guichet.storage.vault import UnreadableSecret
+from guichet.merchants import webhook_secrets as secrets
+from guichet.merchants.vault import UnreadableSecret
 
 
 def register(app: typer.Typer) -> None:

@@ -13,17 +13,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from guichet import wire
 from guichet.bootstrap import Service, ensure_schema, service
 from guichet.clock import Instant, iso
+from guichet.db.engine import Reader, StorageError
+from guichet.db.migrate import DatabaseUnusable, SchemaUnknown
 from guichet.domain.merchants import Merchant
-from guichet.observability import configure_logs
-from guichet.operators.routes_file import NOBODY, Operators
+from guichet.logs import configure_logs
+from guichet.merchants import repository as merchants
+from guichet.merchants.vault import UnreadableSecret
+from guichet.providers.providers_file import NOBODY, Operators
+from guichet.schemas import wire
+from guichet.server.errors import StartupError
 from guichet.settings import Settings, SettingsError, load
-from guichet.storage import merchants
-from guichet.storage.engine import Reader, StorageError
-from guichet.storage.migrate import DatabaseUnusable, SchemaUnknown
-from guichet.storage.vault import UnreadableSecret
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ MerchantId = Annotated[
 ]
 
 
-class Refused(Exception):
+class CommandError(Exception):
     """One sentence for the person at the keyboard; exit code 1."""
 
 
@@ -90,7 +91,7 @@ def run(
 def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
     try:
         return runner(coroutine)
-    except (SettingsError, Refused) as error:
+    except (SettingsError, StartupError, CommandError) as error:
         refuse(str(error))
     except UnreadableSecret as error:
         refuse(f"{error}.")
@@ -111,7 +112,7 @@ async def known_merchant(db: Reader, merchant_id: int) -> Merchant:
 def present(found: T | None, noun: str, number: int) -> T:
     """Refuses an id that nobody has."""
     if found is None:
-        raise Refused(f"There is no {noun} with the id {number}.")
+        raise CommandError(f"There is no {noun} with the id {number}.")
     return found
 
 

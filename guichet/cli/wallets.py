@@ -5,15 +5,15 @@ from typing import Annotated, Final
 
 import typer
 
-from guichet import wire
 from guichet.bootstrap import Service
 from guichet.cli.support import Json, MerchantId, errors, known_merchant, people, print_json, print_table, run
 from guichet.clock import iso
-from guichet.domain.ledger import ACTIVE, WALLET_STATUSES, Wallet
+from guichet.context import Core
+from guichet.db.engine import given
 from guichet.domain.money import Currency, plain
-from guichet.flows.core import Core
-from guichet.storage import ledger
-from guichet.storage.engine import given
+from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet
+from guichet.ledger import postings as ledger
+from guichet.schemas import wire
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
 

@@ -47,7 +47,7 @@ class PaymentMode:
     otp_hint: Mapping[str, str] | None
     #: False until the operator itself confirmed the hint (docs/providers/README.md, "Codes by SMS").
     otp_hint_verified: bool
-    #: The operator texts the code when it is asked to (`flows/codes.py`).
+    #: The operator texts the code when it is asked to (`payments/otp_codes.py`).
     sends_code: bool = False
 
     @property

@@ -6,12 +6,12 @@ Source: docs/contract.md, "Webhooks".
 from dataclasses import dataclass
 
 from guichet.clock import Instant
+from guichet.db.engine import Database
 from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.merchants import new_webhook_secret
-from guichet.storage import deliveries, merchants
-from guichet.storage.engine import Database
-from guichet.storage.vault import Vault
-from guichet.webhooks import outbox
+from guichet.merchants import repository as merchants
+from guichet.merchants.vault import Vault
+from guichet.webhooks import deliveries, outbox
 
 _TEST_DATA = {"message": "Ceci est un événement de test : votre point de terminaison reçoit bien les notifications."}
 

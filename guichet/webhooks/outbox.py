@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from guichet import wire
 from guichet.clock import Instant
+from guichet.db.engine import Transaction
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import Delivery
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.references import new_reference
-from guichet.storage import deliveries, merchants
-from guichet.storage.engine import Transaction
+from guichet.merchants import repository as merchants
+from guichet.schemas import wire
+from guichet.webhooks import deliveries
 
 ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"

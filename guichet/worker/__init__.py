@@ -9,14 +9,14 @@ import asyncio
 from typing import Final
 
 from guichet import metrics
-from guichet.flows.core import Core
+from guichet.context import Core
+from guichet.db.engine import StorageError
 from guichet.http_client import HttpClient
-from guichet.observability import log
-from guichet.storage.engine import StorageError
-from guichet.worker.asking import PER_CONNECTION, Disbursements, Questions
-from guichet.worker.delivering import PER_DESTINATION, PER_MERCHANT, Attempts
+from guichet.logs import log
+from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, Attempts
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.loops import POLL, Loop, Queue
+from guichet.worker.provider_jobs import PER_CONNECTION, Disbursements, Questions
 
 #: How long running attempts may finish when the service stops, in seconds; what does not is sent again by its lease.
 GRACE: Final = 1.2

@@ -4,10 +4,13 @@ import asyncio
 from typing import Final
 
 from guichet.clock import SECOND, Instant
-from guichet.flows.core import Core
-from guichet.storage import counts, deliveries, ledger, seals
-from guichet.storage.pruning import Pruning
+from guichet.context import Core
+from guichet.db import list_counts as counts
+from guichet.ledger import hash_chain as seals
+from guichet.ledger import postings as ledger
+from guichet.webhooks import deliveries
 from guichet.worker.loops import POLL, Turn
+from guichet.worker.pruning import Pruning
 
 #: Rows of wallets handled at once.
 BATCH: Final = 64

@@ -7,9 +7,9 @@ from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant
-from guichet.flows.refresh import LEASE
-from guichet.observability import log
-from guichet.storage.queues import Claim
+from guichet.db.work_queue import Claim
+from guichet.logs import log
+from guichet.payments.polling import LEASE
 
 #: What a queue works on at once in this process.
 MAX_IN_FLIGHT: Final = 512

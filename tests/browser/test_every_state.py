@@ -7,11 +7,12 @@ from typing import Final
 import pytest
 from playwright.async_api import Browser
 
-from guichet.operators.base import Unknown
+from guichet.ledger import postings as ledger
+from guichet.merchants import repository as merchants
+from guichet.providers.base import Unknown
 from guichet.settings import Settings
-from guichet.storage import ledger, merchants
 from tests.browser.driver import Customer, customer
-from tests.pages.shop import Shop, open_shop
+from tests.checkout.shop import Shop, open_shop
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 

@@ -17,8 +17,8 @@ from sqlalchemy import update
 
 from guichet.bootstrap import create_merchant, service
 from guichet.clock import SECOND
+from guichet.db.tables import deliveries, payments, refunds
 from guichet.settings import Settings
-from guichet.storage.tables import deliveries, payments, refunds
 from tests.invariants import check_books
 from tests.peers import Authority, Peer, Received, answers
 from tests.ports import free_port

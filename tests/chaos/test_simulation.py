@@ -14,19 +14,20 @@ import pytest
 from sqlalchemy import select
 
 from guichet.bootstrap import Service, create_merchant, database, service
+from guichet.context import Core, Wake
+from guichet.db.engine import Database
+from guichet.db.tables import refunds as refunds_table
 from guichet.domain.errors import GuichetError
 from guichet.domain.merchants import Caller
 from guichet.domain.payments import Payment, Refund
-from guichet.flows.collect import Order, collect
-from guichet.flows.core import Core, Wake
-from guichet.flows.refresh import refresh
-from guichet.flows.refund import request_refund
-from guichet.operators.registry import Registry
+from guichet.merchants import repository as merchants
+from guichet.merchants.catalogue import Catalogues
+from guichet.payments import repository as payments
+from guichet.payments.create import Order, collect
+from guichet.payments.polling import refresh
+from guichet.payments.refund import request_refund
+from guichet.providers.registry import Registry
 from guichet.settings import Settings
-from guichet.storage import merchants, payments
-from guichet.storage.catalogue import Catalogues
-from guichet.storage.engine import Database
-from guichet.storage.tables import refunds as refunds_table
 from guichet.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock

@@ -3,9 +3,10 @@
 import pytest
 
 from guichet.bootstrap import service
-from guichet.domain.ledger import Movement, collection
+from guichet.domain.posting_rules import Movement, collection
+from guichet.ledger import postings as ledger
+from guichet.merchants import repository as merchants
 from guichet.settings import Settings
-from guichet.storage import ledger, merchants
 from tests.cli.conftest import Cli
 
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from guichet.operators.base import (
+from guichet.providers.base import (
     Accepted,
     Callback,
     Charge,

@@ -5,13 +5,15 @@ What only a running server can show (status codes, fields on the wire, bounds of
 
 import pytest
 
-from guichet import wire
 from guichet.clock import SECOND, Instant
-from guichet.domain import catalogue, events, ledger, links, merchants, money, payments
+from guichet.domain import catalogue, events, merchants, money, payments
+from guichet.domain import payment_links as links
+from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE
-from guichet.operators import sandbox
-from guichet.operators.base import Accepted, Charge, Refused, StatusAnswer, Succeeded
-from guichet.storage.catalogue_file import load_catalogue
+from guichet.merchants.catalogue_file import load_catalogue
+from guichet.providers import sandbox
+from guichet.providers.base import Accepted, Charge, Refused, StatusAnswer, Succeeded
+from guichet.schemas import wire
 from guichet.webhooks.sender import USER_AGENT
 from guichet.webhooks.signing import sign
 from tests.contract.tables import Row, column, table, tables

@@ -12,8 +12,8 @@ import pytest
 
 from guichet.clock import SECOND
 from guichet.domain.merchants import new_key
+from guichet.merchants import repository as merchants
 from guichet.settings import Settings
-from guichet.storage import merchants
 from tests.contract.shapes import check_error, order
 from tests.contract.tables import Row, column, table
 from tests.house import Account, Answer, House, open_house

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from guichet.domain import catalogue
-from guichet.storage.catalogue_file import load_catalogue
+from guichet.merchants.catalogue_file import load_catalogue
 from tests.contract.tables import column, table, tables
 
 DOCS = Path(__file__).parents[2] / "docs"

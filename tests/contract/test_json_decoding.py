@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guichet import wire
 from guichet.domain.errors import InvalidRequest
+from guichet.schemas import wire
 
 BODIES = [
     b'{"a":5000,"b":-0,"c":-12,"d":true,"e":null,"f":"x"}',

@@ -12,11 +12,12 @@ from typing import Any, Final
 import jsonschema_rs
 import pytest
 
-from guichet.api import guide, resources
+from guichet.api import guide
 from guichet.api.endpoints import ENDPOINTS, TAGS, Endpoint
 from guichet.domain.errors import BY_CODE
 from guichet.domain.events import EVENTS, WEBHOOK_TEST
-from guichet.operators.base import Accepted, Refused
+from guichet.providers.base import Accepted, Refused
+from guichet.schemas import resources
 from guichet.settings import Settings
 from tests.contract.tables import Row, table, tables
 from tests.fakes import ScriptedOperator, done

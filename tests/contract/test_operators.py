@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guichet.domain.catalogue import ModeOverride
-from guichet.storage.catalogue import set_override
+from guichet.merchants.catalogue import set_override
 from tests.contract.operator import ScriptedOperator
 from tests.contract.shapes import check_error, check_resource, check_success, endpoint, order, refused_fields
 from tests.contract.tables import Row, column, table

@@ -11,8 +11,8 @@ import pytest
 
 from guichet.clock import SECOND, Instant, SystemClock
 from guichet.domain.merchants import new_key
+from guichet.merchants import repository as merchants
 from guichet.settings import Settings, load
-from guichet.storage import merchants
 from guichet.webhooks.signing import verify
 from tests.contract.hooks import listen, notifications
 from tests.contract.shapes import check_error, check_resource, check_success, endpoint
@@ -292,7 +292,7 @@ async def test_d42_dates_are_utc_with_microseconds(house: House) -> None:
 
 # --- nothing is forgotten ---------------------------------------------------------------------------------------------
 
-#: Seen on hosted pages, where tests/pages and tests/browser hold it.
+#: Seen on hosted pages, where tests/checkout and tests/browser hold it.
 ELSEWHERE = {30}
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from guichet.clock import SECOND, iso
-from guichet.domain.ledger import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
-from guichet.operators.base import Accepted, Charge, StatusAnswer, Succeeded, Unknown
-from guichet.storage import ledger
+from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
+from guichet.ledger import postings as ledger
+from guichet.providers.base import Accepted, Charge, StatusAnswer, Succeeded, Unknown
 from tests.contract.hooks import listen, notifications
 from tests.contract.operator import ScriptedOperator, paid, paid_back, refused
 from tests.contract.shapes import check_error, check_resource, order

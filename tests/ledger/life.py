@@ -11,10 +11,10 @@ import asyncpg
 from guichet.clock import DAY, SECOND, SystemClock
 from guichet.domain.catalogue import quote
 from guichet.domain.money import round_to_currency
-from guichet.operators.base import Accepted, Charge, Refused, Reversal, StatusAnswer
+from guichet.ledger import postings as ledger
+from guichet.merchants.catalogue_file import load_catalogue
+from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusAnswer
 from guichet.settings import Settings
-from guichet.storage import ledger
-from guichet.storage.catalogue_file import load_catalogue
 from tests.fakes import ScriptedOperator, done
 from tests.house import Account, House, ManualClock, open_house
 

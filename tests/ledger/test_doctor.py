@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from guichet.clock import DAY, MINUTE, SystemClock, iso
-from guichet.operators.base import Accepted, NotTaken, Refused
+from guichet.payments import incidents
+from guichet.providers.base import Accepted, NotTaken, Refused
 from guichet.settings import Settings
-from guichet.storage import incidents
 from tests.cli.conftest import Cli
 from tests.fakes import ScriptedOperator, done
 from tests.house import open_house

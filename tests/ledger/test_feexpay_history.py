@@ -8,9 +8,9 @@ import msgspec
 
 from guichet.clock import DAY, from_datetime
 from guichet.domain.reconciliation import Line
-from guichet.operators.base import NotTaken, Unknown
-from guichet.operators.calling import Reply
-from guichet.operators.feexpay_history import read_history
+from guichet.providers.base import NotTaken, Unknown
+from guichet.providers.client import Reply
+from guichet.providers.feexpay_history import read_history
 
 START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
 

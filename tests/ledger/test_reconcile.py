@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from guichet.cli.statement_file import PRESETS
+from guichet.cli.provider_statement_file import PRESETS
 from guichet.clock import DAY, SystemClock, iso
-from guichet.operators.calling import Connection
+from guichet.providers.client import Connection
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, Done, cli_for
 from tests.ledger.life import Hands, Life, live, operator, yesterday
-from tests.operators.world import Setup, World, open_world
+from tests.providers.world import Setup, World, open_world
 
 OPERATORS = """
 [connections.op]

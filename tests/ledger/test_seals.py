@@ -9,11 +9,12 @@ import pytest
 from sqlalchemy import select
 
 from guichet.clock import MINUTE
-from guichet.domain.ledger import Movement, collection
+from guichet.db.engine import ConstraintViolated
+from guichet.db.tables import ledger_seals, postings
+from guichet.domain.posting_rules import Movement, collection
+from guichet.ledger import hash_chain as seals
+from guichet.ledger import postings as ledger
 from guichet.settings import Settings
-from guichet.storage import ledger, seals
-from guichet.storage.engine import ConstraintViolated
-from guichet.storage.tables import ledger_seals, postings
 from tests.house import House
 from tests.ledger.life import yesterday
 

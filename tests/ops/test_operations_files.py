@@ -13,11 +13,11 @@ import pytest
 import yaml  # type: ignore[import-untyped,unused-ignore]
 from prometheus_client.parser import text_string_to_metric_families
 
-from guichet.operators.base import Accepted
+from guichet.ledger.audit import audit
+from guichet.providers.base import Accepted
+from guichet.server.db_metrics_queries import AGES, OLDER
+from guichet.server.health_checks import STUCK_AFTER
 from guichet.settings import Settings
-from guichet.storage.audit import audit
-from guichet.storage.checkup import STUCK_AFTER
-from guichet.storage.figures import AGES, OLDER
 from tests.cli.conftest import ROOT
 from tests.fakes import ScriptedOperator, done, taken
 from tests.house import open_house

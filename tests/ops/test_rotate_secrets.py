@@ -6,8 +6,8 @@ import pytest
 from cryptography.fernet import Fernet
 
 from guichet.bootstrap import create_merchant, service
+from guichet.merchants import webhook_secrets as secrets
 from guichet.settings import Settings, load
-from guichet.storage import secrets
 from guichet.webhooks import endpoints
 from tests.cli.conftest import Cli, Running
 from tests.conftest import SECRET_KEY

@@ -17,12 +17,12 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import service
-from guichet.flows.wakeups import wakeups
+from guichet.db import migrate
+from guichet.db.engine import StorageUnavailable
+from guichet.db.postgres import PATIENCE, PostgresDatabase
+from guichet.db.tables import merchants_table
 from guichet.settings import Settings
-from guichet.storage import migrate
-from guichet.storage.engine import StorageUnavailable
-from guichet.storage.postgres import PATIENCE, PostgresDatabase
-from guichet.storage.tables import merchants_table
+from guichet.worker.wakeups import wakeups
 from tests.invariants import check_books
 from tests.peers import Peer
 from tests.processes.fleet import (

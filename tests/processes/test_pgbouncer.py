@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
+from guichet.db import migrate
 from guichet.settings import Settings
-from guichet.storage import migrate
 from guichet.worker.loops import POLL
 from tests.invariants import check_books
 from tests.peers import Peer

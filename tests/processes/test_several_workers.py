@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
+from guichet.db.engine import given
 from guichet.settings import Settings
-from guichet.storage.engine import given
 from tests.invariants import check_books
 from tests.peers import Peer
 from tests.processes.fleet import Fleet, Member, Merchant, Receiver, fleet_of, new_merchant, soon, until

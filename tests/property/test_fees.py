@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guichet.domain.catalogue import ModeOverride
-from guichet.storage.catalogue import set_override
+from guichet.merchants.catalogue import set_override
 from tests.house import House
 
 MODES = 21

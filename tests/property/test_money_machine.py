@@ -28,23 +28,27 @@ from sqlalchemy import func, select
 
 from guichet.bootstrap import Service, create_merchant, database, service
 from guichet.clock import SECOND
+from guichet.context import Wake
+from guichet.db.engine import given
+from guichet.db.tables import wallet_entries as entries
 from guichet.domain.errors import Conflict, PaymentFailed
-from guichet.domain.ledger import WALLET_STATUSES
 from guichet.domain.merchants import ENVS, Caller
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
-from guichet.flows.collect import Order, collect
-from guichet.flows.core import Wake
-from guichet.flows.refresh import refresh
-from guichet.flows.refund import refresh_refund, request_refund
-from guichet.flows.settle import settle_payment
-from guichet.operators.base import Refused, Succeeded
-from guichet.operators.registry import Registry
+from guichet.domain.posting_rules import WALLET_STATUSES
+from guichet.ledger import postings as ledger
+from guichet.merchants import repository as merchants
+from guichet.merchants.catalogue import Catalogues
+from guichet.payments import refund_repository as refunds
+from guichet.payments import repository as payments
+from guichet.payments.create import Order, collect
+from guichet.payments.polling import refresh
+from guichet.payments.refund import refresh_refund, request_refund
+from guichet.payments.settlement import settle_payment
+from guichet.providers.base import Refused, Succeeded
+from guichet.providers.registry import Registry
 from guichet.settings import Settings
-from guichet.storage import deliveries, ledger, merchants, payments, refunds
-from guichet.storage.catalogue import Catalogues
-from guichet.storage.engine import given
-from guichet.storage.tables import wallet_entries as entries
+from guichet.webhooks import deliveries
 from guichet.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock

@@ -17,9 +17,9 @@ import pytest
 from guichet.clock import SECOND
 from guichet.domain.events import Delivery
 from guichet.settings import Settings
-from guichet.storage import deliveries
-from guichet.storage.deliveries import Outcome
-from guichet.worker.delivering import PER_DESTINATION
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import Outcome
+from guichet.webhooks.dispatcher import PER_DESTINATION
 from tests.fakes import ScriptedOperator, done
 from tests.house import Account, House, ManualClock, open_house
 from tests.invariants import check_books

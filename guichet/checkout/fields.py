@@ -1,0 +1,117 @@
+"""The fields a customer fills in for a payment mode: labels, hints, what was typed and what is wrong with it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from guichet.checkout.page_request import Visit
+from guichet.domain import money
+from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
+
+#: Fields of a payment form in the order of the page, and how long each may be (docs/contract.md, "Requests").
+LENGTHS: Final = {"phone_number": 24, "otp": 16, "firstname": 100, "lastname": 100, "email": 150}
+_IDENTITY: Final = ("firstname", "lastname", "email")
+_INPUT: Final = {
+    "phone_number": ("tel", "tel", "tel"),
+    "otp": ("text", "numeric", "one-time-code"),
+    "firstname": ("text", "text", "given-name"),
+    "lastname": ("text", "text", "family-name"),
+    "email": ("email", "email", "email"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    id: str
+    name: str
+    label: str
+    type: str
+    inputmode: str
+    autocomplete: str
+    maxlength: int
+    value: str
+    faults: list[str]
+    focus: bool
+    hint: str | None = None
+    prefix: str | None = None
+    how: str | None = None
+    caution: str | None = None
+    #: Whether a button beside it asks the operator for its content, and what came of that.
+    requestable: bool = False
+    sent: str | None = None
+
+    @property
+    def described(self) -> str:
+        """The ids of the texts that speak about this field: its fault first."""
+        faults = [f"{self.id}-err{index or ''}" for index in range(len(self.faults))]
+        sent = [f"{self.id}-sent"] if self.sent else []
+        return " ".join([*faults, *sent, *([f"{self.id}-hint"] if self.hint else [])])
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What a customer typed, and what is wrong with it (field name → sentences). `code_sent`: one is on its way."""
+
+    operator: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    faults: Mapping[str, list[str]] = field(default_factory=dict)
+    code_sent: str | None = None
+
+
+def form_fields(mode: PaymentMode) -> list[str]:
+    """The fields a customer fills in for this mode."""
+    names = ["phone_number"] if mode.type == MOBILE_MONEY else list(_IDENTITY)
+    return [*names, "otp"] if mode.requires_otp else names
+
+
+def fields(
+    visit: Visit, mode: PaymentMode, key: str, total_amount: int, currency: str, attempt: Attempt
+) -> list[Field]:
+    shown: list[Field] = []
+    for name in form_fields(mode):
+        faults = list(attempt.faults.get(name, []))
+        kind, inputmode, autocomplete = _INPUT[name]
+        hint, prefix, how, caution = None, None, None, None
+        sent = attempt.code_sent if name == "otp" else None
+        if name == "phone_number":
+            hint = visit.say("field.phone_hint_otp" if mode.requires_otp else "field.phone_hint")
+            prefix = mode.dial_code
+        elif name == "email":
+            hint = visit.say("field.email_hint")
+        elif name == "otp":
+            how, caution = _otp_help(visit, mode, total_amount, currency)
+        shown.append(
+            Field(
+                id=f"{name.replace('_', '-')}-{key}",
+                name=name,
+                label=_label(visit, mode, name),
+                type=kind,
+                inputmode=inputmode,
+                autocomplete=autocomplete,
+                maxlength=LENGTHS[name],
+                value=attempt.values.get(name, ""),
+                faults=faults,
+                focus=bool(faults or sent) and not any(earlier.focus for earlier in shown),
+                hint=hint,
+                prefix=prefix,
+                how=how,
+                caution=caution,
+                requestable=name == "otp" and mode.sends_code,
+                sent=sent,
+            )
+        )
+    return shown
+
+
+def _label(visit: Visit, mode: PaymentMode, name: str) -> str:
+    return visit.say("field.phone", mode=mode.name) if name == "phone_number" else visit.say(f"field.{name}")
+
+
+def _otp_help(visit: Visit, mode: PaymentMode, total_amount: int, currency: str) -> tuple[str, str | None]:
+    """How to get the code, with the total put where the hint says `{total}`; a caution while it rests on hearsay."""
+    hint = (mode.otp_hint or {}).get(visit.language) or (mode.otp_hint or {}).get("fr")
+    if not hint:
+        return visit.say("field.otp_unknown", mode=mode.name), None
+    total = money.plain(money.round_to_currency(total_amount, currency))
+    caution = None if mode.otp_hint_verified else visit.say("field.otp_caution")
+    return hint.replace("{total}", total), caution

@@ -1,0 +1,101 @@
+"""What a customer sent: read within limits, checked field by field, in the customer's own words."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from unicodedata import category
+from urllib.parse import parse_qsl
+
+from email_validator import EmailNotValidError, validate_email
+from starlette.requests import Request
+
+from guichet.checkout import format as written
+from guichet.checkout.fields import LENGTHS, form_fields
+from guichet.checkout.page_request import Visit
+from guichet.domain.catalogue import PaymentMode
+from guichet.domain.errors import InvalidRequest
+
+_MAX_BODY: Final = 16 * 1024
+_MAX_FIELDS: Final = 20
+#: Browsers say where a form comes from; only our own pages and addresses typed by hand may post here.
+_OWN: Final = ("same-origin", "none")
+
+
+async def read(request: Request) -> dict[str, str]:
+    """The fields of a posted form, the first of each name. Raises InvalidRequest when it is none of ours."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MAX_BODY:
+            raise InvalidRequest
+    try:
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise InvalidRequest from None
+    return dict(reversed(pairs))
+
+
+def from_elsewhere(request: Request, public_url: str) -> bool:
+    """Whether another site's page sent this form. A browser too old to say is judged by the form's token alone."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in _OWN
+    origin = request.headers.get("origin")
+    if origin in (None, "null"):
+        return False
+    own = (public_url, f"{request.url.scheme}://{request.headers.get('host', '')}")
+    return not any(address == origin or address.startswith(f"{origin}/") for address in own)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """`typed` goes back onto the page, `clean` into the order; `faults` is empty when all is well."""
+
+    typed: dict[str, str]
+    clean: dict[str, str]
+    faults: dict[str, list[str]]
+
+
+def check(visit: Visit, mode: PaymentMode, form: Mapping[str, str]) -> Checked:
+    """Every field this mode asks for, all faults at once."""
+    typed = {name: form.get(name, "").strip() for name in form_fields(mode)}
+    clean: dict[str, str] = {}
+    faults: dict[str, list[str]] = {}
+    for name, value in typed.items():
+        cleaned = _clean(mode, name, value)
+        if cleaned is not None:
+            clean[name] = cleaned
+            continue
+        kind = "wrong" if value else "missing"
+        faults[name] = [visit.say(f"fault.{name}.{kind}", example=written.example(mode.dial_code))]
+    return Checked(typed, clean, faults)
+
+
+def _clean(mode: PaymentMode, name: str, value: str) -> str | None:
+    """None when the value is missing or wrong (docs/contract.md, "Requests")."""
+    if not value or len(value) > LENGTHS[name] or any(category(character) in ("Cc", "Cs") for character in value):
+        return None
+    if name == "phone_number":
+        return _phone(value, mode.dial_code)
+    rule: Callable[[str], str | None] = _RULES.get(name, str)
+    return rule(value)
+
+
+def _phone(value: str, dial_code: str | None) -> str | None:
+    digits = written.international(value, dial_code)
+    shortest = len(dial_code or "") + 8 if digits.startswith(dial_code or "") else 8
+    return digits if digits.isascii() and digits.isdigit() and shortest <= len(digits) <= 15 else None
+
+
+def _email(value: str) -> str | None:
+    try:
+        return validate_email(value, check_deliverability=False).normalized
+    except EmailNotValidError:
+        return None
+
+
+def _otp(value: str) -> str | None:
+    return value.replace(" ", "") or None
+
+
+_RULES: Final[Mapping[str, Callable[[str], str | None]]] = {"email": _email, "otp": _otp}

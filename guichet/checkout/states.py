@@ -1,0 +1,95 @@
+"""Every page that says why there is nothing to pay here: its HTTP status, its look, and what the customer can do.
+
+The texts stand in the catalogues under `state.<name>.title` and `state.<name>.text`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.checkout import format as written
+from guichet.checkout.page_request import Visit
+from guichet.domain.merchants import Merchant
+from guichet.domain.payment_links import PaymentLink
+from guichet.domain.posting_rules import ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`action` is a key under `state.action`; `nothing_charged` says so to somebody who may fear otherwise."""
+
+    status: int
+    icon: str
+    tone: str = "warn"
+    action: str | None = None
+    nothing_charged: bool = True
+
+
+STATES: Final[Mapping[str, State]] = {
+    "not_open": State(403, "clock", nothing_charged=False),
+    "expired": State(410, "clock", nothing_charged=False),
+    "used_up": State(410, "check", tone="", nothing_charged=False),
+    "busy": State(409, "clock", action="retry"),
+    "last_taken": State(409, "clock", action="retry"),
+    "last_done": State(409, "check"),
+    "suspended": State(403, "warn"),
+    "frozen": State(409, "warn", action="retry"),
+    "unknown": State(404, "search", nothing_charged=False),
+    "method": State(405, "search", nothing_charged=False),
+    "unreadable": State(422, "warn", nothing_charged=False),
+    "elsewhere": State(403, "warn", action="link"),
+    "too_many": State(429, "clock", nothing_charged=False),
+    "server_error": State(500, "warn", tone="bad", nothing_charged=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    title: str
+    text: str
+    icon: str
+    tone: str
+    reassurance: str | None
+    action: str | None
+    action_href: str | None
+
+
+def message(visit: Visit, name: str, action_href: str | None = None, **values: Any) -> Response:
+    """The page of one state; `values` fill its texts."""
+    state = STATES[name]
+    view = MessageView(
+        title=visit.say(f"state.{name}.title", **values),
+        text=visit.say(f"state.{name}.text", **values),
+        icon=state.icon,
+        tone=state.tone,
+        reassurance=visit.say("state.nothing_charged") if state.nothing_charged else None,
+        action=visit.say(f"state.action.{state.action}") if state.action else None,
+        action_href=action_href if state.action else None,
+    )
+    answer = visit.page("message.html", view, state.status)
+    if state.status == 429:
+        answer.headers["Retry-After"] = "60"
+    return answer
+
+
+def closed(link: PaymentLink, merchant: Merchant, wallet_status: str, now: int) -> str | None:
+    """The name of the state that keeps this link from being paid now; None when it can be. The first reason counts."""
+    uses = link.max_uses
+    reasons = (
+        ("suspended", merchant.status != "active"),
+        ("expired", link.expires_at is not None and link.expires_at <= now),
+        ("used_up", uses is not None and link.completed >= uses),
+        ("not_open", link.starts_at is not None and now < link.starts_at),
+        ("frozen", wallet_status != ACTIVE),
+        ("busy", uses is not None and link.reserved >= uses),
+    )
+    return next((name for name, holds in reasons if holds), None)
+
+
+def link_message(visit: Visit, name: str, link: PaymentLink, merchant: Merchant) -> Response:
+    """The page of a link that cannot be paid."""
+    instant = link.starts_at if name == "not_open" else link.expires_at
+    moment = written.moment(instant, visit.language) if instant is not None else ""
+    return message(visit, name, visit.href(f"/pay/{link.path}"), merchant=merchant.name, moment=moment)

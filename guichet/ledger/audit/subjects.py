@@ -1,0 +1,145 @@
+"""Compares payments and refunds with their postings, both ways. Each step is one statement: it sees one instant, so a
+running service never looks wrong."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Final
+
+from guichet.db.tables import postings
+from guichet.domain import posting_rules as ledger
+from guichet.domain.money import plain, round_to_currency
+from guichet.domain.posting_rules import (
+    COLLECTED,
+    DISBURSED,
+    HELD,
+    PAYMENT_CAUSES,
+    REFUND_CAUSES,
+    RELEASED,
+    SUSPENSE,
+    UNSUSPENDED,
+)
+from guichet.ledger.audit.books import BEFORE_ALL, STEP, Books, spans, upto
+from guichet.ledger.audit.rows import HOMELESS, PAYMENTS, REFUNDS, Leg, RefundFacts, Subject, split
+
+_POSTING_STEPS: Final = upto(postings.c.id)
+
+
+async def check_payments(books: Books) -> str | None:
+    """Every succeeded or refunded payment has exactly its collection postings, every other one has none."""
+    after = BEFORE_ALL
+    while rows := await books.db.scan(PAYMENTS, after=after, most=STEP):
+        subjects = 0
+        for _, group in groupby(rows, key=lambda row: row[0]):
+            subject, (refund_status,), legs = split(list(group), 1)
+            if fault := _payment_fault(books, subject, refund_status, legs):
+                return f"Payment {subject.reference} ({subject.env}, {subject.status}): {fault}."
+            subjects += 1
+        after = rows[-1][0]
+        books.count("payments", subjects)
+    return None
+
+
+async def check_refunds(books: Books) -> str | None:
+    """Every refund has the postings of its state: held, and then disbursed or released."""
+    after = BEFORE_ALL
+    while rows := await books.db.scan(REFUNDS, after=after, most=STEP):
+        subjects = 0
+        for _, group in groupby(rows, key=lambda row: row[0]):
+            subject, facts, legs = split(list(group), len(RefundFacts._fields))
+            if fault := _refund_fault(books, subject, RefundFacts(*facts), legs):
+                return f"Refund {subject.reference} ({subject.env}, {subject.status}): {fault}."
+            subjects += 1
+        after = rows[-1][0]
+        books.count("refunds", subjects)
+    return None
+
+
+async def check_homes(books: Books) -> str | None:
+    """Every posting belongs to a payment or refund of its own merchant, environment and currency."""
+    async for after, last, rows in spans(books.db, _POSTING_STEPS):
+        for posting_id, cause, subject_id in await books.db.scan(HOMELESS, after=after, last=last):
+            noun = "payment" if cause in PAYMENT_CAUSES else "refund" if cause in REFUND_CAUSES else "subject"
+            return (
+                f"Posting {posting_id} ({cause}) belongs to no {noun} {subject_id} "
+                "of its merchant, environment and currency."
+            )
+        books.count("postings", rows)
+    return None
+
+
+def _payment_fault(books: Books, payment: Subject, refund_status: str | None, legs: list[Leg]) -> str | None:
+    if (payment.status == "refunded") != (refund_status == "succeeded"):
+        return f"its refund is {refund_status or 'missing'}"
+    if payment.status not in ("succeeded", "refunded"):
+        return f"posting {legs[0].id} books it all the same" if legs else None
+    suspended = any(leg.destination == SUSPENSE for leg in legs)
+    if suspended and payment.env == "test":
+        return "a test payment never waits in suspense"
+    expected = {
+        COLLECTED: ledger.collection(
+            payment.operator, payment.amount, payment.fee_amount, payment.currency, to_suspense=suspended
+        )
+    }
+    # Whether it was released, or still waits in an entry, is compared with the entries (accounts.py).
+    if suspended and any(leg.cause == UNSUSPENDED for leg in legs):
+        expected[UNSUSPENDED] = ledger.suspense_release(payment.amount)
+    if fault := _difference(payment, expected, legs):
+        return fault
+    _owe(books, payment, legs, -1)
+    return None
+
+
+def _refund_fault(books: Books, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> str | None:
+    its_payment = (facts.payment_merchant, facts.payment_env, facts.payment_currency)
+    if its_payment != (refund.merchant_id, refund.env, refund.currency):
+        return "its payment is of another merchant, environment or currency"
+    if facts.returned != refund.amount + refund.fee_amount:
+        return f"it returns {plain(facts.returned)}, the payment took {plain(refund.amount + refund.fee_amount)}"
+    if refund.status == "succeeded" and not facts.held:
+        return "it was paid out without having been held"
+    if refund.status == "succeeded" and facts.payment_status != "refunded":
+        return f"its payment is {facts.payment_status}"
+    expected: dict[str, list[ledger.Posting]] = {}
+    if facts.held:
+        expected[HELD] = ledger.refund_hold(refund.amount)
+        if refund.status == "succeeded":
+            expected[DISBURSED] = ledger.refund_disbursed(
+                refund.operator, refund.amount, refund.fee_amount, refund.currency
+            )
+        elif refund.status == "failed":
+            expected[RELEASED] = ledger.refund_release(refund.amount)
+    if fault := _difference(refund, expected, legs):
+        return fault
+    _owe(books, refund, [leg for leg in legs if leg.cause == DISBURSED], 1)
+    return None
+
+
+def _difference(subject: Subject, expected: dict[str, list[ledger.Posting]], found: Iterable[Leg]) -> str | None:
+    wanted = {(cause, each.leg): each for cause, entries in expected.items() for each in entries}
+    for leg in found:
+        posting = wanted.pop((leg.cause, leg.leg), None)
+        if posting is None:
+            return f"posting {leg.id} ({leg.cause}, {leg.leg}) is not one of its postings"
+        if (leg.env, leg.currency) != (subject.env, subject.currency):
+            return f"posting {leg.id} is booked in {leg.env} {leg.currency}"
+        if (leg.source, leg.destination, leg.amount) != (posting.source, posting.destination, posting.amount):
+            return (
+                f"posting {leg.id} moves {plain(leg.amount)} from {leg.source} to {leg.destination}, "
+                f"not {plain(posting.amount)} from {posting.source} to {posting.destination}"
+            )
+    for cause, missing in wanted:
+        return f"its posting {cause}, {missing} is missing"
+    return None
+
+
+def _owe(books: Books, subject: Subject, legs: list[Leg], sign: int) -> None:
+    """What the operator moved, by the payment's own figures; postings that the horizon cuts apart count as booked."""
+    account = ledger.operator_account(subject.operator)
+    mine = [leg for leg in legs if leg.id <= books.horizon and account in (leg.source, leg.destination)]
+    if not mine:
+        return
+    cut = len(mine) < sum(account in (leg.source, leg.destination) for leg in legs)
+    moved = sign * round_to_currency(subject.amount + subject.fee_amount, subject.currency)
+    if cut:
+        moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in mine)
+    books.owed[subject.merchant_id, subject.env, subject.currency, account] += moved

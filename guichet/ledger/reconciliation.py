@@ -1,0 +1,122 @@
+"""Meets the lines of an operator's statement with the payments and refunds of its connections.
+
+What was made in the period is read in steps by id; a line that met nothing is looked up by its references. Memory: the
+statement.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Executable, Table, bindparam, or_, select
+
+from guichet.clock import DAY, HOUR, Instant
+from guichet.db.engine import Database, Row, json_texts
+from guichet.db.ids_by_date import IdsByDate
+from guichet.db.tables import payments, refunds
+from guichet.domain.money import round_to_currency
+from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, Sheet
+
+_STEP: Final = 1000
+#: Ids follow the dates but for rows that were made at the same time; a refund may be executed long after its request.
+_SLACK: Final = HOUR
+_REFUND_SLACK: Final = 92 * DAY
+_ALWAYS: Final = 2**62
+
+
+def _columns(table: Table, amount: str, at: str) -> list[Any]:
+    names = ("id", "merchant_id", "reference", "provider_ref", "connection", "status", amount, "currency", at)
+    return [table.c[name] for name in names]
+
+
+_SELECTED: Final = {
+    PAYMENT: (payments, _columns(payments, "total_amount", "created_at")),
+    REFUND: (refunds, _columns(refunds, "amount", "processed_at")),
+}
+
+
+def _theirs(table: Table) -> Any:
+    return table.c.connection.bool_op("IN")(json_texts(bindparam("connections")))
+
+
+_MADE: Final[dict[str, Executable]] = {
+    kind: select(*columns)
+    .where(table.c.id > bindparam("after"), table.c.id <= bindparam("last"), _theirs(table))
+    .order_by(table.c.id)
+    .limit(_STEP)
+    for kind, (table, columns) in _SELECTED.items()
+}
+_NAMED: Final[dict[str, Executable]] = {
+    kind: select(*columns).where(
+        _theirs(table),
+        or_(
+            table.c.reference == bindparam("ours"),
+            table.c.provider_ref.bool_op("IN")(json_texts(bindparam("theirs"))),
+        ),
+    )
+    for kind, (table, columns) in _SELECTED.items()
+}
+_IDS: Final = {kind: IdsByDate(table) for kind, (table, _) in _SELECTED.items()}
+_NOBODY: Final = str(UUID(int=0))
+
+
+async def reconcile(
+    db: Database,
+    lines: list[Line],
+    connections: Sequence[str],
+    since: Instant | None,
+    until: Instant | None,
+    kinds: Sequence[str],
+    progress: Callable[[str], None],
+) -> AsyncIterator[Finding]:
+    """Every finding, matched ones too. Ours made outside `since`..`until` need not be in the statement."""
+    sheet = Sheet([line for line in lines if line.kind in kinds])
+    names = json.dumps(sorted(connections))
+    for kind in kinds:
+        seen = 0
+        async for ours in _made(db, kind, names, since, until):
+            seen += 1
+            within = (since or 0) <= ours.at <= (until or _ALWAYS)
+            for finding in sheet.meet(ours, expected=within):
+                yield finding
+            if seen % _STEP == 0:
+                progress(f"{seen} {kind}s")
+    for line in sheet.left():
+        found = await _named(db, line, names)
+        if found is None:
+            yield Finding(MISSING_HERE, line, None, "unknown here")
+            continue
+        for finding in sheet.meet(found, expected=False):
+            yield finding
+
+
+async def _made(
+    db: Database, kind: str, names: str, since: Instant | None, until: Instant | None
+) -> AsyncIterator[Ours]:
+    slack = _SLACK if kind == PAYMENT else _REFUND_SLACK
+    after = 0 if since is None else await _IDS[kind].first_at(db, since - slack) - 1
+    last = _ALWAYS if until is None else await _IDS[kind].first_at(db, until + _SLACK)
+    while rows := await db.scan(_MADE[kind], after=after, last=last, connections=names):
+        for row in rows:
+            yield _ours(kind, row)
+        after = rows[-1][0]
+
+
+async def _named(db: Database, line: Line, names: str) -> Ours | None:
+    ours = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
+    rows = await db.scan(_NAMED[line.kind], connections=names, ours=ours, theirs=json.dumps(line.references))
+    return _ours(line.kind, rows[0]) if rows else None
+
+
+def _ours(kind: str, row: Row) -> Ours:
+    number, merchant_id, reference, provider_ref, connection, status, amount, currency, at = row
+    asked = round_to_currency(amount, currency)
+    return Ours(kind, number, merchant_id, reference, provider_ref, connection, status, asked, currency, at or 0)
+
+
+def _as_uuid(text: str) -> str | None:
+    try:
+        return str(UUID(text.strip()))
+    except ValueError:
+        return None

@@ -1,0 +1,72 @@
+"""The catalogue as each merchant sees it: the file's modes under the overrides of `guichet mode`."""
+
+from typing import Final
+
+from sqlalchemy import bindparam, func, or_, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.sql.dml import Insert
+
+from guichet.clock import Clock
+from guichet.db.engine import Database
+from guichet.db.tables import mode_overrides
+from guichet.domain.catalogue import Catalogue, ModeOverride
+from guichet.merchants.ttl_cache import ShortLived
+
+_FIELDS: Final = [mode_overrides.c[name] for name in ("merchant_id", "operator", "active", "fee_percent", "fee_fixed")]
+_FOR_MERCHANT: Final = select(*_FIELDS).where(
+    or_(mode_overrides.c.merchant_id.is_(None), mode_overrides.c.merchant_id == bindparam("merchant_id"))
+)
+_FOR_EVERYBODY: Final = select(*_FIELDS).where(mode_overrides.c.merchant_id.is_(None))
+
+
+def _upsert(*, for_merchant: bool) -> Insert:
+    """What is given (not NULL) replaces; what is not given stays."""
+    insertion = upsert(mode_overrides).values({column.name: bindparam(column.name) for column in _FIELDS})
+    merchant = mode_overrides.c.merchant_id
+    return insertion.on_conflict_do_update(
+        index_elements=["merchant_id", "operator"] if for_merchant else ["operator"],
+        index_where=merchant.is_not(None) if for_merchant else merchant.is_(None),
+        set_={
+            name: func.coalesce(insertion.excluded[name], mode_overrides.c[name])
+            for name in ("active", "fee_percent", "fee_fixed")
+        },
+    )
+
+
+_SET_FOR_MERCHANT: Final = _upsert(for_merchant=True)
+_SET_FOR_EVERYBODY: Final = _upsert(for_merchant=False)
+
+
+async def set_override(db: Database, override: ModeOverride) -> None:
+    """Lays `override` over what is already set for the same merchant (or everybody) and operator."""
+    statement = _SET_FOR_EVERYBODY if override.merchant_id is None else _SET_FOR_MERCHANT
+    await db.write(
+        statement,
+        merchant_id=override.merchant_id,
+        operator=override.operator,
+        active=override.active,
+        fee_percent=override.fee_percent,
+        fee_fixed=override.fee_fixed,
+    )
+
+
+class Catalogues:
+    """Each merchant's catalogue, at most one second old."""
+
+    def __init__(self, db: Database, clock: Clock, base: Catalogue) -> None:
+        self._db = db
+        self.base: Final = base
+        self._cached: ShortLived[int | None, Catalogue] = ShortLived(clock, self._load)
+
+    async def of(self, merchant_id: int | None) -> Catalogue:
+        """None: as for a merchant without overrides of its own."""
+        catalogue = await self._cached.get(merchant_id)
+        assert catalogue is not None
+        return catalogue
+
+    async def _load(self, merchant_id: int | None) -> Catalogue:
+        if merchant_id is None:
+            rows = await self._db.all(_FOR_EVERYBODY)
+        else:
+            rows = await self._db.all(_FOR_MERCHANT, merchant_id=merchant_id)
+        return self.base.with_overrides(ModeOverride(*row) for row in rows)

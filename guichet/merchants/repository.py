@@ -1,0 +1,175 @@
+"""Merchants, API keys, webhook endpoints. Every statement goes through a primary key or a unique index."""
+
+import json
+from collections.abc import Collection
+from typing import Final
+
+from sqlalchemy import bindparam, func, insert, select, update
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader, Transaction, given, json_numbers
+from guichet.db.tables import api_keys, merchants_table, wallets, webhook_endpoints
+from guichet.domain.events import Endpoint
+from guichet.domain.merchants import ENVS, ApiKey, Caller, Merchant, key_hash, key_preview
+from guichet.domain.posting_rules import ACTIVE
+
+_INSERT: Final = (
+    insert(merchants_table)
+    .values(
+        name=bindparam("name"),
+        status=bindparam("status"),
+        currency=bindparam("currency"),
+        created_at=bindparam("now"),
+    )
+    .returning(*merchants_table.c)
+)
+_BY_ID: Final = select(merchants_table).where(merchants_table.c.id == bindparam("id"))
+_ALL: Final = select(merchants_table).order_by(merchants_table.c.id)
+_SET_STATUS: Final = (
+    update(merchants_table)
+    .where(merchants_table.c.id == bindparam("merchant"))
+    .values(status=bindparam("new_status"))
+    .returning(*merchants_table.c)
+)
+
+_INSERT_KEY: Final = (
+    insert(api_keys)
+    .values(
+        merchant_id=bindparam("merchant_id"),
+        env=bindparam("env"),
+        hash=bindparam("hash"),
+        preview=bindparam("preview"),
+        created_at=bindparam("now"),
+        expires_at=bindparam("expires_at"),
+    )
+    .returning(*api_keys.c)
+)
+_KEYS_OF: Final = select(api_keys).where(api_keys.c.merchant_id == bindparam("merchant_id")).order_by(api_keys.c.id)
+_REVOKE: Final = (
+    update(api_keys)
+    .where(api_keys.c.id == bindparam("key_id"))
+    .values(revoked_at=func.coalesce(api_keys.c.revoked_at, bindparam("now")))
+    .returning(*api_keys.c)
+)
+_CALLER: Final = (
+    select(api_keys.c.env, api_keys.c.expires_at, *merchants_table.c)
+    .join(merchants_table, merchants_table.c.id == api_keys.c.merchant_id)
+    .where(api_keys.c.hash == bindparam("hash"), api_keys.c.revoked_at.is_(None))
+)
+
+_INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
+    merchant_id=bindparam("merchant_id"),
+    env=bindparam("env"),
+    url=None,
+    secret=bindparam("secret"),
+    updated_at=bindparam("now"),
+)
+_INSERT_WALLET: Final = insert(wallets).values(
+    merchant_id=bindparam("merchant_id"),
+    env=bindparam("env"),
+    currency=bindparam("currency"),
+    status=ACTIVE,
+    balance=0,
+    updated_at=bindparam("now"),
+)
+_ENDPOINT_KEY: Final = (
+    webhook_endpoints.c.merchant_id == bindparam("merchant"),
+    webhook_endpoints.c.env == bindparam("environment"),
+)
+_ENDPOINT: Final = select(webhook_endpoints).where(*_ENDPOINT_KEY)
+_ENDPOINTS: Final = select(webhook_endpoints).where(
+    webhook_endpoints.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
+_SET_URL: Final = (
+    update(webhook_endpoints)
+    .where(*_ENDPOINT_KEY)
+    .values(
+        url=bindparam("new_url"),
+        secret=func.coalesce(
+            bindparam("new_secret", type_=webhook_endpoints.c.secret.type), webhook_endpoints.c.secret
+        ),
+        updated_at=bindparam("now"),
+    )
+    .returning(*webhook_endpoints.c)
+)
+
+
+async def create(
+    tx: Transaction, name: str, status: str, currency: str, encrypted_secrets: dict[str, str], now: Instant
+) -> Merchant:
+    """A merchant with, in each environment, its webhook secret (D33) and a wallet in its default currency."""
+    row = await tx.write(_INSERT, name=name, status=status, currency=currency, now=now)
+    merchant = Merchant(*given(row))
+    for env in ENVS:
+        await tx.write(_INSERT_ENDPOINT, merchant_id=merchant.id, env=env, secret=encrypted_secrets[env], now=now)
+        await tx.write(_INSERT_WALLET, merchant_id=merchant.id, env=env, currency=currency, now=now)
+    return merchant
+
+
+async def get(db: Reader, merchant_id: int) -> Merchant | None:
+    row = await db.one(_BY_ID, id=merchant_id)
+    return Merchant(*row) if row else None
+
+
+async def everyone(db: Database) -> list[Merchant]:
+    """Grows with the number of merchants; for the command line."""
+    return [Merchant(*row) for row in await db.scan(_ALL)]
+
+
+async def set_status(db: Database, merchant_id: int, status: str) -> Merchant | None:
+    row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
+    return Merchant(*row) if row else None
+
+
+async def add_key(
+    tx: Transaction, merchant_id: int, env: str, key: str, expires_at: Instant | None, now: Instant
+) -> ApiKey:
+    row = await tx.write(
+        _INSERT_KEY,
+        merchant_id=merchant_id,
+        env=env,
+        hash=key_hash(key),
+        preview=key_preview(key),
+        expires_at=expires_at,
+        now=now,
+    )
+    return ApiKey(*given(row))
+
+
+async def keys_of(db: Database, merchant_id: int) -> list[ApiKey]:
+    return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
+
+
+async def revoke_key(db: Database, key_id: int, now: Instant) -> ApiKey | None:
+    """Idempotent: the first revocation's time stays."""
+    row = await db.write(_REVOKE, key_id=key_id, now=now)
+    return ApiKey(*row) if row else None
+
+
+async def caller_by_hash(db: Database, hashed: str) -> tuple[Caller, Instant | None] | None:
+    """Who a key that is not revoked belongs to, and when it expires. One index probe."""
+    row = await db.one(_CALLER, hash=hashed)
+    if row is None:
+        return None
+    env, expires_at, *merchant = row
+    return Caller(Merchant(*merchant), env), expires_at
+
+
+async def endpoint(db: Reader, merchant_id: int, env: str) -> Endpoint:
+    """There is one for each merchant and environment from its creation on; its `url` may be None."""
+    row = await db.one(_ENDPOINT, merchant=merchant_id, environment=env)
+    return Endpoint(*given(row))
+
+
+async def endpoints_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, str], Endpoint]:
+    """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
+    rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
+    return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
+
+
+async def configure_endpoint(
+    tx: Transaction, merchant_id: int, env: str, url: str | None, new_secret: str | None, now: Instant
+) -> Endpoint:
+    """`new_secret` (encrypted) replaces the secret; None keeps it."""
+    row = await tx.one(_SET_URL, merchant=merchant_id, environment=env, new_url=url, new_secret=new_secret, now=now)
+    return Endpoint(*given(row))

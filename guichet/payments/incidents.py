@@ -1,0 +1,140 @@
+"""Incidents and stray callbacks: what a person must look at. One row a kind and reference, counted when it recurs."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Writer
+from guichet.db.tables import incidents, stray_callbacks
+
+#: An operator stated another amount or currency than ours: nothing was credited.
+MISMATCH: Final = "mismatch"
+#: Still pending after 72 hours.
+STUCK: Final = "stuck"
+
+_MOST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """`subject` says whose `reference` it is: payment or refund. `seen` counts how often it was found again."""
+
+    id: int
+    merchant_id: int
+    env: str
+    kind: str
+    subject: str
+    reference: str
+    connection: str | None
+    detail: str
+    seen: int
+    opened_at: int
+    seen_at: int
+    closed_at: int | None
+
+
+_INSERT: Final = upsert(incidents).values(
+    merchant_id=bindparam("merchant_id"),
+    env=bindparam("env"),
+    kind=bindparam("kind"),
+    subject=bindparam("subject"),
+    reference=bindparam("reference"),
+    connection=bindparam("connection"),
+    detail=bindparam("detail"),
+    seen=1,
+    opened_at=bindparam("now"),
+    seen_at=bindparam("now"),
+)
+_OPEN: Final = _INSERT.on_conflict_do_update(
+    index_elements=["merchant_id", "kind", "reference"],
+    set_={
+        "seen": incidents.c.seen + 1,
+        "seen_at": _INSERT.excluded.seen_at,
+        "detail": _INSERT.excluded.detail,
+        "closed_at": None,
+    },
+)
+_LIST: Final = select(incidents).where(incidents.c.closed_at.is_(None)).order_by(incidents.c.id).limit(_MOST)
+_CLOSE: Final = (
+    update(incidents)
+    .where(incidents.c.id == bindparam("incident_id"), incidents.c.closed_at.is_(None))
+    .values(closed_at=bindparam("now"))
+    .returning(incidents.c.id)
+)
+_SETTLED: Final = (
+    update(incidents)
+    .where(
+        incidents.c.merchant_id == bindparam("merchant"),
+        incidents.c.reference == bindparam("settled_reference"),
+        incidents.c.kind == STUCK,
+        incidents.c.closed_at.is_(None),
+    )
+    .values(closed_at=bindparam("now"))
+)
+_STRAY: Final = upsert(stray_callbacks).values(
+    {column.name: bindparam(column.name) for column in stray_callbacks.c if column.name != "id"}
+)
+_STRAYS: Final = (
+    select(
+        stray_callbacks.c.id,
+        stray_callbacks.c.connection,
+        stray_callbacks.c.path,
+        stray_callbacks.c.reason,
+        stray_callbacks.c.received_at,
+    )
+    .order_by(stray_callbacks.c.id.desc())
+    .limit(_MOST)
+)
+
+
+async def report(
+    writer: Writer,
+    merchant_id: int,
+    env: str,
+    kind: str,
+    subject: str,
+    reference: str,
+    connection: str | None,
+    detail: str,
+    now: Instant,
+) -> None:
+    """Opens an incident, or counts it again."""
+    await writer.write(
+        _OPEN,
+        merchant_id=merchant_id,
+        env=env,
+        kind=kind,
+        subject=subject,
+        reference=reference,
+        connection=connection,
+        detail=detail,
+        now=now,
+    )
+
+
+async def still_open(db: Database) -> list[Incident]:
+    """The oldest 500."""
+    return [Incident(*row) for row in await db.scan(_LIST)]
+
+
+async def close(db: Database, incident_id: int, now: Instant) -> bool:
+    """False when there is no such open incident."""
+    return await db.write(_CLOSE, incident_id=incident_id, now=now) is not None
+
+
+async def close_settled(writer: Writer, merchant_id: int, reference: str, now: Instant) -> None:
+    """What was stuck has ended by itself."""
+    await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
+
+
+async def quarantine(db: Database, connection: str, path: str, body: str, reason: str, now: Instant) -> None:
+    """Keeps a notification that matches nothing."""
+    await db.write(_STRAY, connection=connection, path=path, body=body, reason=reason, received_at=now)
+
+
+async def strays(db: Database) -> list[tuple[int, str, str, str, int]]:
+    """The latest 500: id, connection, path, reason, received_at."""
+    return [tuple(row) for row in await db.scan(_STRAYS)]

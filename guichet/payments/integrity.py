@@ -1,0 +1,33 @@
+"""Whether an operator's success is ours: amount and currency that come back are compared with what was asked."""
+
+from guichet.context import Core
+from guichet.domain.money import plain, round_to_currency
+from guichet.domain.payments import Payment
+from guichet.logs import log
+from guichet.payments import incidents
+from guichet.providers.base import Succeeded
+
+
+async def confirms(core: Core, payment: Payment, answer: Succeeded, subject: str, reference: str) -> bool:
+    """False, with an incident, when the operator moved something else than what was asked: nothing is booked.
+
+    `subject` and `reference` name what was asked for: the payment, or its refund (both move the same total).
+    """
+    asked = round_to_currency(payment.total_amount, payment.currency)
+    if answer.amount == asked and answer.currency == payment.currency:
+        return True
+    stated = "no amount" if answer.amount is None else f"{plain(answer.amount)} {answer.currency}"
+    detail = f"asked {plain(asked)} {payment.currency}, the operator states {stated}"
+    log.error("operator.mismatch", reference=reference, connection=payment.connection, detail=detail)
+    await incidents.report(
+        core.db,
+        payment.merchant_id,
+        payment.env,
+        incidents.MISMATCH,
+        subject,
+        reference,
+        payment.connection,
+        detail,
+        core.clock.now(),
+    )
+    return False

@@ -1,0 +1,97 @@
+"""Payment links: statements and row mapping. Uses are reserved by a conditional UPDATE, never counted first (D30)."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Integer, bindparam, func, insert, or_, select, update
+
+from guichet.db.engine import Database, Reader, Row, Transaction, given
+from guichet.db.tables import payment_links
+from guichet.domain.payment_links import PaymentLink
+
+_INSERT: Final = (
+    insert(payment_links)
+    .values({column.name: bindparam(column.name) for column in payment_links.c if column.name != "id"})
+    .returning(*payment_links.c)
+)
+_BY_ID: Final = select(payment_links).where(
+    payment_links.c.merchant_id == bindparam("merchant_id"), payment_links.c.id == bindparam("id")
+)
+_BY_TOKEN: Final = select(payment_links).where(payment_links.c.token == bindparam("token"))
+_COUNT: Final = (
+    select(func.count()).select_from(payment_links).where(payment_links.c.merchant_id == bindparam("merchant_id"))
+)
+_PAGE: Final = (
+    select(payment_links)
+    .where(payment_links.c.merchant_id == bindparam("merchant_id"))
+    .order_by(payment_links.c.id.desc())
+    .limit(bindparam("most"))
+    .offset(bindparam("skipped"))
+)
+_RESERVE: Final = (
+    update(payment_links)
+    .where(
+        payment_links.c.id == bindparam("link_id"),
+        or_(payment_links.c.max_uses.is_(None), payment_links.c.reserved < payment_links.c.max_uses),
+    )
+    .values(reserved=payment_links.c.reserved + 1)
+    .returning(payment_links.c.id)
+)
+_RELEASE: Final = (
+    update(payment_links)
+    .where(payment_links.c.id == bindparam("link_id"))
+    .values(reserved=payment_links.c.reserved - bindparam("uses", type_=Integer))
+)
+_COMPLETE: Final = (
+    update(payment_links)
+    .where(payment_links.c.id == bindparam("link_id"))
+    .values(completed=payment_links.c.completed + bindparam("uses", type_=Integer))
+)
+
+
+async def insert_new(db: Database, link: PaymentLink) -> PaymentLink:
+    values = {column.name: getattr(link, column.name) for column in payment_links.c if column.name != "id"}
+    return PaymentLink(*given(await db.write(_INSERT, **values)))
+
+
+async def by_id(db: Reader, merchant_id: int, link_id: int) -> PaymentLink | None:
+    return _link(await db.one(_BY_ID, merchant_id=merchant_id, id=link_id))
+
+
+async def by_token(db: Reader, token: str) -> PaymentLink | None:
+    """For the hosted page: whoever holds the token may open it."""
+    return _link(await db.one(_BY_TOKEN, token=token))
+
+
+async def page(db: Database, merchant_id: int, limit: int, offset: int) -> tuple[list[PaymentLink], int]:
+    """One page, newest first, and the exact total. Cost: an index range of this merchant's links."""
+    total: int = (await db.scan(_COUNT, merchant_id=merchant_id))[0][0]
+    if offset >= total:
+        return [], total
+    rows = await db.scan(_PAGE, merchant_id=merchant_id, most=limit, skipped=offset)
+    return [PaymentLink(*row) for row in rows], total
+
+
+async def reserve_use(tx: Transaction, link_id: int) -> bool:
+    """Takes a use for a payment that starts; False when none is left."""
+    return await tx.write(_RESERVE, link_id=link_id) is not None
+
+
+async def release_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
+    """Gives back a use for each payment that failed; a link may come several times."""
+    await tx.write_many(_RELEASE, _uses(link_ids))
+
+
+async def complete_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
+    """One for each payment that succeeded; a link may come several times."""
+    await tx.write_many(_COMPLETE, _uses(link_ids))
+
+
+def _uses(link_ids: Sequence[int]) -> list[dict[str, int]]:
+    """How many of each link; always in the same order, so that two writers never wait for each other in a circle."""
+    return [{"link_id": link_id, "uses": uses} for link_id, uses in sorted(Counter(link_ids).items())]
+
+
+def _link(row: Row | None) -> PaymentLink | None:
+    return PaymentLink(*row) if row is not None else None

@@ -1,0 +1,241 @@
+"""Payments: statements and row mapping. What each read costs stands beside it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final
+
+from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant
+from guichet.db import list_counts as counts
+from guichet.db.engine import Database, Reader, Transaction, Writer
+from guichet.db.tables import payments
+from guichet.db.work_queue import Claim, DueRows
+from guichet.domain.payments import Payment
+
+_NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
+_new_values: Final = attrgetter(*_NEW_COLUMNS)
+
+#: One statement creates a payment or, when a unique key (reference, external_id, checkout_token) already holds one,
+#: creates nothing and returns no row: the constraint settles races, on both databases.
+_INSERT: Final = (
+    upsert(payments)
+    .values({name: bindparam(name) for name in _NEW_COLUMNS})
+    .on_conflict_do_nothing()
+    .returning(payments.c.id)
+)
+
+_MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
+_BY_REFERENCE: Final = select(payments).where(*_MINE, payments.c.reference == bindparam("reference"))
+_BY_EXTERNAL_ID: Final = select(payments).where(*_MINE, payments.c.external_id == bindparam("external_id"))
+_BY_ID: Final = select(payments).where(payments.c.id == bindparam("id"))
+_BY_TOKEN: Final = select(payments).where(payments.c.checkout_token == bindparam("token"))
+_BY_CALLBACK: Final = select(payments).where(
+    payments.c.connection == bindparam("connection"), payments.c.provider_ref == bindparam("provider_ref")
+)
+
+_BY_CALLBACK_REFERENCE: Final = select(payments).where(
+    payments.c.reference == bindparam("reference"), payments.c.connection == bindparam("connection")
+)
+
+_FINISH: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == bindparam("source"))
+    .values(
+        status=bindparam("target"),
+        updated_at=bindparam("now"),
+        failure=bindparam("reason"),
+        provider_ref=func.coalesce(bindparam("new_ref", type_=payments.c.provider_ref.type), payments.c.provider_ref),
+        due_at=None,
+        leased_until=None,
+    )
+    .returning(*payments.c)
+)
+_RECORD_INITIATION: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(
+        connection=bindparam("new_connection"),
+        provider_ref=bindparam("new_ref"),
+        provider_memo=bindparam("new_memo"),
+        redirect_url=bindparam("new_redirect"),
+        due_at=bindparam("next_due"),
+        leased_until=None,
+    )
+    .returning(*payments.c)
+)
+_SWITCH: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(connection=bindparam("new_connection"), leased_until=bindparam("until"))
+    .returning(*payments.c)
+)
+_ASK_LATER: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(due_at=bindparam("next_due"), asked=payments.c.asked + 1, leased_until=None)
+)
+_END_LEASE: Final = (
+    update(payments).where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+).values(leased_until=None)
+_FREE: Final = or_(payments.c.leased_until.is_(None), payments.c.leased_until <= bindparam("now"))
+_LEASE: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", _FREE)
+    .values(leased_until=bindparam("until"))
+    .returning(*payments.c)
+)
+_QUEUE: Final = DueRows(payments, ("connection",), {}, tuple(payments.c), lambda row: Payment(*row))
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFilter:
+    """What `GET /payments` may filter on; bounds are inclusive Instants."""
+
+    status: str | None = None
+    external_id: str | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+
+    def admits(self, payment: Payment) -> bool:
+        return (
+            (self.status is None or payment.status == self.status)
+            and (self.since is None or self.since <= payment.created_at)
+            and (self.until is None or payment.created_at <= self.until)
+        )
+
+
+async def insert_new(writer: Writer, payment: Payment, due_at: Instant | None) -> Payment | None:
+    """The payment as stored: numbered, to be asked about at `due_at`; None when a unique key already holds one. One
+    statement, one round trip."""
+    values = dict(zip(_NEW_COLUMNS, _new_values(payment), strict=True))
+    values["due_at"] = due_at
+    row = await writer.write(_INSERT, **values)
+    return Payment(row[0], *values.values()) if row else None
+
+
+async def by_reference(db: Reader, merchant_id: int, env: str, reference: str) -> Payment | None:
+    """`reference` must be a UUID."""
+    return _payment(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
+
+
+async def by_external_id(db: Reader, merchant_id: int, env: str, external_id: str) -> Payment | None:
+    return _payment(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id))
+
+
+async def by_id(db: Reader, payment_id: int) -> Payment | None:
+    return _payment(await db.one(_BY_ID, id=payment_id))
+
+
+async def by_token(db: Reader, token: str) -> Payment | None:
+    """The payment of a hosted page; the token itself is the authorisation."""
+    return _payment(await db.one(_BY_TOKEN, token=token))
+
+
+async def by_provider_ref(db: Database, connection: str, provider_ref: str) -> Payment | None:
+    return _payment(await db.one(_BY_CALLBACK, connection=connection, provider_ref=provider_ref))
+
+
+async def by_callback_reference(db: Database, connection: str, reference: str) -> Payment | None:
+    """`reference` must be a UUID. An operator does not say whose payment it is; references are unique anyway."""
+    return _payment(await db.one(_BY_CALLBACK_REFERENCE, connection=connection, reference=reference))
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A conditional transition of one payment. `provider_ref` None keeps the one there is."""
+
+    payment_id: int
+    source: str
+    target: str
+    now: Instant
+    failure: str | None = None
+    provider_ref: str | None = None
+
+
+async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
+    """The payments that made theirs, in no order; one that was no longer in `source` is missing: somebody else applied
+    another. At most one transition for each payment."""
+    rows = [
+        {
+            "payment_id": each.payment_id,
+            "source": each.source,
+            "target": each.target,
+            "now": each.now,
+            "reason": each.failure,
+            "new_ref": each.provider_ref,
+        }
+        for each in transitions
+    ]
+    return [Payment(*row) for row in await tx.write_each(_FINISH, rows)]
+
+
+async def switch_connection(db: Database, payment: Payment, connection: str, until: Instant) -> Payment | None:
+    """The route before provably took nothing: the next one is stored before its first byte leaves. None when the
+    payment is final already: nothing may be asked of anybody then."""
+    row = await db.write(_SWITCH, payment_id=payment.id, new_connection=connection, until=until)
+    return _payment(row)
+
+
+async def record_initiation(
+    db: Database,
+    payment_id: int,
+    connection: str,
+    provider_ref: str | None,
+    memo: str | None,
+    redirect_url: str | None,
+    due_at: Instant,
+) -> Payment | None:
+    """What the operator returned; ends the lease of the initiation."""
+    row = await db.write(
+        _RECORD_INITIATION,
+        payment_id=payment_id,
+        new_connection=connection,
+        new_ref=provider_ref,
+        new_memo=memo,
+        new_redirect=redirect_url,
+        next_due=due_at,
+    )
+    return _payment(row)
+
+
+async def ask_later(db: Database, payment_id: int, due_at: Instant) -> None:
+    """Nothing was learned: counts the question, ends the lease, sets the next one."""
+    await db.write(_ASK_LATER, payment_id=payment_id, next_due=due_at)
+
+
+async def end_lease(db: Database, payment_id: int) -> None:
+    """Nothing was learned by a question that was not planned: the planned one stands."""
+    await db.write(_END_LEASE, payment_id=payment_id)
+
+
+async def lease(db: Database, payment_id: int, now: Instant, until: Instant) -> Payment | None:
+    """The right to ask about a pending payment until `until`; None when somebody else has it, or it is final."""
+    return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
+
+
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+) -> Claim[Payment]:
+    """Up to `most` payments to ask about; they come back at `until` if this process dies. `closed`: connections that
+    are asked nothing now. Cost: see `queues.py`."""
+    return await _QUEUE.claim(db, now, until, most, closed)
+
+
+async def page(
+    db: Database, merchant_id: int, env: str, wanted: PaymentFilter, limit: int, offset: int
+) -> tuple[list[Payment], int]:
+    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    if wanted.external_id is not None:
+        found = await by_external_id(db, merchant_id, env, wanted.external_id)
+        admitted = [found] if found is not None and wanted.admits(found) else []
+        return admitted[offset : offset + limit], len(admitted)
+    scope = counts.Scope("payments", merchant_id, env, wanted.status)
+    rows, total = await counts.page(db, payments, scope, limit, offset, wanted.since, wanted.until)
+    return [Payment(*row) for row in rows], total
+
+
+def _payment(row: Any) -> Payment | None:
+    return Payment(*row) if row is not None else None

@@ -1,0 +1,146 @@
+"""What `/metrics` reads from the database when it is scraped: never more often than every few seconds, and, while the
+database answers, never for more than a twentieth of the time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from guichet.clock import SECOND, Clock, Instant
+from guichet.db.engine import Database
+from guichet.ledger.audit import last_audit
+from guichet.logs import log
+from guichet.payments.incidents import MISMATCH, STUCK
+from guichet.server import db_metrics_queries as figures
+from guichet.server import health_checks as checkup
+
+#: Seconds for which figures are shown again, at least; and how many times as long as they took to read.
+FRESH_FOR: Final = 3.0
+_REST: Final = 20
+#: Seconds after which a read is given up: Prometheus itself waits ten.
+_PATIENCE: Final = 8.0
+_KINDS: Final = (MISMATCH, STUCK)
+_AUDITS: Final = ("clean", "faulty", "never")
+
+Family = GaugeMetricFamily
+
+
+class Figures(Collector):
+    """Registered with a registry: `refresh` first, then collect what it read."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+        self._families: list[Family] = []
+        self._stale_at = 0.0
+        self._one_at_a_time = asyncio.Lock()
+
+    def collect(self) -> Iterator[Family]:
+        yield from self._families
+
+    async def refresh(self) -> None:
+        """Scrapers that come together share one read. A database that does not answer is a figure too."""
+        async with self._one_at_a_time:
+            loop = asyncio.get_running_loop()
+            began = loop.time()
+            if began < self._stale_at:
+                return
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    families = [family async for family in _read(self._db, self._clock.now())]
+                up = True
+            except Exception as error:  # Whatever it is, what the process counted is still served.
+                log.warning("metrics.database", error=repr(error))
+                families, up = [], False
+            took = loop.time() - began
+            self._families = [*families, *_about_the_read(self._db, up=up, took=took)]
+            # A failed read took what it waited, not what it cost. Resting for it would say "away" long after the end.
+            self._stale_at = loop.time() + (max(FRESH_FOR, _REST * took) if up else FRESH_FOR)
+
+
+def _about_the_read(db: Database, *, up: bool, took: float) -> Iterator[Family]:
+    yield Family("guichet_database_up", "1 when the last read of these figures succeeded, else 0.", float(up))
+    yield Family("guichet_database_read_seconds", "Seconds that reading these figures took.", took)
+    if (pool := db.pool_use()) is not None:
+        used, most = pool
+        yield Family("guichet_database_connections_used", "Connections of this process in use (PostgreSQL).", used)
+        yield Family("guichet_database_connections_max", "The most there can be in this process.", most)
+
+
+async def _read(db: Database, now: Instant) -> AsyncIterator[Family]:
+    for family in await _pending(db, now):
+        yield family
+    for family in await _queues(db, now):
+        yield family
+    for family in await _ledger(db, now):
+        yield family
+    for family in await _for_a_person(db, now):
+        yield family
+
+
+async def _pending(db: Database, now: Instant) -> list[Family]:
+    payments = Family(
+        "guichet_payments_pending",
+        f"Pending payments by age: made less than that long ago, or {figures.OLDER}.",
+        labels=("env", "operator", "age"),
+    )
+    refunds = Family("guichet_refunds_pending", "Pending refunds by age.", labels=("env", "age"))
+    for each in await figures.pending(db, "payments", now):
+        payments.add_metric((each.env, each.operator, each.age), each.count)
+    for each in await figures.pending(db, "refunds", now):
+        refunds.add_metric((each.env, each.age), each.count)
+    return [payments, refunds]
+
+
+async def _queues(db: Database, now: Instant) -> list[Family]:
+    states = Family(
+        "guichet_deliveries",
+        "Webhook deliveries: all that are waiting or retrying; success and failed among the latest 10 000 made within"
+        " the last hour.",
+        labels=("state",),
+    )
+    due = Family("guichet_queue_due", "What each queue has that is due now.", labels=("queue",))
+    lag = Family("guichet_queue_lag_seconds", "How long the oldest of it has been due.", labels=("queue",))
+    for state, count in (await figures.delivery_states(db, now)).items():
+        states.add_metric((state,), count)
+    for each in await checkup.due(db, now):
+        due.add_metric((each.queue,), each.count)
+        lag.add_metric((each.queue,), 0 if each.since is None else _seconds(each.since, now))
+    return [states, due, lag]
+
+
+async def _ledger(db: Database, now: Instant) -> list[Family]:
+    state = Family("guichet_ledger_audit_state", "1 for how the last audit ended, else 0.", labels=("state",))
+    age = Family("guichet_ledger_audit_age_seconds", "How long ago the last audit ended; absent before the first.")
+    last = await last_audit(db)
+    found = "never" if last is None else "clean" if last.fault is None else "faulty"
+    for each in _AUDITS:
+        state.add_metric((each,), each == found)
+    if last is not None:
+        age.add_metric((), _seconds(last.finished_at, now))
+    unsealed = await checkup.first_unsealed(db)
+    lag = Family(
+        "guichet_ledger_seal_lag_seconds",
+        "The age of the oldest posting that no seal covers; about two minutes is normal.",
+        0 if unsealed is None else _seconds(unsealed[1], now),
+    )
+    return [state, age, lag]
+
+
+async def _for_a_person(db: Database, now: Instant) -> list[Family]:
+    incidents = Family("guichet_incidents_open", "Open incidents, by kind.", labels=("kind",))
+    found = {kind: count for kind, count, _ in await checkup.open_incidents(db)}
+    for kind in sorted({*_KINDS, *found}):
+        incidents.add_metric((kind,), found.get(kind, 0))
+    strays = Family(
+        "guichet_stray_callbacks",
+        "Operators' notifications of the last day that match nothing.",
+        await checkup.stray_since(db, now),
+    )
+    return [incidents, strays]
+
+
+def _seconds(since: Instant, now: Instant) -> float:
+    return max(0, now - since) / SECOND

@@ -1,0 +1,71 @@
+"""Figures that only `/metrics` shows; what a person is woken for as well stands in `checkup.py`."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Executable, Table, bindparam, case, func, literal_column, select
+
+from guichet.clock import DAY, HOUR, MINUTE, Instant
+from guichet.db.engine import Database
+from guichet.db.tables import deliveries, payments, refunds
+from guichet.server.health_checks import PENDING, STUCK_AFTER
+
+#: Pending payments and refunds are counted by how long ago they were made: below each age, and older.
+AGES: Final = {"1m": MINUTE, "10m": 10 * MINUTE, "1h": STUCK_AFTER, "1d": DAY, "3d": 3 * DAY}
+OLDER: Final = "older"
+#: Deliveries that ended are counted among so many of the latest.
+_LATEST: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """How many were made so long ago (a key of AGES, or OLDER). `operator` is empty for refunds."""
+
+    env: str
+    operator: str
+    age: str
+    count: int
+
+
+def _by_age(table: Table, operator: Any) -> Executable:
+    age = case(*((table.c.created_at > bindparam(f"age_{name}"), name) for name in AGES), else_=OLDER)
+    rows = select(table.c.env, operator.label("operator"), age.label("age")).where(table.c.status == PENDING)
+    each = rows.subquery()
+    by = (each.c.env, each.c.operator, each.c.age)
+    return select(*by, func.count()).group_by(*by)
+
+
+_PENDING: Final = {
+    "payments": _by_age(payments, payments.c.operator),
+    "refunds": _by_age(refunds, literal_column("''")),
+}
+_NEVER_ANSWERED: Final = deliveries.c.answered_at.is_(None)
+_UNDELIVERED: Final = (
+    select(_NEVER_ANSWERED, func.count()).where(deliveries.c.status == PENDING).group_by(_NEVER_ANSWERED)
+)
+_ENDED: Final = (
+    select(deliveries.c.status, func.count())
+    .where(
+        deliveries.c.id > select(func.max(deliveries.c.id)).scalar_subquery() - _LATEST,
+        deliveries.c.created_at >= bindparam("since"),
+        deliveries.c.status != "pending",
+    )
+    .group_by(deliveries.c.status)
+)
+
+
+async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
+    """`payments` or `refunds`, of both environments. Cost: the pending rows."""
+    bounds = {f"age_{name}": now - age for name, age in AGES.items()}
+    return [Pending(*row) for row in await db.scan(_PENDING[what], **bounds)]
+
+
+async def delivery_states(db: Database, now: Instant) -> dict[str, int]:
+    """All that wait for a first answer or are tried again; `success` and `failed` of the latest 10 000 that were made
+    within the last hour. Cost: the pending rows, and those 10 000.
+    """
+    states = dict.fromkeys(("waiting", "retrying", "success", "failed"), 0)
+    for never_answered, count in await db.scan(_UNDELIVERED):
+        states["waiting" if never_answered else "retrying"] = count
+    states.update((status, count) for status, count in await db.scan(_ENDED, since=now - HOUR))
+    return states

@@ -1,0 +1,39 @@
+"""What a load balancer asks: is the process up, can it work."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from sqlalchemy import select
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from guichet.db.engine import Database, StorageError
+from guichet.db.tables import merchants_table
+
+_PROBE = select(merchants_table.c.id).limit(1)
+
+
+class Alive(Protocol):
+    @property
+    def alive(self) -> bool: ...
+
+
+async def healthz(request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+def readyz(db: Database, worker: Alive | None) -> Callable[[Request], Awaitable[Response]]:
+    """200 when the database answers and, where this process has a worker, its loops turn; else 503 that says which."""
+
+    async def ready(request: Request) -> Response:
+        try:
+            await db.one(_PROBE)
+            database = "ok"
+        except StorageError:
+            database = "unavailable"
+        working = "elsewhere" if worker is None else "ok" if worker.alive else "stopped"
+        ok = database == "ok" and working != "stopped"
+        body = {"status": "ok" if ok else "unavailable", "database": database, "worker": working}
+        return JSONResponse(body, 200 if ok else 503)
+
+    return ready

@@ -1,0 +1,243 @@
+"""What an operator of the service is woken for, each found by an index: `guichet doctor` and `/metrics` show it."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, literal_column, select
+
+from guichet.clock import DAY, HOUR, MINUTE, Instant
+from guichet.db.engine import Database, json_texts
+from guichet.db.ids_by_date import IdsByDate
+from guichet.db.tables import (
+    api_keys,
+    deliveries,
+    incidents,
+    merchants_table,
+    payments,
+    postings,
+    refunds,
+    stray_callbacks,
+)
+from guichet.ledger.hash_chain import head
+
+#: A live payment or refund that is pending for this long is stuck: customers answer within minutes.
+STUCK_AFTER: Final = HOUR
+#: Work that has been due for this long is not being done.
+LATE_AFTER: Final = 5 * MINUTE
+#: Postings of this age are sealed when a worker runs.
+UNSEALED_AFTER: Final = 15 * MINUTE
+EXPIRING_WITHIN: Final = 30 * DAY
+#: Written out in the statement: a plan made once for all parameters may then use the partial indexes too.
+PENDING: Final[ColumnElement[str]] = literal_column("'pending'")
+_FAILING_SINCE: Final = DAY
+_MOST: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Pending for too long, by operator; `oldest` is when it was made."""
+
+    noun: str
+    operator: str
+    count: int
+    oldest: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A queue: how much of it is due, and since when the oldest piece is (None: nothing is)."""
+
+    queue: str
+    count: int
+    since: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A queue whose work has been due for too long; `since`: when the oldest piece was."""
+
+    queue: str
+    count: int
+    since: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A destination of webhooks within a day: deliveries abandoned, being tried again, and delivered."""
+
+    merchant_id: int
+    env: str
+    destination: str
+    abandoned: int
+    retrying: int
+    delivered: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailingRoute:
+    """A connection within a day: live payments that failed for no reason of the customer's, and that succeeded."""
+
+    connection: str
+    operator: str
+    failed: int
+    succeeded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expiring:
+    key_id: int
+    merchant_id: int
+    merchant: str
+    env: str
+    expires_at: Instant
+
+
+def _pending_since(table: Table, operator: Any) -> Executable:
+    chosen = select(operator, func.count(), func.min(table.c.created_at))
+    if table is refunds:
+        chosen = chosen.select_from(refunds).join(payments, payments.c.id == refunds.c.payment_id)
+    return (
+        chosen.where(table.c.status == "pending", table.c.env == "live", table.c.created_at <= bindparam("before"))
+        .group_by(operator)
+        .order_by(operator)
+    )
+
+
+def _due_since(table: Table) -> Executable:
+    return select(func.count(), func.min(table.c.due_at)).where(
+        table.c.status == PENDING, table.c.due_at <= bindparam("before")
+    )
+
+
+_STUCK: Final = {
+    "payment": _pending_since(payments, payments.c.operator),
+    "refund": _pending_since(refunds, payments.c.operator),
+}
+_QUEUES: Final = {
+    "questions": _due_since(payments),
+    "refunds": _due_since(refunds),
+    "deliveries": _due_since(deliveries),
+}
+_NOUNS: Final = {
+    "questions": "questions about payments",
+    "refunds": "refunds",
+    "deliveries": "webhook deliveries",
+}
+
+
+def _number(condition: Any) -> Any:
+    return func.sum(case((condition, 1), else_=0))
+
+
+_ABANDONED: Final = _number(deliveries.c.status == "failed")
+_RETRYING: Final = _number((deliveries.c.status == "pending") & deliveries.c.answered_at.is_not(None))
+_TARGET: Final = (deliveries.c.merchant_id, deliveries.c.env, deliveries.c.destination)
+_FAILING: Final = (
+    select(*_TARGET, _ABANDONED, _RETRYING, _number(deliveries.c.status == "success"))
+    .where(deliveries.c.id >= bindparam("first"))
+    .group_by(*_TARGET)
+    .having(_ABANDONED + _RETRYING > 0)
+    .order_by(_ABANDONED.desc(), *_TARGET)
+    .limit(_MOST)
+)
+_EXPIRING: Final = (
+    select(api_keys.c.id, api_keys.c.merchant_id, merchants_table.c.name, api_keys.c.env, api_keys.c.expires_at)
+    .join(merchants_table, merchants_table.c.id == api_keys.c.merchant_id)
+    .where(
+        api_keys.c.revoked_at.is_(None),
+        api_keys.c.expires_at > bindparam("now"),
+        api_keys.c.expires_at <= bindparam("before"),
+    )
+    .order_by(api_keys.c.expires_at)
+    .limit(_MOST)
+)
+_ROUTE: Final = (payments.c.connection, payments.c.operator)
+_OF_THE_ROUTE: Final = _number(
+    (payments.c.status == "failed") & payments.c.failure.bool_op("IN")(json_texts(bindparam("reasons")))
+)
+_FAILING_ROUTES: Final = (
+    select(*_ROUTE, _OF_THE_ROUTE, _number((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
+    .where(payments.c.id >= bindparam("first"), payments.c.env == "live")
+    .group_by(*_ROUTE)
+    .having(_OF_THE_ROUTE > 0)
+    .order_by(_OF_THE_ROUTE.desc(), *_ROUTE)
+    .limit(_MOST)
+)
+_INCIDENTS: Final = (
+    select(incidents.c.kind, func.count(), func.min(incidents.c.opened_at))
+    .where(incidents.c.closed_at.is_(None))
+    .group_by(incidents.c.kind)
+    .order_by(incidents.c.kind)
+)
+_STRAYS: Final = (
+    select(func.count()).select_from(stray_callbacks).where(stray_callbacks.c.received_at >= bindparam("since"))
+)
+_UNSEALED: Final = (
+    select(postings.c.id, postings.c.created_at)
+    .where(postings.c.id > bindparam("sealed"))
+    .order_by(postings.c.id)
+    .limit(1)
+)
+_DELIVERIES: Final = IdsByDate(deliveries)
+_PAYMENTS: Final = IdsByDate(payments)
+
+
+async def stuck(db: Database, now: Instant) -> list[Stuck]:
+    """Live payments and refunds. Cost: the pending rows."""
+    return [
+        Stuck(noun, *row) for noun, query in _STUCK.items() for row in await db.scan(query, before=now - STUCK_AFTER)
+    ]
+
+
+async def due(db: Database, now: Instant) -> list[Due]:
+    """Every queue. Cost: the due rows."""
+    return [Due(queue, *(await db.scan(query, before=now))[0]) for queue, query in _QUEUES.items()]
+
+
+async def late(db: Database, now: Instant) -> list[Late]:
+    """Queues that nobody works off. Cost: the due rows."""
+    found = await due(db, now - LATE_AFTER)
+    return [Late(_NOUNS[each.queue], each.count, each.since) for each in found if each.since is not None]
+
+
+async def failing(db: Database, now: Instant) -> list[Failing]:
+    """Destinations that answered badly within a day, the worst first. Cost: the deliveries of that day."""
+    first = await _DELIVERIES.first_at(db, now - _FAILING_SINCE)
+    return [Failing(*row[:3], *map(int, row[3:])) for row in await db.scan(_FAILING, first=first)]
+
+
+async def failing_routes(db: Database, now: Instant, reasons: Iterable[str]) -> list[FailingRoute]:
+    """Connections over which live payments failed for one of `reasons` within a day. Cost: the payments of that day."""
+    first = await _PAYMENTS.first_at(db, now - _FAILING_SINCE)
+    rows = await db.scan(_FAILING_ROUTES, first=first, reasons=json.dumps(sorted(reasons)))
+    return [FailingRoute(row[0], row[1], int(row[2]), int(row[3])) for row in rows]
+
+
+async def expiring(db: Database, now: Instant) -> list[Expiring]:
+    """Keys that stop working within 30 days, the next first."""
+    return [Expiring(*row) for row in await db.scan(_EXPIRING, now=now, before=now + EXPIRING_WITHIN)]
+
+
+async def open_incidents(db: Database) -> list[tuple[str, int, Instant]]:
+    """(kind, how many are open, since when the oldest)."""
+    return [tuple(row) for row in await db.scan(_INCIDENTS)]
+
+
+async def stray_since(db: Database, now: Instant) -> int:
+    """Notifications of the last day that match nothing."""
+    return int((await db.scan(_STRAYS, since=now - DAY))[0][0])
+
+
+async def first_unsealed(db: Database) -> tuple[int, Instant] | None:
+    """The id and date of the first posting that no seal covers yet; None when there is none."""
+    sealed, _ = await head(db)
+    row = await db.one(_UNSEALED, sealed=sealed)
+    return None if row is None else (row[0], row[1])
+
+
+async def unsealed(db: Database, now: Instant) -> tuple[int, Instant] | None:
+    """The first posting that should have been sealed long ago (its id and date); None when there is none."""
+    found = await first_unsealed(db)
+    return found if found is not None and found[1] <= now - UNSEALED_AFTER else None

@@ -1,0 +1,142 @@
+"""Webhook deliveries: the queue and the log are one table.
+
+A claim counts the attempt, so that a crash can repeat a send but never exceed five; `due_at` is the claim's lease. The
+first attempts of one payment's events keep their order: an event waits until the one before it was tried once (D35).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
+
+from guichet.clock import Instant
+from guichet.db import list_counts as counts
+from guichet.db.engine import Database, Transaction
+from guichet.db.tables import deliveries
+from guichet.db.work_queue import PENDING, Claim, DueRows, is_still_pending
+from guichet.domain.events import MAX_ATTEMPTS, Delivery
+
+_NEW_COLUMNS: Final = [column.name for column in deliveries.c if column.name != "id"]
+_INSERT: Final = insert(deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
+_MINE: Final = (deliveries.c.merchant_id == bindparam("merchant_id"), deliveries.c.env == bindparam("environment"))
+
+
+_earlier: Final = deliveries.alias("earlier")
+
+
+def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
+    """Attempts are left, and the event before it was tried once (D35)."""
+    # Counted, and neither an anti-join nor a first row found: either may be planned as a walk through all that is
+    # pending, once for each row.
+    waits_for = select(func.count()).where(
+        _earlier.c.payment_id == rows.c.payment_id,
+        _earlier.c.id < rows.c.id,
+        _earlier.c.status == PENDING,
+        _earlier.c.answered_at.is_(None),
+    )
+    return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery() == 0
+
+
+#: A lane is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts takes
+#: all the room.
+_QUEUE: Final = DueRows(
+    deliveries,
+    ("destination", "merchant_id"),
+    {"attempts": deliveries.c.attempts + 1},
+    tuple(deliveries.c),
+    lambda row: Delivery(*row),
+    _ready,
+    reads=("attempts", "payment_id"),
+)
+#: The fifth attempt was claimed and its process died: nothing more may be sent.
+_EXPIRE: Final = (
+    update(deliveries)
+    .where(
+        deliveries.c.status == PENDING,
+        deliveries.c.due_at <= bindparam("now"),
+        deliveries.c.attempts == literal_column(str(MAX_ATTEMPTS)),  # spelled out, as its index says it
+    )
+    .values(status="failed", due_at=None, answered_at=bindparam("now"))
+)
+_NEW_STATUS: Final = bindparam("new_status", type_=deliveries.c.status.type)
+_RECORD: Final = (
+    update(deliveries)
+    .where(
+        deliveries.c.id == bindparam("delivery_id"),
+        is_still_pending(deliveries),
+        # A lease that ran out: another attempt was claimed since, and its outcome is the one to keep, unless this one
+        # reached the merchant.
+        or_(deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
+    )
+    .values(
+        status=_NEW_STATUS,
+        response_code=bindparam("code"),
+        answered_at=bindparam("ended_at"),
+        delivered_at=bindparam("arrived_at", type_=deliveries.c.delivered_at.type),
+        due_at=bindparam("next_due"),
+    )
+)
+_CANCEL: Final = (
+    update(deliveries)
+    .where(*_MINE, deliveries.c.status == "pending", deliveries.c.target == "account")
+    .values(status="failed", due_at=None)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one attempt ended. `next_due` of a failure: when to try again, None when that was the last attempt."""
+
+    delivery: Delivery
+    delivered: bool
+    response_code: int | None
+    ended_at: Instant
+    next_due: Instant | None = None
+
+
+async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
+    """In their order, which is the one of their first attempts."""
+    await tx.write_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
+
+
+async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Delivery], int]:
+    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    rows, total = await counts.page(db, deliveries, counts.Scope("deliveries", merchant_id, env), limit, offset)
+    return [Delivery(*row) for row in rows], total
+
+
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+) -> Claim[Delivery]:
+    """Up to `most` deliveries to attempt now, the attempt already counted; they come back at `until` if this process
+    dies. `closed`: destinations, and ids of merchants, that take none now. Cost: see `queues.py`."""
+    return await _QUEUE.claim(db, now, until, most, closed)
+
+
+async def give_up_exhausted(db: Database, now: Instant) -> None:
+    """Ends deliveries whose fifth attempt was claimed by a process that died. Cost: those rows."""
+    await db.write(_EXPIRE, now=now)
+
+
+async def record(db: Database, outcomes: Sequence[Outcome]) -> None:
+    """All of them or none, in one round trip."""
+    await db.write_many(_RECORD, [_recorded(outcome) for outcome in outcomes])
+
+
+def _recorded(outcome: Outcome) -> dict[str, object]:
+    final = "success" if outcome.delivered else "failed"
+    return {
+        "delivery_id": outcome.delivery.id,
+        "tried": outcome.delivery.attempts,
+        "new_status": final if outcome.next_due is None else "pending",
+        "code": outcome.response_code,
+        "ended_at": outcome.ended_at,
+        "arrived_at": outcome.ended_at if outcome.delivered else None,
+        "next_due": outcome.next_due,
+    }
+
+
+async def cancel_waiting(tx: Transaction, merchant_id: int, env: str) -> None:
+    """The account endpoint was disabled: what still waits for it has failed (D36). Cost: those rows."""
+    await tx.write(_CANCEL, merchant_id=merchant_id, environment=env)

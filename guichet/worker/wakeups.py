@@ -1,0 +1,79 @@
+"""Wakes the loops of other processes: who has no loops announces what it made due, who has loops listens.
+
+Nothing depends on it: every loop also looks by itself, so an announcement that is lost costs a second.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from typing import Final
+
+from guichet.context import Core, Wake
+from guichet.db.engine import StorageError
+from guichet.logs import log
+
+#: At most one announcement of a topic in so many seconds: a busy server tells its workers a hundred times a second, not
+#: at each payment.
+GAP: Final = 0.01
+#: Seconds between attempts to listen again, the first and the longest.
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 5.0
+
+
+@asynccontextmanager
+async def wakeups(core: Core, *, working: bool) -> AsyncIterator[None]:
+    """Runs beside the service. `working`: this process has loops, which hear of what the others announce."""
+    running = asyncio.create_task(_listen(core) if working else _announce(core), name="wakeups")
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def _topics(wake: Wake) -> dict[str, asyncio.Event]:
+    return {field.name: getattr(wake, field.name) for field in fields(wake)}
+
+
+async def _announce(core: Core) -> None:
+    await asyncio.gather(*(_announce_topic(core, topic, due) for topic, due in _topics(core.wake).items()))
+
+
+async def _announce_topic(core: Core, topic: str, due: asyncio.Event) -> None:
+    """Off the path of requests: what they make due while one announcement is on its way shares the next."""
+    while True:
+        await due.wait()
+        due.clear()
+        try:
+            await core.db.announce(topic)
+        except StorageError as error:
+            log.warning("wakeups.not_announced", topic=topic, error=str(error))
+        await asyncio.sleep(GAP)
+
+
+async def _listen(core: Core) -> None:
+    topics = _topics(core.wake)
+    pause = FIRST_PAUSE
+
+    def connected() -> None:
+        """What was announced meanwhile was missed, so every loop looks."""
+        nonlocal pause
+        pause = FIRST_PAUSE
+        log.info("wakeups.listening")
+        for due in topics.values():
+            due.set()
+
+    def heard(topic: str) -> None:
+        if topic in topics:  # Another version of Guichet may have more of them.
+            topics[topic].set()
+
+    while True:
+        try:
+            await core.db.listen(connected, heard)
+        except Exception as error:  # A refused password too: the loops go on looking by themselves meanwhile.
+            log.warning("wakeups.lost", error=repr(error), again_in_seconds=pause)
+        else:
+            return
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)

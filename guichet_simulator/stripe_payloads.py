@@ -1,0 +1,127 @@
+"""Stripe's objects, events and errors (docs/providers/stripe.md)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.clock import SECOND
+from guichet.domain import money
+from guichet_simulator.base import Fault
+from guichet_simulator.store import QueuedCallback, Transaction
+
+API_VERSION: Final = "2026-10-28.endive"
+#: state → session status, payment status. A declined card leaves the session open.
+_STATES: Final = {
+    "pending": ("open", "unpaid"),
+    "succeeded": ("complete", "paid"),
+    "failed": ("open", "unpaid"),
+    "expired": ("expired", "unpaid"),
+}
+_SESSION_EVENTS: Final = {
+    "succeeded": "checkout.session.completed",
+    "expired": "checkout.session.expired",
+    "failed": "checkout.session.async_payment_failed",
+    "attempt_failed": "payment_intent.payment_failed",
+}
+_REFUND_STATES: Final = {"pending": "pending", "succeeded": "succeeded", "failed": "failed", "expired": "canceled"}
+_REFUND_EVENTS: Final = {
+    "created": "refund.created",
+    "succeeded": "refund.updated",
+    "failed": "refund.failed",
+    "expired": "refund.updated",
+}
+
+
+def fault(
+    status: int,
+    kind: str,
+    code: str | None,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    param: str | None = None,
+) -> Fault:
+    error = {"type": kind, "message": message}
+    error |= {name: value for name, value in (("code", code), ("param", param)) if value}
+    return Fault(status, {"error": error}, headers or {})
+
+
+def _smallest(amount: int | None, currency: str) -> int | None:
+    return amount if amount is None or money.DECIMALS[currency] else amount // 100
+
+
+def session_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
+    """The session; `claim` states another end than the true one."""
+    status, payment = _STATES.get(claim or tx.state, _STATES["pending"])
+    return {
+        "id": tx.ref,
+        "object": "checkout.session",
+        "amount_total": _smallest(tx.shown_amount, tx.currency),
+        "cancel_url": tx.detail["cancel_url"],
+        "client_reference_id": tx.client_ref,
+        "created": tx.created_at // SECOND,
+        "currency": (tx.shown_currency or "").lower(),
+        "expires_at": tx.detail["expires_at"],
+        "livemode": tx.detail["live"],
+        "metadata": tx.detail["metadata"],
+        "mode": "payment",
+        "payment_intent": tx.detail["payment_intent"] if payment == "paid" else None,
+        "payment_status": payment,
+        "status": status,
+        "success_url": tx.detail["success_url"],
+        "url": tx.detail["page_url"] if status == "open" else None,
+    }
+
+
+def refund_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
+    status = _REFUND_STATES.get(claim or tx.state, "pending")
+    answer = {
+        "id": tx.ref,
+        "object": "refund",
+        "amount": _smallest(tx.shown_amount, tx.currency),
+        "created": tx.created_at // SECOND,
+        "currency": (tx.shown_currency or "").lower(),
+        "metadata": {"reference": tx.client_ref},
+        "payment_intent": tx.detail["payment_intent"],
+        "status": status,
+    }
+    return answer | ({"failure_reason": "insufficient_funds"} if status == "failed" else {})
+
+
+def event_of(tx: Transaction, queued: QueuedCallback, created: int) -> dict[str, Any] | None:
+    """The event of a claim; the same queued event always has the same identifier."""
+    names = _SESSION_EVENTS if tx.kind == "debit" else _REFUND_EVENTS
+    if queued.claim not in names:
+        return None
+    if tx.kind == "credit":
+        subject = refund_object(tx, "pending" if queued.claim == "created" else queued.claim)
+    elif queued.claim == "attempt_failed":
+        subject = _failed_intent(tx)
+    else:
+        subject = session_object(tx, queued.claim)
+    return {
+        "id": f"evt_{queued.event_id[:24]}",
+        "object": "event",
+        "api_version": API_VERSION,
+        "created": created,
+        "livemode": tx.detail["live"],
+        "type": names[queued.claim],
+        "data": {"object": subject},
+    }
+
+
+def _failed_intent(tx: Transaction) -> dict[str, Any]:
+    funds = tx.detail.get("last_error") == "insufficient_funds"
+    error = {
+        "type": "card_error",
+        "code": "card_declined",
+        "decline_code": "insufficient_funds" if funds else "generic_decline",
+    }
+    return {
+        "id": tx.detail["payment_intent"],
+        "object": "payment_intent",
+        "amount": _smallest(tx.amount, tx.currency),
+        "currency": tx.currency.lower(),
+        "last_payment_error": error,
+        "metadata": tx.detail["metadata"],
+        "status": "requires_payment_method",
+    }

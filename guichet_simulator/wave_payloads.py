@@ -1,0 +1,75 @@
+"""Wave's session and payout objects, in answers and in events alike (docs/providers/wave.md)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.clock import MINUTE, SECOND, iso
+from guichet.domain import money
+from guichet_simulator.store import Transaction
+
+LIFE_MINUTES: Final = 30
+EVENTS: Final = {"succeeded": "checkout.session.completed", "attempt_failed": "checkout.session.payment_failed"}
+#: state → checkout_status, payment_status.
+_STATES: Final = {
+    "pending": ("open", "processing"),
+    "succeeded": ("complete", "succeeded"),
+    "failed": ("open", "cancelled"),
+    "expired": ("expired", "cancelled"),
+}
+_PAYOUT_STATES: Final = {
+    "pending": "processing",
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "expired": "failed",
+}
+REASONS: Final[Mapping[str | None, str]] = {
+    "insufficient_funds": "insufficient-funds",
+    "payer_not_found": "blocked-account",
+    "limit_reached": "kyb-limits-exceeded",
+}
+
+
+def session_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
+    checkout, payment = _STATES.get(claim or tx.state, _STATES["pending"])
+    done = payment == "succeeded"
+    failure = tx.detail.get("last_error")
+    code = REASONS.get(failure, "payment-failure")
+    return {
+        "id": tx.ref,
+        "amount": None if tx.shown_amount is None else money.plain(tx.shown_amount),
+        "checkout_status": checkout,
+        "client_reference": tx.client_ref,
+        "currency": tx.shown_currency,
+        "error_url": tx.detail["cancel_url"],
+        "last_payment_error": {"code": code, "message": code.replace("-", " ")} if failure and not done else None,
+        "business_name": "Simulateur",
+        "payment_status": payment,
+        "transaction_id": tx.detail["transaction_id"] if done else None,
+        "aggregated_merchant_id": tx.detail["aggregated_merchant_id"],
+        "success_url": tx.detail["success_url"],
+        "wave_launch_url": tx.detail["page_url"],
+        "when_completed": _second(tx.decided_at) if done and tx.decided_at else None,
+        "when_created": _second(tx.created_at),
+        "when_expires": _second(tx.created_at + LIFE_MINUTES * MINUTE),
+    }
+
+
+def _second(instant: int) -> str:
+    return iso(instant // SECOND * SECOND)[:19] + "Z"
+
+
+def payout_object(tx: Transaction) -> dict[str, Any]:
+    status = _PAYOUT_STATES[tx.state]
+    answer: dict[str, Any] = {
+        "id": tx.ref,
+        "currency": tx.shown_currency,
+        "receive_amount": None if tx.shown_amount is None else money.plain(tx.shown_amount),
+        "fee": "0",
+        "mobile": f"+{tx.phone}",
+        "client_reference": tx.client_ref,
+        "status": status,
+        "timestamp": _second(tx.created_at),
+    }
+    if status == "failed":
+        answer["payout_error"] = {"error_code": "recipient-limit-exceeded", "error_message": "Limit exceeded"}
+    return answer

@@ -1,0 +1,237 @@
+"""A merchant whose hosted pages are really served: the real application, and an operator that obeys the test."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import uvicorn
+
+from guichet import bootstrap
+from guichet.clock import Clock
+from guichet.context import Core
+from guichet.domain.catalogue import Catalogue
+from guichet.merchants.catalogue_file import load_catalogue
+from guichet.providers.base import (
+    Accepted,
+    Callback,
+    Charge,
+    CodeAnswer,
+    Hint,
+    InitiateAnswer,
+    Refused,
+    Reversal,
+    StatusAnswer,
+    Succeeded,
+    Unknown,
+)
+from guichet.settings import Settings
+from tests.house import ManualClock
+
+CATALOGUE: Catalogue = load_catalogue(None)
+
+
+@dataclass
+class Operator:
+    """Stands for every operator. It accepts, and waits for the test to decide; a number ending in 0001 is refused."""
+
+    remote: bool = True
+    charges: dict[str, Charge] = field(default_factory=dict)
+    decided: dict[str, StatusAnswer] = field(default_factory=dict)
+    #: Debits to come for which a code was asked, and what is answered.
+    codes: list[Charge] = field(default_factory=list)
+    code_answer: CodeAnswer = field(default_factory=Accepted)
+    #: Seconds an answer takes.
+    slowness: float = 0
+
+    def first_question(self, charge: Charge) -> None:
+        return None
+
+    async def initiate(self, charge: Charge) -> InitiateAnswer:
+        await asyncio.sleep(self.slowness)
+        self.charges[charge.reference] = charge
+        if (charge.phone_number or "").endswith("0001"):
+            return Refused("insufficient_funds")
+        if charge.phone_number is None or charge.operator.startswith("wave"):
+            return Accepted(redirect_url=f"http://operator.test/confirm/{charge.reference}")
+        return Accepted()
+
+    async def send_code(self, charge: Charge) -> CodeAnswer:
+        await asyncio.sleep(self.slowness)
+        self.codes.append(charge)
+        return self.code_answer
+
+    async def status(self, charge: Charge) -> StatusAnswer:
+        await asyncio.sleep(self.slowness)
+        return self.decided.get(charge.reference, Unknown())
+
+    def approve(self, reference: str) -> None:
+        charge = self.charges[reference]
+        self.decided[reference] = Succeeded(charge.amount, charge.currency)
+
+    def refuse(self, reference: str, reason: str = "rejected_by_payer") -> None:
+        self.decided[reference] = Refused(reason)
+
+    @property
+    def last(self) -> Charge:
+        return list(self.charges.values())[-1]
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return collected_here
+
+    async def probe(self) -> str:
+        return "ok"
+
+    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+        return Succeeded(reversal.amount, reversal.currency)
+
+    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+        return Succeeded(reversal.amount, reversal.currency)
+
+    def read_callback(self, callback: Callback) -> Hint | None:
+        return None
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    text: str
+    #: Bytes of the body as it travelled.
+    wire_size: int
+
+    def forms(self) -> list[dict[str, str]]:
+        """The fields of each form with their values; a button's own value under its name."""
+        parser = _Forms()
+        parser.feed(self.text)
+        return parser.forms
+
+    def form(self, operator: str) -> dict[str, str]:
+        return next(form for form in self.forms() if form.get("operator") == operator)
+
+
+class _Forms(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[dict[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append({})
+        elif tag == "input":
+            self.forms[-1][values["name"]] = values.get("value", "")
+
+
+@dataclass
+class Shop:
+    """One active merchant; `live` and `test` are its keys."""
+
+    url: str
+    service: bootstrap.Service
+    http: aiohttp.ClientSession
+    clock: Clock
+    operator: Operator
+    merchant_id: int
+    live: str
+    test: str
+
+    @property
+    def core(self) -> Core:
+        return self.service.core
+
+    def pass_time(self, seconds: float) -> None:
+        assert isinstance(self.clock, ManualClock)
+        self.clock.advance(seconds)
+
+    async def work(self) -> None:
+        """Lets the worker do everything that is due."""
+        await self.service.worker().run_until_idle()
+
+    async def api(self, method: str, path: str, key: str = "", **options: Any) -> Any:
+        headers = {"Authorization": f"Bearer {key or self.live}"}
+        async with self.http.request(method, f"{self.url}/v1{path}", headers=headers, **options) as answer:
+            body = await answer.json()
+        assert body["success"], body
+        return body["data"]
+
+    async def link(self, amount: float = 5000, description: str = "Commande 42", **more: Any) -> str:
+        """A new link's path on this server."""
+        created = await self.api("POST", "/payment-links", json={"amount": amount, "description": description, **more})
+        return urlsplit(str(created["url"])).path
+
+    async def card(self, **more: Any) -> str:
+        """A new test card payment's page."""
+        customer = {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}
+        body = {"amount": 5000, "operator": "VISA", "customer": customer, **more}
+        created = await self.api("POST", "/payments", self.test, json=body)
+        return urlsplit(str(created["payment_url"])).path
+
+    async def get(self, path: str, **headers: str) -> Answer:
+        return await self.send("GET", path, headers=_dashed(headers))
+
+    async def post(self, path: str, form: Mapping[str, str], **headers: str) -> Answer:
+        return await self.send("POST", path, data=dict(form), headers=_dashed(headers))
+
+    async def send(self, method: str, path: str, **options: Any) -> Answer:
+        async with self.http.request(method, self.url + path, allow_redirects=False, **options) as answer:
+            return Answer(
+                answer.status, answer.headers, await answer.text(), int(answer.headers.get("Content-Length", "0"))
+            )
+
+    async def pay(self, path: str, operator: str = "mtn", phone: str = "01 97 00 00 45", **more: str) -> Answer:
+        """Opens a link's page, fills in its form and sends it."""
+        form = (await self.get(path)).form(operator)
+        return await self.post(path, form | {"phone_number": phone} | more)
+
+    async def waiting(self, path: str, **more: str) -> str:
+        """Pays, and returns the path of the payment's own page."""
+        answer = await self.pay(path, **more)
+        assert answer.status == 303, answer.text
+        return answer.headers["Location"]
+
+
+def _dashed(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def loopback() -> tuple[socket.socket, str]:
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    return sock, f"http://127.0.0.1:{sock.getsockname()[1]}"
+
+
+@contextlib.asynccontextmanager
+async def open_shop(
+    settings: Settings, clock: Clock | None = None, name: str = "Boutique Kora", currency: str = "XOF"
+) -> AsyncIterator[Shop]:
+    """The schema must be there already. Without a `clock` the test turns its own."""
+    sock, url = loopback()
+    operator = Operator()
+    routes = {mode.operator: ["obedient"] for mode in CATALOGUE.modes}
+    clock = clock or ManualClock()
+    async with bootstrap.service(
+        replace(settings, public_url=url), clock, connections={"obedient": operator}, routes=routes
+    ) as service:
+        merchant, keys = await bootstrap.create_merchant(service.core, name, currency=currency)
+        app = bootstrap.application(service, None)
+        async with _serving(app, sock), aiohttp.ClientSession() as http:
+            yield Shop(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])
+
+
+@contextlib.asynccontextmanager
+async def _serving(application: Any, sock: socket.socket) -> AsyncIterator[None]:
+    server = uvicorn.Server(uvicorn.Config(application, log_level="warning", access_log=False, lifespan="off"))
+    task = asyncio.create_task(server.serve(sockets=[sock]))
+    try:
+        while not server.started:
+            await asyncio.sleep(0.01)
+        yield
+    finally:
+        server.should_exit = True
+        await task

@@ -1,0 +1,47 @@
+"""Nobody may try addresses; everybody may wait for a payment."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from guichet.settings import Settings
+from tests.checkout.shop import Shop, open_shop
+
+LIMIT = 10
+
+
+@pytest.fixture
+async def strict(sqlite_settings: Settings) -> AsyncIterator[Shop]:
+    async with open_shop(replace(sqlite_settings, page_rate_limit=LIMIT)) as opened:
+        yield opened
+
+
+async def test_trying_addresses_is_stopped_even_for_one_that_exists(strict: Shop) -> None:
+    path = await strict.link()
+    statuses = [(await strict.get(f"/pay/{'A' * 22}/{n:022}")).status for n in range(LIMIT + 5)]
+    assert statuses == [404] * LIMIT + [429] * 5
+    refused = await strict.get(path)
+    assert refused.status == 429
+    assert "Attendez une minute" in refused.text
+    assert int(refused.headers["Retry-After"]) > 0
+    assert (await strict.get("/checkout/x")).status == 429
+
+
+async def test_a_customer_who_waits_is_not_stopped(strict: Shop) -> None:
+    waiting = await strict.waiting(await strict.link())
+    for _ in range(LIMIT * 5):
+        assert (await strict.get(waiting + "/status")).status == 200
+
+
+async def test_even_known_pages_have_an_end(strict: Shop) -> None:
+    path = await strict.link() + "/qr"
+    statuses = [(await strict.get(path)).status for _ in range(LIMIT * 25)]
+    assert statuses[: LIMIT * 20] == [200] * (LIMIT * 20)
+    assert statuses[-1] == 429
+
+
+async def test_the_api_has_a_limit_of_its_own(strict: Shop) -> None:
+    for n in range(LIMIT + 1):
+        await strict.get(f"/pay/{'A' * 22}/{n:022}")
+    assert await strict.api("GET", "/payments") == []

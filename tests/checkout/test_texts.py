@@ -1,0 +1,88 @@
+"""Every sentence of the pages is in both catalogues, says the same things, and is used."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import guichet.checkout
+from guichet.checkout import i18n
+from guichet.checkout.render import Renderer
+from guichet.checkout.states import STATES
+from guichet.providers.base import REASONS
+
+HERE = Path(guichet.checkout.__file__).parent
+SOURCES = "\n".join(path.read_text() for path in [*HERE.glob("*.py"), *HERE.glob("templates/*.html")])
+#: Keys that are put together: prefix and how many parts follow.
+COMPOSED = ("failure.", "fault.", "field.", "state.")
+TEXTS = {language: i18n.catalogue(language) for language in i18n.LANGUAGES}
+
+
+def test_both_languages_have_the_same_keys() -> None:
+    assert TEXTS["fr"].keys() == TEXTS["en"].keys()
+    assert all(text.strip() for texts in TEXTS.values() for text in texts.values())
+
+
+@pytest.mark.parametrize("key", sorted(TEXTS["fr"]))
+def test_a_text_takes_the_same_values_in_both_languages_and_is_used(key: str) -> None:
+    values = [set(re.findall(r"%\((\w+)\)s", TEXTS[language][key])) for language in i18n.LANGUAGES]
+    assert values[0] == values[1]
+    assert f'"{key}"' in SOURCES or key.startswith(COMPOSED)
+
+
+def test_every_key_that_is_used_exists() -> None:
+    used = set(re.findall(r'(?:_|say)\(\s*"([a-z_]+\.[a-z0-9_.]+)"', SOURCES))
+    assert len(used) > 50
+    assert used <= TEXTS["fr"].keys()
+
+
+@pytest.mark.parametrize("reason", sorted(REASONS.keys() - {"no_refund"}))  # what a payment can fail for
+def test_every_reason_for_a_failure_has_a_sentence(reason: str) -> None:
+    text = Renderer().text("fr", f"failure.{reason}", mode="MTN MoMo", total="5 088 F CFA")
+    assert "%" not in text
+    assert "client" not in text  # the customer is spoken to, not about
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_has_its_texts(state: str) -> None:
+    for language in i18n.LANGUAGES:
+        for part in ("title", "text"):
+            assert Renderer().text(language, f"state.{state}.{part}", merchant="Boutique", moment="demain")
+
+
+def test_french_typography() -> None:
+    for key, text in TEXTS["fr"].items():
+        assert not re.search(r" [?!:;»]|« |'", text), f"{key}: a plain space or a straight apostrophe"
+
+
+def test_values_are_escaped_into_texts() -> None:
+    text = Renderer().text("fr", "link.title", merchant="<script>alert(1)</script> & 100 %")
+    assert text == "Payer &lt;script&gt;alert(1)&lt;/script&gt; &amp; 100 %"
+
+
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        ("", "fr"),
+        ("en", "en"),
+        ("en-GB,en;q=0.9,fr;q=0.8", "en"),
+        ("fr-BJ,fr;q=0.9,en;q=0.8", "fr"),
+        ("en;q=0.3, fr;q=0.7", "fr"),
+        ("pt-PT, en;q=0.2", "en"),
+        ("de, es", "fr"),
+        ("en;q=0", "fr"),
+        ("*", "fr"),
+        ("en;q=abc", "fr"),
+        ("," * 1000, "fr"),
+    ],
+)
+def test_language_from_the_header(header: str, language: str) -> None:
+    assert i18n.negotiate(header) == language
+
+
+@pytest.mark.parametrize(
+    ("header", "country"),
+    [("fr-BJ,fr;q=0.9", "BJ"), ("fr, en-sn", "SN"), ("fr", None), ("zh-Hant-CG", "CG"), ("", None)],
+)
+def test_country_guessed_from_the_header(header: str, country: str | None) -> None:
+    assert i18n.region(header) == country

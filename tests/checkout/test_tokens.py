@@ -1,0 +1,68 @@
+"""A form's token is ours, for one link, for a while."""
+
+import pytest
+from cryptography.fernet import Fernet
+
+from guichet import clock
+from guichet.checkout.tokens import MAX_AGE, FormTokens
+
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+
+
+class Frozen(clock.SystemClock):
+    def __init__(self) -> None:
+        self.instant = 1_795_256_130_000_000
+
+    def now(self) -> clock.Instant:
+        return self.instant
+
+
+def test_a_token_is_fresh_for_its_own_link_only() -> None:
+    tokens = FormTokens([NEW], Frozen())
+    minted = tokens.mint("link-a")
+    read = tokens.read("link-a", minted)
+    assert read is not None
+    assert read.fresh
+    assert len(read.nonce) == 22
+    elsewhere = tokens.read("link-b", minted)
+    assert elsewhere is not None
+    assert not elsewhere.fresh
+
+
+def test_every_token_is_another_one() -> None:
+    tokens = FormTokens([NEW], Frozen())
+    assert len({tokens.mint("link") for _ in range(100)}) == 100
+
+
+def test_a_token_grows_old() -> None:
+    time = Frozen()
+    tokens = FormTokens([NEW], time)
+    minted = tokens.mint("link")
+    time.instant += MAX_AGE
+    assert (read := tokens.read("link", minted)) is not None
+    assert read.fresh
+    time.instant += 1
+    assert (read := tokens.read("link", minted)) is not None
+    assert not read.fresh
+
+
+def test_rotating_the_keys_keeps_open_forms_working_twice() -> None:
+    minted = FormTokens([OLD], Frozen()).mint("link")
+    for keys in ([NEW, OLD], [Fernet.generate_key().decode(), NEW, OLD]):
+        assert (read := FormTokens(keys, Frozen()).read("link", minted)) is not None
+        assert read.fresh
+    assert (read := FormTokens([NEW], Frozen()).read("link", minted)) is not None
+    assert not read.fresh
+
+
+@pytest.mark.parametrize("text", ["", "x", "a.b.c", "é" * 22 + ".1.x", "A" * 22 + "." + "f" * 17 + "." + "A" * 22])
+def test_what_is_no_token_is_none(text: str) -> None:
+    assert FormTokens([NEW], Frozen()).read("link", text) is None
+
+
+def test_a_changed_token_is_not_fresh() -> None:
+    tokens = FormTokens([NEW], Frozen())
+    nonce, minted, signature = tokens.mint("link").split(".")
+    for changed in (f"{'B' * 22}.{minted}.{signature}", f"{nonce}.{int(minted, 16) + 1:x}.{signature}"):
+        assert (read := tokens.read("link", changed)) is not None
+        assert not read.fresh

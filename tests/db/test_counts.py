@@ -1,0 +1,125 @@
+"""Totals and far pages from the counts equal what counting and skipping every row would give, on both databases."""
+
+import random
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from guichet.clock import DAY, HOUR, SECOND, Instant
+from guichet.db import list_counts as counts
+from guichet.db.engine import Database
+from guichet.db.time_buckets import LEVELS, cover
+from guichet.domain.payments import Payment
+from guichet.payments import repository as payments
+from guichet.payments.repository import PaymentFilter
+from tests.house import House
+
+_START = 1_760_000_000 * SECOND
+
+
+async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
+    db: Database = house.core.db
+    template = Payment(
+        id=0, merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending", amount=100,
+        fee_amount=0, total_amount=100, currency="XOF", description="", operator="mtn", phone_number=None,
+        firstname=None, lastname=None, email=None, address=None, country=None, return_url=None, callback_url=None,
+        metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0, connection="sandbox",
+        provider_ref=None, provider_memo=None, redirect_url=None, failure=None, due_at=0, asked=0, leased_until=None,
+    )  # fmt: skip
+    stored = []
+    async with db.transaction() as tx:
+        for number, moment in enumerate(sorted(moments)):
+            reference = f"00000000-0000-4000-8000-{number:012d}"
+            status = rng.choice(["pending", "succeeded", "failed"])
+            payment = structs.replace(template, reference=reference, created_at=moment)
+            created = await payments.insert_new(tx, payment, payment.due_at)
+            assert created is not None
+            if status != "pending":
+                await payments.finish(tx, [payments.Finish(created.id, "pending", status, moment)])
+            stored.append(structs.replace(created, status=status))
+    return stored
+
+
+def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
+    chosen = [each for each in stored if wanted.admits(each)]
+    return [each.id for each in sorted(chosen, key=lambda each: (each.created_at, each.id), reverse=True)]
+
+
+@pytest.mark.parametrize("near", [0, 5, 500])
+async def test_pages_equal_the_naive_ones_folded_or_not(
+    house: House, near: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`near` small: pages are located through the levels rather than skipped to."""
+    monkeypatch.setattr(counts, "NEAR", near)
+    rng = random.Random(20261121)
+    shop = await house.merchant()
+    spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
+    busy = [_START + DAY + rng.randrange(HOUR) for _ in range(60)]
+    moments = spread + busy + [_START + DAY] * 5 + [_START + 2 * HOUR - 1]
+    stored = await _fill(house, shop.id, moments, rng)
+    edges = [
+        None,
+        _START,
+        _START + DAY,
+        _START + DAY + 1,
+        stored[40].created_at,
+        stored[100].created_at + 1,
+        _START + 9 * DAY,
+        -(10**16),
+        10**18,
+    ]
+    for folding in (0, 60, 10_000):
+        await counts.fold(house.core.db, folding) if folding else None
+        for _ in range(40):
+            wanted = PaymentFilter(
+                status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
+                since=rng.choice(edges),
+                until=rng.choice(edges),
+            )
+            offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
+            rows, total = await payments.page(house.core.db, shop.id, "test", wanted, 10, offset)
+            expected = _expected(stored, wanted)
+            assert (total, [row.id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
+                wanted,
+                offset,
+            )
+
+
+def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
+    """And few buckets: none but the coarsest level gives more than fit in two of the next."""
+    rng = random.Random(7)
+    for _ in range(500):
+        since = None if rng.random() < 0.2 else _START + rng.randrange(-90 * DAY, 90 * DAY)
+        width = rng.choice([1, SECOND, HOUR, HOUR + 1, DAY, 90 * DAY])
+        before = None if rng.random() < 0.2 else (since or _START) + rng.randrange(-width, width)
+        found = cover(since, before)
+        for moment in [_START + rng.randrange(-200 * DAY, 200 * DAY), since or 0, (before or 1) - 1, before or 0]:
+            cuts = (found.since <= moment < found.start) + (found.end <= moment < found.before)
+            held = cuts + sum(run.holds(moment) for run in found.runs)
+            inside = (since is None or since <= moment) and (before is None or moment < before)
+            assert held == inside, (since, before, moment)
+        for run, coarser in zip(found.runs, [level for level in LEVELS[1:] for _ in range(2)], strict=False):
+            assert run.last - run.first < 2 * coarser.width // run.level.width
+
+
+async def test_folding_loses_nothing_and_leaves_nothing(house: House) -> None:
+    shop = await house.merchant()
+    for _ in range(30):
+        await shop.pay("0000")
+    assert (await shop.get("/payments?per_page=1")).body["meta"]["total"] == 30
+    await house.settle()
+    assert await counts.fold(house.core.db, 1000) == 0
+    answers: list[Any] = [
+        (await shop.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
+    ]
+    assert answers == [0, 30]
+
+
+async def test_another_merchant_and_the_other_environment_count_apart(house: House) -> None:
+    one, two = await house.merchant(), await house.merchant()
+    await one.pay("0000")
+    await house.settle()
+    assert (await two.get("/payments")).body["meta"]["total"] == 0
+    assert (await one.live.get("/payments")).body["meta"]["total"] == 0
+    assert (await one.get("/payments")).body["meta"]["total"] == 1

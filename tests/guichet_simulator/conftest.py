@@ -1,0 +1,119 @@
+"""A simulator on a real loopback port, a client for its families, and a server that receives its callbacks."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from guichet.clock import SystemClock
+from guichet_simulator.app import create_simulator
+
+
+@contextlib.asynccontextmanager
+async def serve(app: ASGIApp, sock: socket.socket, **options: Any) -> AsyncIterator[None]:
+    """Serve on a bound socket with uvicorn, as in production."""
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, **options))
+    task = asyncio.create_task(server.serve(sockets=[sock]))
+    try:
+        while not server.started:
+            await asyncio.sleep(0.01)
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+def loopback() -> tuple[socket.socket, str]:
+    # Without its protocol, asyncio would not switch Nagle's algorithm off, and every answer would take 40 ms.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.bind(("127.0.0.1", 0))
+    return sock, f"http://127.0.0.1:{sock.getsockname()[1]}"
+
+
+@dataclass
+class Received:
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Mailbox:
+    """What arrived at the client's own server. `answers` are the statuses of the first answers, 200 afterwards."""
+
+    url: str
+    received: list[Received] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+
+    async def wait_for(self, count: int, seconds: float = 5) -> list[Received]:
+        async with asyncio.timeout(seconds):
+            while len(self.received) < count:
+                await asyncio.sleep(0.02)
+        return self.received
+
+
+@dataclass
+class Simulator:
+    """`family(path)` is an address below a family; `force`, `books` and `held` speak to the control API."""
+
+    url: str
+    http: aiohttp.ClientSession
+
+    async def json(self, method: str, path: str, status: int = 200, **options: Any) -> Any:
+        async with self.http.request(method, f"{self.url}{path}", **options) as answer:
+            assert answer.status == status, await answer.text()
+            return await answer.json() if status != 204 else None
+
+    async def force(self, family: str, scenario: str, call: str = "debit", **more: Any) -> None:
+        wanted = {"family": family, "scenario": scenario, "call": call, **more}
+        await self.json("POST", "/control/next", 201, json=wanted)
+
+    async def truth(self, **query: str) -> Any:
+        return await self.json("GET", "/control/transactions", params=query)
+
+    async def debits(self, **query: str) -> int:
+        """How many debits really happened."""
+        return sum(entry["debits"] for entry in (await self.truth(**query))["books"])
+
+    async def credits(self, **query: str) -> int:
+        return sum(entry["credits"] for entry in (await self.truth(**query))["books"])
+
+    async def press(self, transaction: int, decision: str, **fields: str) -> tuple[int, str]:
+        """Press a button of the simulated phone; the status and where it leads."""
+        form = {"decision": decision, **fields}
+        async with self.http.post(f"{self.url}/phone/{transaction}", data=form, allow_redirects=False) as answer:
+            return answer.status, answer.headers.get("location", "")
+
+
+@pytest.fixture
+async def mailbox() -> AsyncIterator[Mailbox]:
+    sock, url = loopback()
+    box = Mailbox(url)
+
+    async def receive(request: Request) -> Response:
+        box.received.append(Received(request.method, request.url.path, dict(request.headers), await request.body()))
+        return Response(status_code=box.answers.pop(0) if box.answers else 200)
+
+    app = Starlette(routes=[Route("/{path:path}", receive, methods=["POST", "PUT"])])
+    async with serve(app, sock):
+        yield box
+
+
+@pytest.fixture
+async def simulator() -> AsyncIterator[Simulator]:
+    sock, url = loopback()
+    app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
+    async with serve(app, sock), aiohttp.ClientSession() as http:
+        yield Simulator(f"{url}/simulator", http)

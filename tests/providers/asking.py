@@ -1,0 +1,103 @@
+"""One connector against one scripted operator on a real socket: what does it make of an answer?"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from guichet.clock import SECOND
+from guichet.http_client import HttpClient
+from guichet.providers.base import Callback, Charge, Connector, Reversal
+from guichet.providers.client import Connection
+from guichet.providers.families import FAMILIES
+from tests.house import ManualClock
+from tests.peers import Peer, Received
+from tests.providers.conformance import DOSSIERS
+
+TOKEN = {"access_token": "token-of-the-operator", "expires_in": 3600}
+REFERENCE = "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01"
+REFUND = "a3b1c2d3-0f1e-4d2c-8b3a-9e8f7d6c5b4a"
+NOW = 1_795_000_000 * SECOND
+
+#: A status and a body: bytes as they are, anything else as JSON.
+Scripted = tuple[int, object]
+
+
+def charge(operator: str = "mtn", **changes: Any) -> Charge:
+    """5 000 XOF, sent just now and not answered yet."""
+    known = Charge(
+        reference=REFERENCE,
+        operator=operator,
+        amount=5000_00,
+        currency="XOF",
+        description="Panier n° 12 — l'été",
+        created_at=NOW,
+        phone_number="22997000001",
+        email="awa@example.com",
+        firstname="Awa",
+        lastname="N'Diaye",
+        callback_url=f"https://pay.example.com/operators/x/callback/{REFERENCE}",
+    )
+    return structs.replace(known, **changes)
+
+
+def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:
+    """The whole 5 000 back; `taken` changes the debit."""
+    known = Reversal(REFUND, charge(operator, **(taken or {})), 5000_00, "XOF", sent_at=NOW)
+    return replace(known, **changes)
+
+
+_GIVEN: Scripted = (200, TOKEN)
+
+
+@dataclass
+class Bench:
+    connector: Connector
+    clock: ManualClock
+    answers: list[Scripted] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
+    tokens: int = 0
+
+    def sent(self, number: int = -1) -> Any:
+        """The JSON of a request, tokens not counted."""
+        return msgspec.json.decode(self.received[number].body)
+
+    def path(self, number: int = -1) -> str:
+        return self.received[number].line.split(" ")[1]
+
+
+@asynccontextmanager
+async def bench(family: str, *answers: Scripted, **settings: str) -> AsyncIterator[Bench]:
+    """A connector of `family` whose operator gives these answers, the last one repeated; tokens are always given."""
+    found: list[Bench] = []
+
+    async def script(writer: Any, request: Received) -> None:
+        one = found[0]
+        if "token" in request.line and "transactionstatus" not in request.line:
+            one.tokens += 1
+            status, body = _GIVEN
+        else:
+            one.received.append(request)
+            status, body = one.answers.pop(0) if len(one.answers) > 1 else one.answers[0]
+        raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        writer.write(f"HTTP/1.1 {status} Said\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw)
+        await writer.drain()
+
+    clock = ManualClock(NOW)
+    async with Peer(script) as peer:
+        http_client = HttpClient(loopback=True)
+        known = {**DOSSIERS[family].settings, **settings}
+        connection = Connection(f"{family}_one", family, peer.url("127.0.0.1", ""), known)
+        found.append(Bench(FAMILIES[family].build(connection, http_client, clock), clock, list(answers)))
+        try:
+            yield found[0]
+        finally:
+            await http_client.aclose()
+
+
+def told(body: object, headers: Mapping[str, str] | None = None, path: str = "/operators/x/callback") -> Callback:
+    raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    return Callback("POST", path, {"content-type": "application/json", **(headers or {})}, raw)

@@ -1,0 +1,304 @@
+"""What every connector must survive: the simulator's whole table, judged by the operator's own books.
+
+One run puts every scenario of the table side by side in one Guichet, each with a payment of its own, and turns the
+clock from the first second to beyond the third day. Then, whatever the operator did:
+
+    nobody was debited or paid back twice; a payment failed only where the operator holds no money and will take none;
+    a success is a debit of exactly our amount; what the merchant sees is what the operator did, or a person was told.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from guichet.domain.catalogue import ModeOverride
+from guichet.merchants.catalogue import set_override
+from guichet.payments import incidents
+from guichet.providers.client import Connection
+from guichet.providers.orange import order_id
+from guichet_simulator.app import SECRETS
+from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
+from tests.invariants import check_books
+from tests.providers.world import Setup, World
+
+#: Seconds between turns of the clock: close together while customers wait, then over three days.
+TURNS = (1, 1, 1, 2, 5, 5, 10, 15, 20, 30, 60, 60, 120, 300, 300, 600, 1800, 3600, 7200, 6 * 3600, *[12 * 3600] * 6)
+_SOON = 5
+
+#: What an operator states wrongly is never believed: it stays pending, and a person is told.
+MISSTATED = frozenset({"wrong_amount", "wrong_currency", "hidden_amount"})
+#: Answers that say nothing, after which the request is or is not in the operator's books.
+SILENT_AND_TAKEN = frozenset(
+    {"lost_answer", "lost_answer_declined", "error_500", "unreadable", "halfway", "unavailable_stored"}
+)
+SILENT_AND_NOT_TAKEN = frozenset({"lost_request", "error_500_not_stored", "unavailable"})
+#: Provably not taken: with no other route, a payment fails at once, a refund is tried again. (So is a refund that was
+#: lost on its way, where its repeat is harmless: here it meets the same scenario each time, and waits for a person.)
+NOT_TAKEN = frozenset({"unauthorized", "rate_limited", "not_configured"})
+REFUSED_AT_ONCE = frozenset({"refused", "business_500"})
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """One family in the matrix: how to reach it, how to pay through it, and what nobody but a person can settle.
+
+    `stays_pending`: debit scenarios that the family gives no means to settle. `refunds`: it can give money back.
+    `asks`: a debit can be pending there, so that there is a first question.
+    `digits`: where a scenario is read from, "phone" or "amount".
+    """
+
+    family: str
+    operator: str
+    settings: Mapping[str, str]
+    order: Mapping[str, Any] = field(default_factory=dict)
+    dial: str = "229"
+    digits: str = "phone"
+    base: str = ""
+    stays_pending: frozenset[str] = frozenset()
+    #: Scenarios that its answers make undecidable for anybody.
+    beyond: frozenset[str] = frozenset()
+    refunds: bool = True
+    asks: bool = True
+    #: How the simulator files a payment of ours.
+    filed_as: Callable[[str], str] = str
+
+    @property
+    def setup(self) -> Setup:
+        base = "{sim}/" + (self.base or self.family)
+        connection = Connection(f"{self.family}_one", self.family, base, self.settings)
+        return Setup({connection.name: connection}, {self.operator: (connection.name,)})
+
+    def body(self, prefix: str, scenario: Scenario) -> dict[str, Any]:
+        """The order whose last four digits are {prefix}{scenario}; every scenario has a number and an amount."""
+        last = f"{prefix}{scenario.digits}"
+        phone = f"{self.dial}77123{last if self.digits == 'phone' else '0000'}"
+        amount = 10_000 + int(last) if self.digits == "amount" else 5000 + int(scenario.digits)
+        return {"amount": amount, "operator": self.operator, "phone_number": phone, **self.order}
+
+
+_PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
+
+DOSSIERS = {
+    each.family: each
+    for each in (
+        Dossier(
+            "mtn",
+            "mtn",
+            {
+                "target_env": "mtnbenin",
+                "subscription_key": "collection-key",
+                "api_user": "user",
+                "api_key": "key",
+                "disbursement_subscription_key": "disbursement-key",
+            },
+        ),
+        Dossier(
+            "wave",
+            "wave_sn",
+            {"api_key": "wave_sn_prod_simulator", "webhook_secret": SECRETS["wave"]},
+            dial="221",
+        ),
+        Dossier("pawapay", "mtn", {"token": "simulator"}),
+        Dossier(
+            "feexpay",
+            "moov",
+            {"api_key": "fp_simulator", "shop": "simulatorshop01"},
+            stays_pending=SILENT_AND_NOT_TAKEN,
+        ),
+        Dossier(
+            "orange",
+            "orange_ml",
+            {"country": "ml", "client_id": "c", "client_secret": "s", "merchant_key": "m"},
+            dial="223",
+            digits="amount",
+            stays_pending=SILENT_AND_TAKEN | SILENT_AND_NOT_TAKEN | {"duplicate"},
+            refunds=False,
+            filed_as=order_id,
+        ),
+        Dossier(
+            "sonatel",
+            "orange_sn",
+            {
+                "client_id": "c",
+                "client_secret": "s",
+                "merchant_code": "123456",
+                "retailer_msisdn": "771110000",
+                "retailer_pin": "1234",
+                "webhook_secret": SECRETS["sonatel"],
+            },
+            order={"otp": "123456"},
+            dial="221",
+            stays_pending=SILENT_AND_NOT_TAKEN,
+        ),
+        Dossier(
+            "stripe",
+            "VISA",
+            {"secret_key": "sk_live_simulator", "webhook_secret": SECRETS["stripe"]},
+            order=_PERSON,
+            digits="amount",
+            stays_pending=SILENT_AND_NOT_TAKEN,
+        ),
+        Dossier(
+            "coris",
+            "coris",
+            {"client_id": "c", "client_secret": SECRETS["coris"], "code_pv": "PV1"},
+            order={"otp": "123456"},
+            base="coris/external/v1/api",
+            # A wrong code and a code used by somebody's repeat are refused in the same words; we never repeat.
+            beyond=frozenset({"duplicate"}),
+            stays_pending=SILENT_AND_TAKEN | SILENT_AND_NOT_TAKEN,
+            refunds=False,
+            asks=False,
+        ),
+    )
+}
+
+
+@dataclass
+class Case:
+    """One payment in the matrix and, in the end, everything anybody says about it."""
+
+    scenario: Scenario
+    body: Mapping[str, Any]
+    answer: Any
+    reference: str = ""
+    payment: Any = None
+    refund: Any = None
+    debits: list[dict[str, Any]] = field(default_factory=list)
+    credits: list[dict[str, Any]] = field(default_factory=list)
+    incidents: list[str] = field(default_factory=list)
+
+
+def rows(dossier: Dossier, only: Sequence[str] | None = None) -> list[Scenario]:
+    skipped = {name for family, name in NOT_SHOWN if family == dossier.family} | dossier.beyond
+    shown = [each for each in SCENARIOS if each.name not in skipped]
+    return [each for each in shown if only is None or each.name in only]
+
+
+async def no_fees(world: World, operator: str) -> None:
+    """The debit is then the amount, whose last digits the simulator reads."""
+    await set_override(world.house.core.db, ModeOverride(None, operator, None, 0, 0))
+    world.clock.advance(2)
+
+
+async def pay_all(world: World, dossier: Dossier, prefix: str, scenarios: Sequence[Scenario]) -> list[Case]:
+    shop = world.shop.live
+    cases = []
+    for scenario in scenarios:
+        body = {**dossier.body(prefix, scenario), "external_id": f"{prefix}-{scenario.name}"}
+        answer = await world.nudged(shop.post("/payments", body))
+        again = await world.nudged(shop.post("/payments", body))
+        assert (again.status, again.data["external_id"]) == (201, body["external_id"])
+        cases.append(Case(scenario, body, answer, again.data["reference"]))
+    return cases
+
+
+async def let_it_happen(world: World, cases: Sequence[Case]) -> None:
+    """From the first second to beyond the third day; the merchant looks now and then."""
+    for number, seconds in enumerate(TURNS):
+        await world.turn(seconds)
+        if number in (2, _SOON):
+            for case in cases:
+                await world.nudged(world.shop.live.get(f"/payments/{case.reference}"))
+
+
+async def gather(world: World, dossier: Dossier, cases: Sequence[Case]) -> None:
+    """What each side says in the end."""
+    shop = world.shop.live
+    held = await world.held(family=dossier.family)
+    told = [(each.reference, each.kind) for each in await incidents.still_open(world.house.core.db)]
+    for case in cases:
+        case.payment = (await shop.get(f"/payments/{case.reference}")).data
+        ours = {case.reference, dossier.filed_as(case.reference)}
+        mine = [tx for tx in held if _concerns(tx, ours, case)]
+        case.debits = [tx for tx in mine if tx["kind"] == "debit"]
+        parents = {tx["operator_ref"] for tx in case.debits}
+        if case.refund:
+            case.refund = (await shop.get(f"/refunds/{case.refund['reference']}")).data
+            ours = {case.refund["reference"]}
+            case.credits = [
+                tx for tx in held if tx["kind"] == "credit" and (tx["reference"] in ours or tx["parent"] in parents)
+            ]
+            told_refund = [kind for reference, kind in told if reference == case.refund["reference"]]
+        else:
+            told_refund = []
+        case.incidents = [kind for reference, kind in told if reference == case.reference] + told_refund
+
+
+def _concerns(tx: Mapping[str, Any], ours: set[str], case: Case) -> bool:
+    if tx["reference"] is not None:
+        return tx["reference"] in ours
+    # Coris files nothing of ours: the customer's number tells.
+    return bool(tx["phone"] == case.body["phone_number"])
+
+
+def moved(transactions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [tx for tx in transactions if tx["state"] == "succeeded"]
+
+
+def open_still(transactions: Sequence[Mapping[str, Any]]) -> bool:
+    return any(tx["state"] == "pending" for tx in transactions)
+
+
+def faults_of_debit(dossier: Dossier, case: Case) -> list[str]:
+    """What is wrong about a payment in the end; empty is right."""
+    name, status = case.scenario.name, case.payment["status"]
+    debited = moved(case.debits)
+    faults = []
+    if len(debited) > 1:
+        faults.append(f"debited {len(debited)} times")
+    if status == "failed" and (debited or open_still(case.debits)):
+        faults.append("failed, though the operator took or may take the money")
+    if status == "succeeded" and [tx["amount"] for tx in debited] != [str(case.payment["total_amount"])]:
+        faults.append(f"succeeded, but the operator debited {[tx['amount'] for tx in debited]}")
+    expected = _expected(dossier, case, debited)
+    if status != expected:
+        faults.append(f"is {status}, should be {expected}")
+    if status == "pending" and name in MISSTATED and "mismatch" not in case.incidents:
+        faults.append(f"a mismatch nobody is told about: {case.incidents}")
+    if status == "pending" and "stuck" not in case.incidents:
+        faults.append(f"pending for days and nobody is told: {case.incidents}")
+    at_once = 402 if name in NOT_TAKEN | REFUSED_AT_ONCE else None
+    if at_once and case.answer.status != at_once:
+        faults.append(f"answered {case.answer.status} at initiation")
+    return [f"{dossier.family} {name}: {fault}" for fault in faults]
+
+
+def _expected(dossier: Dossier, case: Case, debited: Sequence[object]) -> str:
+    if case.scenario.name in MISSTATED | dossier.stays_pending or open_still(case.debits):
+        return "pending"
+    return "succeeded" if debited else "failed"
+
+
+def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
+    name, status = case.scenario.name, case.refund["status"]
+    paid = moved(case.credits)
+    faults = []
+    if len(paid) > 1:
+        faults.append(f"paid back {len(paid)} times")
+    if status == "failed" and (paid or open_still(case.credits)):
+        faults.append("failed, though the operator paid or may pay")
+    if status == "succeeded" and [tx["amount"] for tx in paid] != [str(case.refund["amount"])]:
+        faults.append(f"succeeded, but the operator paid {[tx['amount'] for tx in paid]}")
+    misstated = name in MISSTATED and dossier.family != "wave"  # whose refund states no amount at all
+    waits = misstated or name in NOT_TAKEN | SILENT_AND_NOT_TAKEN or open_still(case.credits)
+    if dossier.family == "feexpay" and name == "not_configured":
+        waits = False  # "payouts are not enabled" is an explicit refusal (docs/providers/feexpay.md, "Errors")
+    expected = "pending" if waits else "succeeded" if paid else "failed"
+    if status != expected:
+        faults.append(f"is {status}, should be {expected}")
+    shown = {"succeeded": "refunded"}.get(status, "succeeded")
+    if case.payment["status"] != shown:
+        faults.append(f"the payment is {case.payment['status']}, should be {shown}")
+    if status == "pending" and not case.incidents:
+        faults.append("pending for days and nobody is told")
+    return [f"{dossier.family} refund {name}: {fault}" for fault in faults]
+
+
+async def check_money(world: World, cases: Sequence[Case]) -> None:
+    """Our books balance, and the merchant's balance is what was credited less what was given back."""
+    await check_books(world.house.core.db)
+    kept = sum(case.payment["amount"] for case in cases if case.payment["status"] == "succeeded")
+    kept -= sum(case.payment["amount"] for case in cases if case.refund and case.refund["status"] == "pending")
+    balance = (await world.shop.live.get("/balance")).data
+    assert balance["balance"] == kept

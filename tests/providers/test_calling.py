@@ -1,0 +1,110 @@
+"""What every connector shares: amounts, texts, unreadable answers, secrets that stay inside."""
+
+from typing import Any
+
+import pytest
+
+from guichet.providers.base import Unknown
+from guichet.providers.client import hundredths, landing, plain_text
+from tests.providers.asking import bench, charge, reversal, told
+from tests.providers.conformance import DOSSIERS
+
+#: Two hundred times no answer: whatever the verb, nothing can be concluded from it.
+UNREADABLE = [
+    b"",
+    b"null",
+    b"[]",
+    b"{}",
+    b'"text"',
+    b"\xff\xfe",
+    b"<html>",
+    b"[" * 60_000,
+    b'{"status":',
+    b"x" * 70_000,
+]
+
+
+@pytest.mark.parametrize(
+    ("stated", "meant"),
+    [
+        (5000, 500_000), ("5000", 500_000), ("5000.00", 500_000), (87.5, 8750), ("87.50", 8750), (0, 0),
+        ("87.505", None), ("", None), ("abc", None), (None, None), (True, None), ([], None), ({}, None),
+        ("NaN", None), ("Infinity", None), ("1e999999999", None), ("1e300", None), ("-5", -500), (float("inf"), None),
+    ],
+)  # fmt: skip
+def test_amounts_are_exact_or_nothing(stated: object, meant: int | None) -> None:
+    assert hundredths(stated) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("Café « du Port » n° 3", "Cafe du Port n 3"), ("", "Paiement"), ("!!!", "Paiement"), ("اشتر", "Paiement")],
+)
+def test_plain_text(text: str, plain: str) -> None:
+    assert plain_text(text, 30) == plain
+
+
+def test_plain_text_is_cut() -> None:
+    assert plain_text("abc defgh", 4) == "abc"
+
+
+def test_where_an_operators_page_sends_the_customer_back() -> None:
+    ours = "https://pay.example.com/"
+    assert landing(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
+    assert landing(charge(), "https://else.example") == "https://else.example"
+    assert landing(charge(), None) == ours
+    assert landing(charge(return_url="https://shop.example/" + "x" * 200), None, 120) == ours
+    assert landing(charge(callback_url=None), None) is None
+
+
+VERBS = ("initiate", "status", "refund", "refund_status")
+
+
+@pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
+@pytest.mark.parametrize("family", list(DOSSIERS))
+async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> None:
+    """Wave's refund aside: there the status is the whole answer."""
+    dossier = DOSSIERS[family]
+    known = {"provider_ref": "theirs", "memo": {"pay_token": "p"}, "otp": "123456"}
+    async with bench(family, (200, body)) as asked:
+        for verb in VERBS:
+            if verb.startswith("refund") and (not dossier.refunds or family == "wave"):
+                continue
+            subject: Any = charge(dossier.operator, **known)
+            if verb.startswith("refund"):
+                subject = reversal(dossier.operator, taken=known, provider_ref="theirs")
+            answer = await getattr(asked.connector, verb)(subject)
+            if verb == "refund" and family in ("stripe", "sonatel"):
+                # The refund itself was never sent: what it needs to know first could not be read.
+                assert not [one for one in asked.received if "refunds" in one.line or "cashins" in one.line]
+                continue
+            assert type(answer) is Unknown, verb
+        asked.connector.read_callback(told(body))
+
+
+@pytest.mark.parametrize("status", [301, 400, 418, 500, 502, 504])
+@pytest.mark.parametrize("family", list(DOSSIERS))
+async def test_a_status_without_words_never_fails_a_payment(family: str, status: int) -> None:
+    dossier = DOSSIERS[family]
+    async with bench(family, (status, b"<html>proxy</html>")) as asked:
+        for known in ({"provider_ref": "theirs", "memo": {"pay_token": "p"}}, {}):
+            answer = await asked.connector.status(charge(dossier.operator, otp="123456", **known))
+            assert type(answer) is Unknown
+
+
+@pytest.mark.parametrize("family", list(DOSSIERS))
+async def test_secrets_stay_inside(family: str) -> None:
+    """What connectors print and what they report never shows a credential, whatever the operator echoes."""
+    dossier = DOSSIERS[family]
+    secrets = [value for name, value in dossier.settings.items() if _is_secret(name)]
+    async with bench(family, (401, {"message": "no"})) as asked:
+        answers = [
+            await asked.connector.initiate(charge(dossier.operator, otp="987654")),
+            await asked.connector.probe(),
+        ]
+    shown = repr(answers) + repr(asked.connector)
+    assert [secret for secret in [*secrets, "987654"] if len(secret) > 3 and secret in shown] == []
+
+
+def _is_secret(name: str) -> bool:
+    return any(part in name for part in ("key", "secret", "token", "pin", "client_id"))

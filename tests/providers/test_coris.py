@@ -1,0 +1,113 @@
+"""Coris Money: what each answer means (docs/providers/coris.md)."""
+
+import hashlib
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from guichet.providers.base import Refused, SendsCodes, Succeeded
+from guichet_simulator.app import SECRETS
+from tests.providers.asking import Scripted, bench, charge, reversal, told
+from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
+
+PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, PAID), Succeeded(5000_00, "XOF")),
+        ((200, {**PAID, "code": 0}), Succeeded(5000_00, "XOF")),
+        ((200, {**PAID, "montant": "4999"}), Succeeded(4999_00, "XOF")),
+        ((200, {"code": "0", "transactionId": "T1"}), Succeeded(None, "XOF")),
+        ((200, {"code": "0", "montant": "5000"}), UNKNOWN),
+        ((200, {"code": "-1", "message": "OTP Incorrect"}), refused("bad_otp")),
+        ((200, {"code": -1, "msg": "Client inexistant"}), refused("payer_not_found")),
+        ((200, {"code": "-1", "message": "Solde insuffisant"}), refused("insufficient_funds")),
+        ((200, {"code": "-1", "message": "Service non autorise"}), not_taken()),
+        ((200, {"code": "-1", "message": "Hash incorrect"}), not_taken()),
+        ((200, {"code": "-1", "transactionId": "T1"}), UNKNOWN),
+        ((200, {"code": "1", "message": "Erreur"}), UNKNOWN),
+        ((401, {"code": "-1", "message": "Client non autorise"}), not_taken()),
+        ((429, {"code": "1"}), not_taken("operator_unavailable")),
+        ((500, {"code": "-1", "message": "OTP Incorrect"}), UNKNOWN),
+        ((503, {"code": "1"}), UNKNOWN),
+    ],
+)
+async def test_initiation(said: Scripted, meant: Any) -> None:
+    async with bench("coris", said) as coris:
+        check(await coris.connector.initiate(charge("coris", otp="123456")), meant)
+
+
+async def test_everything_is_in_the_query_under_a_hash() -> None:
+    async with bench("coris", (200, PAID)) as coris:
+        await coris.connector.initiate(charge("coris", otp="123456", phone_number="2290197000001"))
+    [sent] = coris.received
+    parts = urlsplit(coris.path())
+    query = parse_qsl(parts.query)
+    assert parts.path == "/operations/paiement-bien"
+    assert query == [
+        ("codePays", "229"), ("telephone", "0197000001"), ("codePv", "PV1"), ("montant", "5000"), ("codeOTP", "123456"),
+    ]  # fmt: skip
+    hashed = "".join(value for _, value in query) + SECRETS["coris"]
+    assert sent.headers["hashparam"] == hashlib.sha256(hashed.encode()).hexdigest()
+    assert sent.body == b""
+
+
+@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"otp": None}])
+async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+    async with bench("coris", (200, PAID)) as coris:
+        answer = await coris.connector.initiate(charge(**{"operator": "coris", "otp": "123456", **changes}))
+    assert not isinstance(answer, Succeeded)
+    assert coris.received == []
+
+
+async def test_a_lost_answer_is_never_asked_about() -> None:
+    async with bench("coris", (200, PAID)) as coris:
+        check(await coris.connector.status(charge("coris")), UNKNOWN)
+        assert coris.received == []
+        check(await coris.connector.status(charge("coris", provider_ref="T1")), Succeeded(5000_00, "XOF"))
+        coris.answers[:] = [(200, {"code": "-1", "message": "Operation inexistante"})]
+        check(await coris.connector.status(charge("coris", provider_ref="T1")), UNKNOWN)
+
+
+async def test_nothing_is_refunded_and_nothing_notifies() -> None:
+    async with bench("coris", (200, PAID)) as coris:
+        assert not coris.connector.can_refund("coris", collected_here=True)
+        assert await coris.connector.refund(reversal("coris")) == Refused("no_refund")
+        assert coris.connector.read_callback(told(PAID)) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"text": "Le code OTP a ete envoye"}), TAKEN),
+        ((200, {"code": "-1", "msg": "Client inexistant"}), refused("payer_not_found")),
+        ((200, {"code": "-1", "msg": "Service non autorise"}), not_taken()),
+        ((200, {"code": "1"}), UNKNOWN),
+        ((200, {}), UNKNOWN),
+        ((200, b"<html>"), UNKNOWN),
+        ((400, {"text": "Le code OTP a ete envoye"}), UNKNOWN),
+        ((401, {}), not_taken()),
+        ((500, {}), UNKNOWN),
+    ],
+)
+async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> None:
+    async with bench("coris", said) as coris:
+        connector = coris.connector
+        assert isinstance(connector, SendsCodes)
+        check(await connector.send_code(charge("coris", phone_number="2290197000001")), meant)
+    parts = urlsplit(coris.path())
+    assert parts.path == "/send-code-otp"
+    assert parse_qsl(parts.query) == [("codePays", "229"), ("telephone", "0197000001")]
+    [sent] = coris.received
+    assert sent.headers["hashparam"] == hashlib.sha256(f"2290197000001{SECRETS['coris']}".encode()).hexdigest()
+
+
+@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}])
+async def test_no_code_for_what_it_does_not_take(changes: dict[str, Any]) -> None:
+    async with bench("coris", (200, {"text": "…"})) as coris:
+        assert isinstance(coris.connector, SendsCodes)
+        check(await coris.connector.send_code(charge(**{"operator": "coris", **changes})), not_taken())
+    assert coris.received == []

@@ -1,0 +1,210 @@
+"""FeexPay v2: what each answer means (docs/providers/feexpay.md)."""
+
+from typing import Any
+
+import pytest
+
+from guichet.clock import iso
+from guichet.providers.base import Accepted, Hint, Refused, SendsCodes, Succeeded
+from tests.providers.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
+from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
+
+
+def error(status: int, code: str, message: str = "…") -> Scripted:
+    return status, {"statusCode": status, "message": message, "code": code}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"reference": "r-1", "status": "PENDING"}), Accepted("r-1")),
+        ((201, {"transref": "r-2", "status": "PENDING"}), Accepted("r-2")),
+        ((200, {"order_id": "r-3", "payment_url": "https://p/1"}), Accepted("r-3", "https://p/1")),
+        ((200, {"reference": "r-1", "status": "SUCCESSFUL"}), Accepted("r-1", ask_at=NOW)),
+        ((200, {"reference": "r-1", "status": "FAILED"}), Accepted("r-1", ask_at=NOW)),
+        ((200, {"message": "OTP envoye"}), UNKNOWN),
+        ((400, {"statusCode": 400, "message": ["amount must be an integer"]}), refused()),
+        (error(400, "ERR_INVALID_PHONE_NUMBER"), refused("payer_not_found")),
+        (error(400, "ERR_DUPLICATE_TRANSACTION"), UNKNOWN),
+        (error(400, "", "OTP incorrect"), refused("bad_otp")),
+        (error(405, "", "mauvais reseau"), refused("payer_not_found")),
+        (error(401, "UNAUTHORIZED"), not_taken()),
+        (error(403, "IP_NOT_ALLOWED"), not_taken()),
+        (error(404, "", "moov channel not configured"), not_taken()),
+        (error(429, "RATE_LIMIT_EXCEEDED"), not_taken("operator_unavailable")),
+        (error(500, "ERR_TRANSACTION_FAILED"), UNKNOWN),
+        (error(502, ""), UNKNOWN),
+        (error(503, "NETWORK_UNAVAILABLE"), UNKNOWN),
+    ],
+)
+async def test_initiation(said: Scripted, meant: Any) -> None:
+    """A final status in the answer is not believed: it is asked about at once."""
+    async with bench("feexpay", said) as feexpay:
+        check(await feexpay.connector.initiate(charge("moov")), meant)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"amount": 99_00}, "limit_reached"),
+        ({"currency": "EUR"}, "configuration"),
+        ({"operator": "mtn_cg"}, "configuration"),
+    ],
+)
+async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: str) -> None:
+    async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
+        check(await feexpay.connector.initiate(charge(**changes)), not_taken(reason))
+    assert feexpay.received == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"status": "PENDING", "message": "OTP envoye"}), Accepted()),
+        ((201, {"reference": "r-1", "status": "PENDING"}), Accepted()),
+        ((200, {"status": "FAILED", "reason": "PAYER_NOT_FOUND"}), refused("payer_not_found")),
+        ((200, b"<html>"), UNKNOWN),
+        (error(400, "ERR_INVALID_PHONE_NUMBER"), refused("payer_not_found")),
+        (error(400, "ERR_DUPLICATE_TRANSACTION"), UNKNOWN),
+        (error(401, "UNAUTHORIZED"), not_taken()),
+        (error(404, "", "coris channel not configured"), not_taken()),
+        (error(503, "NETWORK_UNAVAILABLE"), UNKNOWN),
+    ],
+)
+async def test_a_code_is_a_payin_without_one(said: Scripted, meant: Any) -> None:
+    async with bench("feexpay", said) as feexpay:
+        assert isinstance(feexpay.connector, SendsCodes)
+        check(await feexpay.connector.send_code(charge("coris", otp="123456")), meant)
+    assert feexpay.path() == "/api/transactions/public/requesttopay/coris"
+    assert "otp" not in feexpay.sent()
+
+
+@pytest.mark.parametrize(
+    ("operator", "changes", "reason"),
+    [
+        ("mtn", {}, "configuration"),
+        ("orange_bf", {}, "configuration"),
+        ("coris", {"amount": 99_00}, "limit_reached"),
+        ("coris", {"currency": "EUR"}, "configuration"),
+    ],
+)
+async def test_where_a_code_would_be_a_debit_nothing_is_sent(
+    operator: str, changes: dict[str, Any], reason: str
+) -> None:
+    async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
+        assert isinstance(feexpay.connector, SendsCodes)
+        check(await feexpay.connector.send_code(charge(operator, **changes)), not_taken(reason))
+    assert feexpay.received == []
+
+
+async def test_a_payment_without_its_code_is_not_taken_for_a_request_of_one() -> None:
+    async with bench("feexpay", (200, {"status": "PENDING"})) as feexpay:
+        check(await feexpay.connector.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
+    assert feexpay.received == []
+
+
+async def test_what_is_sent() -> None:
+    async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
+        await feexpay.connector.initiate(charge("free_sn", return_url="https://shop.example/back"))
+    body = feexpay.sent()
+    assert feexpay.path() == "/api/transactions/public/requesttopay/free_sn"
+    assert (body["amount"], body["callback_info"], body["last_name"]) == (5000, REFERENCE, "N Diaye")
+    assert body["return_url"] == "https://shop.example/back"
+    assert "otp" not in body
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"status": "SUCCESSFUL", "amount": 5000}), Succeeded(5000_00, "XOF")),
+        ((200, {"status": "SUCCESS", "amount": "5000"}), Succeeded(5000_00, "XOF")),
+        ((200, {"status": "SUCCESSFUL"}), Succeeded(None, "XOF")),
+        ((200, {"status": "FAILED", "reason": "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED"}),
+         refused("insufficient_funds")),
+        ((200, {"status": "FAILED", "reason": "PAYER_NOT_FOUND"}), refused("payer_not_found")),
+        ((200, {"status": "CANCELLED"}), refused()),
+        ((200, {"status": "IN PENDING STATE"}), TAKEN),
+        ((200, {"status": "ANYTHING"}), TAKEN),
+        ((404, {"statusCode": 404, "code": "NOT_FOUND"}), UNKNOWN),
+        ((401, {"code": "UNAUTHORIZED"}), UNKNOWN),
+    ],
+)  # fmt: skip
+async def test_status(said: Scripted, meant: Any) -> None:
+    async with bench("feexpay", said) as feexpay:
+        check(await feexpay.connector.status(charge("moov", provider_ref="r-1")), meant)
+
+
+def history(*ours: str | None) -> Scripted:
+    return 200, {"success": True, "data": [{"reference": f"r-{n}", "callback_info": o} for n, o in enumerate(ours)]}
+
+
+async def test_a_lost_answer_is_found_in_the_history() -> None:
+    done = (200, {"status": "SUCCESSFUL", "amount": 5000})
+    async with bench("feexpay", history(None, "other", REFERENCE), done) as feexpay:
+        check(await feexpay.connector.status(charge("moov")), Succeeded(5000_00, "XOF"))
+        assert feexpay.path() == "/api/transactions/public/single/status/r-2"
+        searched = feexpay.sent(0)
+    assert searched["type"] == "PAYIN"
+    assert searched["start_date"] < iso(NOW)[:10] < searched["end_date"]
+
+
+@pytest.mark.parametrize("said", [history(), history("other"), (500, {}), (200, {}), (401, {})])
+async def test_what_no_history_shows_stays_unknown(said: Scripted) -> None:
+    async with bench("feexpay", said) as feexpay:
+        check(await feexpay.connector.status(charge("moov")), UNKNOWN)
+
+
+async def test_a_full_history_is_read_whole() -> None:
+    """Five hundred rows are far beyond what an answer usually may hold."""
+    rows = [{"reference": f"r-{n}", "callback_info": str(n), "description": "x" * 300} for n in range(499)]
+    whole = (200, {"data": [*rows, {"reference": "ours", "callback_info": REFERENCE}]})
+    async with bench("feexpay", whole, (200, {"status": "PENDING"})) as feexpay:
+        check(await feexpay.connector.status(charge("moov")), Accepted("ours"))
+
+
+@pytest.mark.parametrize(
+    ("operator", "path", "network"),
+    [
+        ("mtn", "transfer/global", "MTN"),
+        ("moov", "transfer/global", "MOOV"),
+        ("celtiis_bj", "celtiis_bj", "CELTIIS BJ"),
+        ("togocom_tg", "togo", "TOGOCOM TG"),
+        ("wave_sn", "wave_sn", None),
+    ],
+)
+async def test_a_refund_is_a_payout(operator: str, path: str, network: str | None) -> None:
+    async with bench("feexpay", (200, {"reference": "p-1", "status": "PENDING"})) as feexpay:
+        check(await feexpay.connector.refund(reversal(operator)), Accepted("p-1"))
+    assert feexpay.path() == f"/api/payouts/public/{path}"
+    assert feexpay.sent().get("network") == network
+    assert feexpay.sent()["callback_info"] == REFUND
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (error(400, "ERR_INSUFFICIENT_BALANCE"), refused("insufficient_funds")),
+        (error(403, "ERR_PAYOUT_NOT_ENABLED"), refused("no_refund")),
+        (error(403, "IP_NOT_ALLOWED"), not_taken()),
+        (error(500, ""), UNKNOWN),
+    ],
+)
+async def test_a_payout_that_is_not_taken(said: Scripted, meant: Any) -> None:
+    async with bench("feexpay", said) as feexpay:
+        check(await feexpay.connector.refund(reversal("moov")), meant)
+
+
+async def test_who_can_be_paid_back() -> None:
+    async with bench("feexpay", (200, {})) as feexpay:
+        able = {code: feexpay.connector.can_refund(code, collected_here=False) for code in ("moov", "coris", "VISA")}
+    assert able == {"moov": True, "coris": False, "VISA": False}
+
+
+async def test_callbacks_are_hints() -> None:
+    async with bench("feexpay", (200, {})) as feexpay:
+        read = feexpay.connector.read_callback
+        assert read(told({"reference": "r", "callback_info": REFERENCE, "type": "Paiement"})) == Hint(
+            "payment", REFERENCE, "r"
+        )
+        assert read(told({"order_id": "r", "type": "Payout"})) == Hint("refund", None, "r")
+        assert read(told({"status": "SUCCESSFUL"})) is None

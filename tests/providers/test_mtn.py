@@ -1,0 +1,193 @@
+"""MTN MoMo: what each answer means (docs/providers/mtn.md)."""
+
+from typing import Any
+
+import pytest
+
+from guichet.clock import HOUR, MINUTE, SECOND
+from guichet.providers.base import Accepted, Hint, NotTaken, Refused, Succeeded, Unknown
+from tests.providers.asking import REFERENCE, REFUND, Scripted, bench, charge, reversal, told
+
+TAKEN = Accepted(REFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant", "reason"),
+    [
+        ((202, b""), Accepted, None),
+        ((409, {"code": "RESOURCE_ALREADY_EXIST", "message": "…"}), Accepted, None),
+        ((400, b""), Refused, "refused"),
+        ((400, {"code": "PAYER_NOT_FOUND"}), Refused, "payer_not_found"),
+        ((401, {"statusCode": 401, "message": "Access denied"}), NotTaken, "configuration"),
+        ((403, {"code": "FORBIDDEN_IP"}), NotTaken, "configuration"),
+        ((404, {"statusCode": 404, "message": "Resource not found"}), NotTaken, "configuration"),
+        ((429, {"statusCode": 429}), NotTaken, "operator_unavailable"),
+        ((500, {"code": "NOT_ENOUGH_FUNDS"}), Refused, "insufficient_funds"),
+        ((500, {"code": "PAYER_LIMIT_REACHED"}), Refused, "limit_reached"),
+        ((500, {"code": "NOT_ALLOWED_TARGET_ENVIRONMENT"}), NotTaken, "configuration"),
+        ((500, {"code": "INTERNAL_PROCESSING_ERROR"}), Unknown, None),
+        ((500, {"code": "SOMETHING_NEW"}), Unknown, None),
+        ((500, b""), Unknown, None),
+        ((502, b"<html>"), Unknown, None),
+        ((503, {"code": "SERVICE_UNAVAILABLE"}), Unknown, None),
+        ((200, {"status": "SUCCESSFUL"}), Unknown, None),
+        ((302, b""), Unknown, None),
+    ],
+)
+async def test_initiation(said: Scripted, meant: type, reason: str | None) -> None:
+    async with bench("mtn", said) as mtn:
+        answer = await mtn.connector.initiate(charge())
+    assert type(answer) is meant
+    assert getattr(answer, "reason", None) == reason
+
+
+async def test_what_is_sent() -> None:
+    async with bench("mtn", (202, b"")) as mtn:
+        await mtn.connector.initiate(charge())
+    headers, body = mtn.received[0].headers, mtn.sent()
+    assert mtn.path() == "/collection/v1_0/requesttopay"
+    assert headers["x-reference-id"] == REFERENCE
+    assert headers["x-target-environment"] == "mtnbenin"
+    assert headers["x-callback-url"].endswith(REFERENCE)
+    assert (body["amount"], body["currency"], body["externalId"]) == ("5000", "XOF", REFERENCE)
+    assert body["payer"] == {"partyIdType": "MSISDN", "partyId": "22997000001"}
+    assert body["payerMessage"] == "Panier n 12 l ete"
+
+
+@pytest.mark.parametrize("changes", [{"operator": "mtn_ci"}, {"currency": "XAF"}, {"currency": "EUR"}])
+async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+    async with bench("mtn", (202, b"")) as mtn:
+        assert isinstance(await mtn.connector.initiate(charge(**changes)), NotTaken)
+    assert mtn.received == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"status": "PENDING"}), TAKEN),
+        ((200, {"status": "CREATED"}), TAKEN),
+        (
+            (200, {"status": "SUCCESSFUL", "amount": "5000", "currency": "XOF", "financialTransactionId": "77"}),
+            Succeeded(5000_00, "XOF", "77"),
+        ),
+        (
+            (200, {"status": "SUCCESSFUL", "amount": 5000, "currency": "XOF"}),
+            Succeeded(5000_00, "XOF", REFERENCE),
+        ),
+        ((200, {"status": "SUCCESSFUL", "amount": "5000.00"}), Succeeded(5000_00, None, REFERENCE)),
+        ((200, {"status": "SUCCESSFUL", "currency": "XOF"}), Succeeded(None, "XOF", REFERENCE)),
+        ((200, {"status": "SUCCESSFUL", "amount": "1e999999999"}), Succeeded(None, None, REFERENCE)),
+        ((200, {"status": "FAILED", "reason": "NOT_ENOUGH_FUNDS"}), "insufficient_funds"),
+        ((200, {"status": "FAILED", "reason": {"code": "APPROVAL_REJECTED", "message": "…"}}), "rejected_by_payer"),
+        ((200, {"status": "FAILED", "reason": "EXPIRED"}), "expired"),
+        ((200, {"status": "FAILED"}), "refused"),
+        ((200, {"status": "REJECTED"}), "refused"),
+        ((200, {"status": "SOMETHING"}), None),
+        ((200, {}), None),
+        ((200, b"null"), None),
+        ((200, b"\xff"), None),
+        ((401, {"message": "…"}), None),
+        ((404, {"code": "RESOURCE_NOT_FOUND"}), None),
+        ((500, {"code": "PAYER_NOT_FOUND"}), None),
+    ],
+)
+async def test_status(said: Scripted, meant: Any) -> None:
+    async with bench("mtn", said) as mtn:
+        answer = await mtn.connector.status(charge(provider_ref=REFERENCE))
+    if meant is None:
+        assert type(answer) is Unknown
+    elif isinstance(meant, str):
+        assert isinstance(answer, Refused)
+        assert answer.reason == meant
+    else:
+        assert answer == meant
+
+
+NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
+
+
+@pytest.mark.parametrize(
+    ("age", "known", "meant", "posts"),
+    [
+        (30 * SECOND, None, Accepted, 1),
+        (3 * MINUTE, None, Unknown, 0),
+        (15 * MINUTE, None, Refused, 0),
+        (15 * MINUTE, REFERENCE, Unknown, 0),
+        (30 * SECOND, REFERENCE, Unknown, 0),
+    ],
+)
+async def test_a_request_it_never_received(age: int, known: str | None, meant: type, posts: int) -> None:
+    """Sent again only while its answer is missing and the customer is there; failed only when it can come no more."""
+    async with bench("mtn", NEVER_SEEN, (202, b"")) as mtn:
+        answer = await mtn.connector.status(charge(provider_ref=known, created_at=mtn.clock.now() - age))
+    assert type(answer) is meant
+    resent = [one.headers["x-reference-id"] for one in mtn.received if one.line.startswith("POST")]
+    assert resent == [REFERENCE] * posts
+
+
+async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
+    async with bench("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
+        answer = await mtn.connector.status(charge(created_at=mtn.clock.now() - HOUR))
+    assert type(answer) is Unknown
+
+
+@pytest.mark.parametrize(
+    ("via", "path", "named"),
+    [
+        ("refund", "/disbursement/v1_0/refund", "referenceIdToRefund"),
+        ("transfer", "/disbursement/v1_0/transfer", "payee"),
+    ],
+)
+async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
+    async with bench("mtn", (202, b""), refund_via=via) as mtn:
+        assert await mtn.connector.refund(reversal()) == Accepted(REFUND)
+        assert mtn.path() == path
+        assert mtn.received[0].headers["x-reference-id"] == REFUND
+        expected = REFERENCE if via == "refund" else {"partyIdType": "MSISDN", "partyId": "22997000001"}
+        assert mtn.sent()[named] == expected
+        assert mtn.connector.can_refund("mtn", collected_here=True)
+        assert mtn.connector.can_refund("mtn", collected_here=False) is (via == "transfer")
+        assert not mtn.connector.can_refund("mtn_ci", collected_here=True)
+
+
+async def test_without_a_disbursement_account_nothing_can_be_refunded() -> None:
+    async with bench("mtn", (202, b""), disbursement_subscription_key="") as mtn:
+        assert not mtn.connector.can_refund("mtn", collected_here=True)
+        assert await mtn.connector.refund(reversal()) == Refused("no_refund")
+    assert mtn.received == []
+
+
+async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
+    async with bench("mtn", (202, b"")) as mtn:
+        await mtn.connector.initiate(charge())
+        await mtn.connector.initiate(charge())
+        assert mtn.tokens == 1
+        mtn.clock.advance(3600)
+        await mtn.connector.initiate(charge())
+        assert mtn.tokens == 2
+        mtn.answers[:] = [(401, b""), (202, b"")]
+        assert await mtn.connector.initiate(charge()) == TAKEN
+        assert mtn.tokens == 3
+        mtn.answers[:] = [(401, b"")]
+        assert isinstance(await mtn.connector.initiate(charge()), NotTaken)
+        assert mtn.tokens == 4
+
+
+def test_wrong_settings_are_refused() -> None:
+    from guichet.providers.client import Connection
+    from guichet.providers.mtn import Mtn
+    from tests.providers.conformance import DOSSIERS
+
+    good = dict(DOSSIERS["mtn"].settings)
+    for wrong in ({"target_env": "mtnghana"}, {"refund_via": "cheque"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Mtn(Connection("m", "mtn", "http://x", {**good, **wrong}), None, None)  # type: ignore[arg-type]
+
+
+async def test_callbacks_are_hints() -> None:
+    async with bench("mtn", (202, b"")) as mtn:
+        read = mtn.connector.read_callback
+        assert read(told({"status": "SUCCESSFUL", "externalId": REFERENCE, "payer": {}})) == Hint("payment", REFERENCE)
+        assert read(told({"status": "FAILED", "externalId": REFUND, "payee": {}})) == Hint("refund", REFUND)
+        for nonsense in (b"", b"[]", b"{}", b"\xff", b"null"):
+            assert read(told(nonsense)) is None

@@ -1,0 +1,110 @@
+"""Orange Web Payment: what each answer means (docs/providers/orange.md)."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from guichet.providers.base import Accepted, Hint, Succeeded
+from guichet.providers.orange import order_id
+from tests.providers.asking import REFERENCE, Scripted, bench, charge, reversal, told
+from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
+
+ORDER = order_id(REFERENCE)
+MEMO = {"pay_token": "p", "notif_token": "n"}
+OPENED = {"status": 201, "message": "OK", "pay_token": "p", "notif_token": "n", "payment_url": "https://webpay/p"}
+
+
+def error(status: int, code: int) -> Scripted:
+    return status, {"code": code, "message": "…", "description": "…"}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((201, OPENED), Accepted(ORDER, "https://webpay/p", MEMO)),
+        ((201, {**OPENED, "pay_token": None}), UNKNOWN),
+        ((201, {**OPENED, "payment_url": ""}), UNKNOWN),
+        (error(400, 24), refused()),
+        (error(400, 1202), not_taken()),
+        (error(400, 1203), not_taken()),
+        (error(400, 1204), UNKNOWN),
+        (error(403, 1201), refused()),
+        (error(403, 50), not_taken()),
+        (error(401, 41), not_taken()),
+        (error(429, 53), not_taken("operator_unavailable")),
+        (error(500, 1), UNKNOWN),
+        (error(503, 5), UNKNOWN),
+    ],
+)
+async def test_initiation(said: Scripted, meant: Any) -> None:
+    async with bench("orange", said) as orange:
+        check(await orange.connector.initiate(charge("orange_ml")), meant)
+
+
+async def test_what_is_sent() -> None:
+    long = "https://shop.example/" + "x" * 200
+    async with bench("orange", (201, OPENED), return_url="https://ours.example/") as orange:
+        await orange.connector.initiate(charge("orange_ml", return_url=long))
+    body = orange.sent()
+    assert orange.path() == "/orange-money-webpay/ml/v1/webpayment"
+    assert (body["order_id"], body["amount"], body["currency"]) == (ORDER, 5000, "XOF")
+    assert body["return_url"] == body["cancel_url"] == "https://ours.example/"
+    assert all(len(body[name]) <= 120 for name in ("return_url", "cancel_url", "notif_url"))
+
+
+def test_an_order_is_short_and_belongs_to_one_reference() -> None:
+    references = [str(uuid4()) for _ in range(200)]
+    assert len({order_id(one) for one in references}) == 200
+    assert all(len(order_id(one)) <= 30 for one in references)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"operator": "orange_ci"},
+        {"currency": "XAF"},
+        {"callback_url": None},
+        {"callback_url": "https://a.example/" + "x" * 120},
+    ],
+)
+async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+    async with bench("orange", (201, OPENED)) as orange:
+        check(await orange.connector.initiate(charge(**{"operator": "orange_ml", **changes})), not_taken())
+    assert orange.received == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"status": "SUCCESS", "order_id": ORDER, "txnid": "MP1"}), Succeeded(5000_00, "XOF")),
+        ((201, {"status": "SUCCESS", "order_id": ORDER}), Succeeded(5000_00, "XOF")),
+        ((201, {"status": "SUCCESS", "order_id": "another"}), UNKNOWN),
+        ((201, {"status": "FAILED", "order_id": ORDER}), refused("rejected_by_payer")),
+        ((201, {"status": "EXPIRED", "order_id": ORDER}), refused("expired")),
+        ((201, {"status": "INITIATED"}), TAKEN),
+        ((201, {"status": "PENDING"}), TAKEN),
+        ((201, {"status": "?"}), UNKNOWN),
+        (error(400, 24), UNKNOWN),
+        (error(401, 42), UNKNOWN),
+    ],
+)
+async def test_status(said: Scripted, meant: Any) -> None:
+    async with bench("orange", said) as orange:
+        check(await orange.connector.status(charge("orange_ml", provider_ref=ORDER, memo=MEMO)), meant)
+    assert orange.sent() == {"order_id": ORDER, "amount": 5000, "pay_token": "p"}
+
+
+async def test_without_its_token_nothing_can_be_asked_and_nothing_is_refunded() -> None:
+    async with bench("orange", (201, OPENED)) as orange:
+        check(await orange.connector.status(charge("orange_ml")), UNKNOWN)
+        check(await orange.connector.refund(reversal("orange_ml")), refused("no_refund"))
+        assert not orange.connector.can_refund("orange_ml", collected_here=True)
+    assert orange.received == []
+
+
+async def test_callbacks_name_nothing_but_their_address() -> None:
+    async with bench("orange", (201, OPENED)) as orange:
+        read = orange.connector.read_callback
+        assert read(told({"status": "SUCCESS", "notif_token": "n", "txnid": "MP1"})) == Hint("payment")
+        assert read(told({"status": "SUCCESS"})) is None

@@ -1,0 +1,198 @@
+"""pawaPay v2: what each answer means (docs/providers/pawapay.md)."""
+
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from guichet.clock import MINUTE, SECOND
+from guichet.providers import http_message_signatures as http_signatures
+from guichet.providers.base import Accepted, Callback, Hint, Succeeded
+from tests.providers.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
+from tests.providers.verdicts import UNKNOWN, check, not_taken, refused
+
+
+def failure(code: str) -> dict[str, Any]:
+    return {"failureReason": {"failureCode": code, "failureMessage": code}}
+
+
+def rejected(code: str) -> dict[str, Any]:
+    return {"depositId": REFERENCE, "status": "REJECTED", **failure(code)}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"depositId": REFERENCE, "status": "ACCEPTED"}), Accepted(REFERENCE)),
+        ((200, {"depositId": REFERENCE, "status": "DUPLICATE_IGNORED"}), Accepted(REFERENCE)),
+        ((200, {"depositId": "another", "status": "ACCEPTED"}), UNKNOWN),
+        ((200, {"depositId": REFERENCE, "status": "NEW_WORD"}), UNKNOWN),
+        ((200, rejected("INVALID_PHONE_NUMBER")), refused("payer_not_found")),
+        ((200, rejected("INVALID_AMOUNT")), refused()),
+        ((200, rejected("PROVIDER_TEMPORARILY_UNAVAILABLE")), not_taken("operator_unavailable")),
+        ((200, rejected("AMOUNT_OUT_OF_BOUNDS")), not_taken("limit_reached")),
+        ((200, rejected("INVALID_PROVIDER")), not_taken()),
+        ((200, rejected("UNKNOWN_ERROR")), UNKNOWN),
+        ((200, {"status": "REJECTED"}), UNKNOWN),
+        ((400, rejected("INVALID_PARAMETER")), refused()),
+        ((401, rejected("NO_AUTHENTICATION")), not_taken()),
+        ((403, rejected("DEPOSITS_NOT_ALLOWED")), not_taken()),
+        ((429, failure("RATE_LIMITED")), not_taken("operator_unavailable")),
+        ((500, {"depositId": REFERENCE, **failure("UNKNOWN_ERROR")}), UNKNOWN),
+        ((503, rejected("INVALID_PHONE_NUMBER")), UNKNOWN),
+    ],
+)
+async def test_initiation(said: Scripted, meant: Any) -> None:
+    async with bench("pawapay", said) as pawapay:
+        check(await pawapay.connector.initiate(charge()), meant)
+
+
+async def test_what_is_sent() -> None:
+    async with bench("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
+        await pawapay.connector.initiate(charge("orange_bf", otp="123456", description="Thé"))
+    assert pawapay.sent() == {
+        "depositId": REFERENCE,
+        "amount": "5000",
+        "currency": "XOF",
+        "payer": {"type": "MMO", "accountDetails": {"phoneNumber": "22997000001", "provider": "ORANGE_BFA"}},
+        "customerMessage": "Paiement",
+        "clientReferenceId": REFERENCE,
+        "preAuthorisationCode": "123456",
+    }
+
+
+@pytest.mark.parametrize("changes", [{"operator": "coris"}, {"currency": "EUR"}, {"operator": "mtn_cg"}])
+async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+    async with bench("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
+        check(await pawapay.connector.initiate(charge(**changes)), not_taken())
+    assert pawapay.received == []
+
+
+def found(status: str, **more: Any) -> dict[str, Any]:
+    return {"status": "FOUND", "data": {"status": status, "amount": "5000.00", "currency": "XOF", **more}}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, found("COMPLETED")), Succeeded(5000_00, "XOF")),
+        ((200, found("COMPLETED", amount="4999.99")), Succeeded(4999_99, "XOF")),
+        ((200, found("COMPLETED", currency=None)), Succeeded(5000_00, None)),
+        ((200, found("FAILED", **failure("INSUFFICIENT_BALANCE"))), refused("insufficient_funds")),
+        ((200, found("FAILED", **failure("PAYMENT_NOT_APPROVED"))), refused("rejected_by_payer")),
+        ((200, found("FAILED")), refused()),
+        ((200, found("ACCEPTED")), Accepted(REFERENCE)),
+        ((200, found("PROCESSING", authorizationUrl="https://p/1")), Accepted(REFERENCE, "https://p/1")),
+        ((200, found("IN_RECONCILIATION")), Accepted(REFERENCE)),
+        ((200, found("NEW_WORD")), UNKNOWN),
+        ((200, {"status": "FOUND"}), UNKNOWN),
+        ((200, {"status": "COMPLETED", "amount": "5000", "currency": "XOF"}), UNKNOWN),
+        ((200, {"status": "NOT_FOUND"}), UNKNOWN),
+        ((403, failure("AUTHENTICATION_ERROR")), UNKNOWN),
+        ((500, failure("UNKNOWN_ERROR")), UNKNOWN),
+    ],
+)
+async def test_status(said: Scripted, meant: Any) -> None:
+    async with bench("pawapay", said) as pawapay:
+        check(await pawapay.connector.status(charge()), meant)
+
+
+@pytest.mark.parametrize(
+    ("age", "known", "meant"),
+    [
+        (15 * MINUTE - SECOND, None, UNKNOWN),
+        (15 * MINUTE, None, refused("operator_unavailable")),
+        (15 * MINUTE, REFERENCE, UNKNOWN),
+    ],
+)
+async def test_a_deposit_it_never_received(age: int, known: str | None, meant: Any) -> None:
+    async with bench("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
+        check(await pawapay.connector.status(charge(created_at=NOW - age, provider_ref=known)), meant)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, {"refundId": REFUND, "status": "ACCEPTED"}), Accepted(REFUND)),
+        ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), refused()),
+        ((200, rejected("PAWAPAY_WALLET_OUT_OF_FUNDS")), refused("insufficient_funds")),
+        ((200, rejected("REFUND_IN_PROGRESS")), UNKNOWN),
+        ((403, rejected("REFUNDS_NOT_ALLOWED")), not_taken()),
+    ],
+)
+async def test_refund(said: Scripted, meant: Any) -> None:
+    async with bench("pawapay", said) as pawapay:
+        check(await pawapay.connector.refund(reversal()), meant)
+    assert pawapay.path() == "/v2/refunds"
+    assert (pawapay.sent()["refundId"], pawapay.sent()["depositId"]) == (REFUND, REFERENCE)
+
+
+async def test_a_payout_gives_back_what_another_route_took() -> None:
+    async with bench("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
+        check(await pawapay.connector.refund(reversal(collected_here=False)), Accepted(REFUND))
+        assert pawapay.path() == "/v2/payouts"
+        assert pawapay.sent()["recipient"]["accountDetails"]["phoneNumber"] == "22997000001"
+        pawapay.answers[:] = [(200, found("COMPLETED"))]
+        check(await pawapay.connector.refund_status(reversal(collected_here=False)), Succeeded(5000_00, "XOF"))
+        assert pawapay.path() == f"/v2/payouts/{REFUND}"
+
+
+@pytest.mark.parametrize(
+    ("again", "waited", "meant"),
+    [
+        ((200, {"refundId": REFUND, "status": "ACCEPTED"}), 0, Accepted(REFUND)),
+        ((200, {"refundId": REFUND, "status": "DUPLICATE_IGNORED"}), 0, Accepted(REFUND)),
+        ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), 0, UNKNOWN),
+        ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), 15 * 60, refused()),
+        ((403, rejected("REFUNDS_NOT_ALLOWED")), 0, UNKNOWN),
+    ],
+)
+async def test_a_refund_it_does_not_know_is_sent_again(again: Scripted, waited: int, meant: Any) -> None:
+    """What the repeat is refused for may be the first one, still under way."""
+    async with bench("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
+        pawapay.clock.advance(waited)
+        check(await pawapay.connector.refund_status(reversal()), meant)
+        assert [one.line.split(" ")[0] for one in pawapay.received] == ["GET", "POST"]
+
+
+async def test_a_refund_it_once_took_is_not_sent_again() -> None:
+    async with bench("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
+        check(await pawapay.connector.refund_status(reversal(provider_ref=REFUND)), UNKNOWN)
+    assert len(pawapay.received) == 1
+
+
+KEY = ec.generate_private_key(ec.SECP256R1())
+PRIVATE = KEY.private_bytes(
+    serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+).decode()
+PUBLIC = (
+    KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+)
+
+
+async def test_requests_are_signed_when_a_key_is_given() -> None:
+    async with bench("pawapay", (200, {"status": "ACCEPTED"}), signing_key=PRIVATE, signing_key_id="K1") as pawapay:
+        await pawapay.connector.initiate(charge())
+    [sent] = pawapay.received
+    arrived = Callback("POST", "/v2/deposits", sent.headers, sent.body)
+    assert http_signatures.verified(KEY.public_key(), arrived, NOW)
+    assert 'keyid="K1"' in sent.headers["signature-input"]
+
+
+async def test_callbacks() -> None:
+    body = {"depositId": REFERENCE, "status": "COMPLETED", "amount": "5000.00", "currency": "XOF"}
+    raw = told(body).body
+    url = "https://pay.example.com/operators/x/callback"
+    signed = {**http_signatures.sign(KEY, "HTTP_EC_P256_KEY:1", url, raw, NOW), "host": "pay.example.com"}
+    async with bench("pawapay", (200, {}), callback_public_key=PUBLIC) as pawapay:
+        read = pawapay.connector.read_callback
+        assert read(told(raw, signed)) == Hint("payment", REFERENCE, REFERENCE, verified=True)
+        assert read(told(raw)) is None
+        assert read(told(raw.replace(b"COMPLETED", b"FAILED   "), signed)) is None
+    async with bench("pawapay", (200, {})) as pawapay:
+        read = pawapay.connector.read_callback
+        assert read(told(raw)) == Hint("payment", REFERENCE, REFERENCE, verified=False)
+        assert read(told({"refundId": REFUND, "depositId": REFERENCE})) == Hint("refund", REFUND, REFUND)
+        assert read(told({"payoutId": REFUND})) == Hint("refund", REFUND, REFUND)
+        assert read(told({"status": "COMPLETED"})) is None

@@ -1,0 +1,312 @@
+"""More than one route: who is tried next, who never is, who gives back what another took; and every operator code."""
+
+from typing import Any
+
+import pytest
+
+from guichet.payments import repository as payments
+from guichet.providers.client import Connection
+from guichet.settings import Settings
+from guichet_simulator.app import SECRETS
+from tests.invariants import check_books
+from tests.peers import Peer, hangs_up
+from tests.ports import free_port
+from tests.providers.conformance import DOSSIERS, no_fees
+from tests.providers.world import Setup, World, open_world
+
+SETTINGS = {name: dossier.settings for name, dossier in DOSSIERS.items()}
+MTN, FEEXPAY, PAWAPAY = SETTINGS["mtn"], SETTINGS["feexpay"], SETTINGS["pawapay"]
+PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
+
+
+def connection(name: str, family: str, settings: Any, base: str = "") -> Connection:
+    return Connection(name, family, base or f"{{sim}}/{family}", settings)
+
+
+def route(operator: str, *connections: Connection) -> Setup:
+    return Setup({each.name: each for each in connections}, {operator: [each.name for each in connections]})
+
+
+async def pay(world: World, operator: str, phone: str, **more: Any) -> Any:
+    body = {"amount": 5000, "operator": operator, "phone_number": phone, **more}
+    return await world.nudged(world.shop.live.post("/payments", body))
+
+
+async def shown(world: World, reference: str) -> Any:
+    return (await world.shop.live.get(f"/payments/{reference}")).data
+
+
+async def test_a_refused_connection_fails_over_and_charges_once(settings: Settings) -> None:
+    nobody = connection("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
+    async with open_world(settings, route("mtn", nobody, connection("second", "feexpay", FEEXPAY))) as world:
+        answer = await pay(world, "mtn", "22997129001")
+        assert answer.status == 201
+        for _ in range(3):
+            await world.turn(5)
+        [debit] = await world.held()
+        assert (debit["family"], debit["state"], debit["reference"]) == (
+            "feexpay",
+            "succeeded",
+            answer.data["reference"],
+        )
+        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+        await check_books(world.house.core.db)
+
+
+@pytest.mark.parametrize("scenario", ["unauthorized", "rate_limited", "not_configured"])
+async def test_what_was_provably_not_taken_fails_over(sqlite_settings: Settings, scenario: str) -> None:
+    setup = route("mtn", connection("first", "mtn", MTN), connection("second", "pawapay", PAWAPAY))
+    async with open_world(sqlite_settings, setup) as world:
+        await world.force("mtn", scenario)
+        answer = await pay(world, "mtn", "22997129001")
+        await world.turn(5)
+        await world.turn(5)
+        assert [tx["family"] for tx in await world.held()] == ["pawapay"]
+        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("scenario", ["lost_answer", "error_500", "unavailable_stored", "unreadable", "halfway"])
+async def test_an_unknown_answer_never_fails_over(sqlite_settings: Settings, scenario: str) -> None:
+    setup = route("mtn", connection("first", "mtn", MTN), connection("second", "feexpay", FEEXPAY))
+    async with open_world(sqlite_settings, setup) as world:
+        await world.force("mtn", scenario)
+        answer = await pay(world, "mtn", "22997120000")
+        assert (answer.status, answer.data["status"]) == (201, "pending")
+        for seconds in (5, 30, 60):
+            await world.turn(seconds)
+        assert [(tx["family"], tx["state"]) for tx in await world.held()] == [("mtn", "succeeded")]
+        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+
+
+async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings: Settings) -> None:
+    """Nobody knows what it did: no other route is tried, however long it takes."""
+    async with Peer(hangs_up) as peer:
+        first = connection("first", "feexpay", FEEXPAY, peer.url("127.0.0.1", ""))
+        async with open_world(sqlite_settings, route("mtn", first, connection("second", "mtn", MTN))) as world:
+            answer = await pay(world, "mtn", "22997129001")
+            for seconds in (30, 600, 7200):
+                await world.turn(seconds)
+            assert await world.held() == []
+            assert (await shown(world, answer.data["reference"]))["status"] == "pending"
+
+
+async def test_where_no_route_takes_it_the_payment_fails(sqlite_settings: Settings) -> None:
+    setup = route("mtn", connection("first", "mtn", MTN), connection("second", "feexpay", FEEXPAY))
+    async with open_world(sqlite_settings, setup) as world:
+        await world.force("mtn", "rate_limited")
+        await world.force("feexpay", "unauthorized")
+        answer = await pay(world, "mtn", "22997129001")
+        assert (answer.status, answer.error["code"]) == (402, "payment_failed")
+        assert await world.held() == []
+
+
+@pytest.mark.parametrize("family", ["mtn", "stripe"])
+async def test_a_request_lost_on_its_way_is_sent_again_under_the_same_id(
+    sqlite_settings: Settings, family: str
+) -> None:
+    dossier = DOSSIERS[family]
+    async with open_world(sqlite_settings, dossier.setup) as world:
+        await world.force(family, "lost_request")
+        await world.force(family, "succeeds", times=None)
+        answer = await pay(world, dossier.operator, "22997120000", **dossier.order)
+        assert (answer.status, await world.held()) == (201, [])
+        for seconds in (31, 5, 5, 10):
+            await world.turn(seconds)
+        assert [tx["state"] for tx in await world.held()] == ["succeeded"]
+        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("scenario", ["lost_request", "error_500_not_stored", "lost_answer"])
+@pytest.mark.parametrize("family", ["mtn", "wave", "pawapay", "stripe"])
+async def test_a_refund_without_an_answer_is_repeated_and_paid_once(
+    sqlite_settings: Settings, family: str, scenario: str
+) -> None:
+    dossier = DOSSIERS[family]
+    async with open_world(sqlite_settings, dossier.setup) as world:
+        await world.force(family, "succeeds")
+        await world.force(family, scenario, "credit")
+        answer = await pay(world, dossier.operator, f"{dossier.dial}97120000", **dossier.order)
+        reference = answer.data["reference"]
+        for _ in range(3):
+            await world.turn(5)
+        refund = (await world.shop.live.post(f"/payments/{reference}/refund")).data
+        for seconds in (1, 5, 10, 30, 60):
+            await world.turn(seconds)
+        assert [tx["state"] for tx in await world.held() if tx["kind"] == "credit"] == ["succeeded"]
+        assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
+        assert (await shown(world, reference))["status"] == "refunded"
+        await check_books(world.house.core.db)
+
+
+WITHOUT_DISBURSEMENT = {name: value for name, value in MTN.items() if not name.startswith("disbursement")}
+
+
+@pytest.mark.parametrize("giver", ["feexpay", "pawapay"])
+@pytest.mark.parametrize(
+    ("operator", "phone", "taker", "settings_of_taker"),
+    [
+        ("orange_ci", "2250777129001", "orange", {**DOSSIERS["orange"].settings, "country": "ci"}),
+        ("mtn", "22997129001", "mtn", WITHOUT_DISBURSEMENT),
+    ],
+)
+async def test_another_route_gives_back_what_one_took(
+    sqlite_settings: Settings, operator: str, phone: str, taker: str, settings_of_taker: Any, giver: str
+) -> None:
+    """Who took it has no way back: a payout to the same customer serves."""
+    setup = route(operator, connection("taker", taker, settings_of_taker), connection("giver", giver, SETTINGS[giver]))
+    async with open_world(sqlite_settings, setup) as world:
+        await no_fees(world, operator)
+        await world.force(taker, "succeeds")
+        answer = await pay(world, operator, phone)
+        for _ in range(3):
+            await world.turn(5)
+        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+        refund = (await world.shop.live.post(f"/payments/{answer.data['reference']}/refund")).data
+        for _ in range(3):
+            await world.turn(5)
+        [credit] = [tx for tx in await world.held() if tx["kind"] == "credit"]
+        assert (credit["family"], credit["reference"], credit["phone"]) == (giver, refund["reference"], phone)
+        assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
+        await check_books(world.house.core.db)
+
+
+@pytest.mark.parametrize("family", ["orange", "coris"])
+async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_settings: Settings, family: str) -> None:
+    dossier = DOSSIERS[family]
+    async with open_world(sqlite_settings, dossier.setup) as world:
+        await world.force(family, "succeeds")
+        answer = await pay(world, dossier.operator, f"{dossier.dial}77120000", **dossier.order)
+        for _ in range(3):
+            await world.turn(5)
+        refund = (await world.shop.live.post(f"/payments/{answer.data['reference']}/refund")).data
+        await world.turn(1)
+        assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
+        await check_books(world.house.core.db)
+
+
+@pytest.mark.parametrize("bad_questions", [0, 6])
+async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings, bad_questions: int) -> None:
+    """Usually in time for the answer; where it is not, it is kept for the payment's own page."""
+    async with open_world(sqlite_settings, route("wave_sn", connection("pawapay", "pawapay", PAWAPAY))) as world:
+        if bad_questions:
+            await world.force("pawapay", "error_500", "status", times=bad_questions)
+        answer = await pay(world, "wave_sn", "221771230000")
+        assert ("redirect_url" in answer.data) is not bool(bad_questions)
+        await world.turn(5)
+        [debit] = await world.held()
+        shop = world.shop.live
+        kept = await payments.by_reference(world.house.core.db, shop.id, "live", answer.data["reference"])
+        assert kept is not None
+        assert kept.redirect_url == debit["page_url"]
+        assert answer.data.get("redirect_url", kept.redirect_url) == kept.redirect_url
+
+
+@pytest.mark.parametrize(("family", "operator", "dial"), [("wave", "wave_sn", "221"), ("orange", "orange_ml", "223")])
+async def test_an_operator_with_its_own_page_is_followed_there(
+    sqlite_settings: Settings, family: str, operator: str, dial: str
+) -> None:
+    async with open_world(sqlite_settings, DOSSIERS[family].setup) as world:
+        answer = await pay(world, operator, f"{dial}771230000", return_url="https://shop.example/back")
+        [debit] = await world.held()
+        assert answer.data["redirect_url"] == debit["page_url"]
+        assert answer.data["payment_url"] is None
+
+
+async def test_a_card_is_paid_on_the_hosted_page(sqlite_settings: Settings) -> None:
+    async with open_world(sqlite_settings, DOSSIERS["stripe"].setup) as world:
+        answer = await pay(world, "VISA", "22997120000", **PERSON)
+        [debit] = await world.held()
+        assert answer.data["payment_url"] == debit["page_url"]
+        await world.control("POST", f"/transactions/{debit['id']}/decide", json={"decision": "approve"})
+        await world.turn(1)
+        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+
+
+CODES = [
+    *(("feexpay", code, phone, more) for code, phone, more in (
+        ("mtn", "22997129001", {}), ("moov", "22997129001", {}), ("celtiis_bj", "22997129001", {}),
+        ("coris", "22997129001", {"otp": "123456"}), ("moov_bf", "22677129001", {}),
+        ("orange_bf", "22677129001", {"otp": "123456"}), ("wave_bf", "22677129001", {"otp": "123456"}),
+        ("mtn_ci", "2250777129001", {}), ("moov_ci", "2250777129001", {}), ("orange_ci", "2250777129001", {}),
+        ("wave_ci", "2250777129001", {}), ("orange_ml", "22377129001", {}), ("mobicash_ml", "22377129001", {}),
+        ("orange_sn", "221771239001", {"otp": "123456"}),
+        ("free_sn", "221771239001", {"return_url": "https://shop.example/back"}),
+        ("wave_sn", "221771239001", {}), ("togocom_tg", "22897129001", {}), ("moov_tg", "22897129001", {}),
+        ("mtn_cg", "242067129001", {"currency": "XAF"}), ("VISA", "", PERSON), ("MASTERCARD", "", PERSON),
+    )),
+    *(("pawapay", code, phone, more) for code, phone, more in (
+        ("mtn", "22997129001", {}), ("moov", "22997129001", {}), ("moov_bf", "22677129001", {}),
+        ("orange_bf", "22677129001", {"otp": "123456"}), ("mtn_ci", "2250777129001", {}),
+        ("orange_ci", "2250777129001", {}), ("wave_ci", "2250777129001", {}),
+        ("orange_sn", "221771239001", {"otp": "123456"}),
+        ("free_sn", "221771239001", {"return_url": "https://shop.example/back"}),
+        ("wave_sn", "221771239001", {}), ("mtn_cg", "242067129001", {"currency": "XAF"}),
+    )),
+    ("wave", "wave_ci", "2250777129001", {}),
+    ("wave", "wave_sn", "221771239001", {}),
+    ("wave", "wave_bf", "22677129001", {"otp": "123456"}),
+    ("stripe", "VISA", "", PERSON),
+    ("stripe", "MASTERCARD", "", {**PERSON, "currency": "EUR"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "code", "phone", "more"), CODES, ids=[f"{c[0]}-{c[1]}" for c in CODES])
+async def test_every_code_of_a_family_pays_and_is_paid_back(
+    sqlite_settings: Settings, family: str, code: str, phone: str, more: dict[str, Any]
+) -> None:
+    async with open_world(sqlite_settings, route(code, connection(family, family, DOSSIERS[family].settings))) as world:
+        await world.force(family, "succeeds")
+        body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
+        answer = await world.nudged(world.shop.live.post("/payments", body))
+        assert answer.status == 201, answer.raw
+        reference = answer.data["reference"]
+        for _ in range(3):
+            await world.turn(5)
+        payment = await shown(world, reference)
+        [debit] = await world.held()
+        assert (payment["status"], debit["state"], debit["currency"]) == ("succeeded", "succeeded", payment["currency"])
+        refund = (await world.shop.live.post(f"/payments/{reference}/refund")).data
+        for _ in range(3):
+            await world.turn(5)
+        payable = not (family == "feexpay" and code in ("coris", "VISA", "MASTERCARD"))
+        refund = (await world.shop.live.get(f"/refunds/{refund['reference']}")).data
+        assert refund["status"] == ("succeeded" if payable else "failed")
+        assert [tx["state"] for tx in await world.held() if tx["kind"] == "credit"] == ["succeeded"] * payable
+        await check_books(world.house.core.db)
+
+
+@pytest.mark.parametrize(
+    ("code", "env", "currency"), [("mtn_ci", "mtnivorycoast", "XOF"), ("mtn_cg", "mtncongo", "XAF")]
+)
+async def test_mtn_has_one_connection_per_country(
+    sqlite_settings: Settings, code: str, env: str, currency: str
+) -> None:
+    setup = route(code, connection("wrong", "mtn", MTN), connection("right", "mtn", {**MTN, "target_env": env}))
+    async with open_world(sqlite_settings, setup) as world:
+        answer = await pay(world, code, "24206779001", currency=currency)
+        await world.turn(5)
+        await world.turn(5)
+        [debit] = await world.held()
+        assert (debit["operator"], debit["currency"], debit["state"]) == (code, currency, "succeeded")
+        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("family", list(DOSSIERS))
+async def test_the_probe_tells_good_credentials_from_bad_ones(sqlite_settings: Settings, family: str) -> None:
+    dossier = DOSSIERS[family]
+    bad = {name: value if name in ("target_env", "country") else "invalid" for name, value in dossier.settings.items()}
+    base = f"{{sim}}/{dossier.base or family}"
+    setup = Setup(
+        {
+            "good": connection("good", family, dossier.settings, base),
+            "bad": connection("bad", family, bad, base),
+            "nobody": connection("nobody", family, dossier.settings, f"http://127.0.0.1:{free_port()}"),
+        },
+        {},
+    )
+    async with open_world(sqlite_settings, setup) as world:
+        asked = {name: await world.house.core.registry.connector(name).probe() for name in ("good", "bad", "nobody")}
+    assert asked["good"] == "ok"
+    assert asked["bad"] != "ok"
+    assert asked["nobody"] != "ok"
+    assert not any(secret in said for said in asked.values() for secret in SECRETS.values())

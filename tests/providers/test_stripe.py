@@ -1,0 +1,165 @@
+"""Stripe Checkout: what each answer means (docs/providers/stripe.md)."""
+
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from guichet.clock import HOUR, SECOND
+from guichet.providers import signatures as signed
+from guichet.providers.base import Accepted, Hint, Succeeded
+from tests.providers.asking import NOW, REFERENCE, REFUND, Bench, Scripted, bench, charge, reversal, told
+from tests.providers.verdicts import UNKNOWN, check, not_taken, refused
+
+PAGE = "https://checkout.stripe.com/c/pay/cs_1"
+
+
+def session(status: str = "open", payment: str = "unpaid", **more: Any) -> dict[str, Any]:
+    known = {"id": "cs_1", "object": "checkout.session", "url": PAGE, "amount_total": 5000, "currency": "xof"}
+    intent = {"payment_intent": "pi_1" if payment == "paid" else None, "client_reference_id": REFERENCE}
+    return {**known, **intent, "status": status, "payment_status": payment, **more}
+
+
+def error(status: int, kind: str, code: str | None = None) -> Scripted:
+    return status, {"error": {"type": kind, "code": code, "message": "…"}}
+
+
+def form(stripe: Bench, number: int = -1) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(stripe.received[number].body.decode()).items()}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, session()), Accepted("cs_1", PAGE)),
+        ((200, {}), UNKNOWN),
+        (error(400, "invalid_request_error", "amount_too_small"), refused("limit_reached")),
+        (error(400, "invalid_request_error"), refused()),
+        (error(400, "idempotency_error"), UNKNOWN),
+        (error(401, "invalid_request_error"), not_taken()),
+        (error(402, "card_error", "card_declined"), refused("declined")),
+        (error(403, "invalid_request_error"), not_taken()),
+        (error(409, "invalid_request_error"), UNKNOWN),
+        (error(424, "api_error"), UNKNOWN),
+        (error(429, "rate_limit_error"), not_taken("operator_unavailable")),
+        (error(500, "api_error"), UNKNOWN),
+        ((400, b"<html>"), UNKNOWN),
+    ],
+)
+async def test_initiation(said: Scripted, meant: Any) -> None:
+    async with bench("stripe", said) as stripe:
+        check(await stripe.connector.initiate(charge("VISA")), meant)
+
+
+@pytest.mark.parametrize(
+    ("currency", "amount", "smallest"),
+    [("XOF", 5000_00, "5000"), ("XAF", 5000_00, "5000"), ("EUR", 87_50, "8750"), ("USD", 10_00, "1000")],
+)
+async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
+    async with bench("stripe", (200, session())) as stripe:
+        await stripe.connector.initiate(charge("VISA", currency=currency, amount=amount))
+    sent = form(stripe)
+    assert stripe.received[0].headers["idempotency-key"] == REFERENCE
+    assert sent["line_items[0][price_data][unit_amount]"] == smallest
+    assert sent["line_items[0][price_data][currency]"] == currency.lower()
+    assert (sent["client_reference_id"], sent["customer_email"]) == (REFERENCE, "awa@example.com")
+    assert not any("card[" in name for name in sent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"operator": "mtn"}, "configuration"), ({"amount": 100_000_000_00}, "limit_reached")],
+)
+async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: str) -> None:
+    async with bench("stripe", (200, session())) as stripe:
+        check(await stripe.connector.initiate(charge(**{"operator": "VISA", **changes})), not_taken(reason))
+    assert stripe.received == []
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, session("complete", "paid")), Succeeded(5000_00, "XOF")),
+        ((200, session("complete", "paid", currency="eur", amount_total=8750)), Succeeded(87_50, "EUR")),
+        ((200, session("complete", "paid", amount_total=None)), Succeeded(None, "XOF")),
+        ((200, session("complete", "paid", amount_total=True)), Succeeded(None, "XOF")),
+        ((200, session("open")), Accepted("cs_1", PAGE)),
+        ((200, session("complete", "unpaid")), Accepted("cs_1", PAGE)),
+        ((200, session("expired")), refused("expired")),
+        ((200, session("strange")), UNKNOWN),
+        (error(404, "invalid_request_error", "resource_missing"), UNKNOWN),
+        (error(500, "api_error"), UNKNOWN),
+    ],
+)
+async def test_status(said: Scripted, meant: Any) -> None:
+    async with bench("stripe", said) as stripe:
+        check(await stripe.connector.status(charge("VISA", provider_ref="cs_1")), meant)
+
+
+async def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
+    async with bench("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
+        check(await stripe.connector.status(charge("VISA")), Succeeded(5000_00, "XOF"))
+        assert stripe.received[0].headers["idempotency-key"] == REFERENCE
+        late = charge("VISA", created_at=NOW - 20 * HOUR)
+        asked = len(stripe.received)
+        check(await stripe.connector.status(late), UNKNOWN)
+        assert len(stripe.received) == asked
+
+
+def refund(status: str, **more: Any) -> Scripted:
+    return 200, {"id": "re_1", "object": "refund", "amount": 5000, "currency": "xof", "status": status, **more}
+
+
+PAID: Scripted = (200, session("complete", "paid"))
+DONE = {"provider_ref": "cs_1"}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (refund("succeeded"), Succeeded(5000_00, "XOF")),
+        (refund("pending"), Accepted("re_1")),
+        (refund("requires_action"), Accepted("re_1")),
+        (refund("failed", failure_reason="insufficient_funds"), refused("insufficient_funds")),
+        (refund("canceled"), refused()),
+        (error(400, "invalid_request_error", "charge_already_refunded"), refused()),
+        (error(400, "idempotency_error"), UNKNOWN),
+        (error(500, "api_error"), UNKNOWN),
+    ],
+)
+async def test_refund(said: Scripted, meant: Any) -> None:
+    async with bench("stripe", PAID, said) as stripe:
+        check(await stripe.connector.refund(reversal("VISA", taken=DONE)), meant)
+    assert stripe.received[1].headers["idempotency-key"] == REFUND
+    assert (form(stripe)["payment_intent"], form(stripe)["amount"]) == ("pi_1", "5000")
+
+
+async def test_a_payment_that_cannot_be_read_is_not_refunded_yet() -> None:
+    async with bench("stripe", error(500, "api_error")) as stripe:
+        check(await stripe.connector.refund(reversal("VISA", taken=DONE)), not_taken("operator_unavailable"))
+    assert len(stripe.received) == 1
+
+
+async def test_a_card_is_refunded_where_it_was_charged() -> None:
+    async with bench("stripe", PAID) as stripe:
+        assert stripe.connector.can_refund("VISA", collected_here=True)
+        assert not stripe.connector.can_refund("VISA", collected_here=False)
+
+
+async def test_callbacks_are_verified_over_a_dot() -> None:
+    event = {"id": "evt_1", "type": "checkout.session.completed", "data": {"object": session("complete", "paid")}}
+    returned = {
+        "type": "refund.updated",
+        "data": {"object": {"id": "re_1", "object": "refund", "metadata": {"reference": REFUND}}},
+    }
+    async with bench("stripe", PAID, webhook_secret="whsec_1") as stripe:
+        moment, read = str(NOW // SECOND), stripe.connector.read_callback
+        for body, hint in (
+            (event, Hint("payment", REFERENCE, "cs_1", verified=True)),
+            (returned, Hint("refund", REFUND, "re_1", verified=True)),
+        ):
+            raw = told(body).body
+            right = signed.hexadecimal("whsec_1", moment.encode() + b"." + raw)
+            assert read(told(raw, {"Stripe-Signature": f"t={moment},v1={right},v0=00"})) == hint
+            assert read(told(raw, {"Stripe-Signature": f"t={moment},v0={right}"})) is None
+            assert read(told(raw)) is None

@@ -1,0 +1,194 @@
+"""Wave Business: what each answer means (docs/providers/wave.md)."""
+
+from typing import Any
+
+import pytest
+
+from guichet.clock import HOUR, MINUTE, SECOND
+from guichet.providers import signatures as signed
+from guichet.providers.base import Accepted, Hint, Refused, Succeeded, Unknown
+from tests.providers.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
+from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
+
+PAGE = "https://pay.wave.com/c/cos-1"
+
+
+def session(checkout: str = "open", payment: str = "processing", **more: Any) -> dict[str, Any]:
+    known = {"id": "cos-1", "amount": "5000", "currency": "XOF", "client_reference": REFERENCE, "wave_launch_url": PAGE}
+    return {**known, "checkout_status": checkout, "payment_status": payment, "last_payment_error": None, **more}
+
+
+def error(code: str) -> dict[str, str]:
+    return {"code": code, "message": code}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, session()), Accepted("cos-1", PAGE)),
+        ((200, session(id=None)), UNKNOWN),
+        ((400, error("request-validation-error")), refused()),
+        ((400, {}), UNKNOWN),
+        ((401, error("no-matching-api-key")), not_taken()),
+        ((403, error("invalid-wallet")), not_taken()),
+        ((409, error("idempotency-mismatch")), UNKNOWN),
+        ((429, error("rate-limit-exceeded")), not_taken("operator_unavailable")),
+        ((500, error("internal-server-error")), UNKNOWN),
+        ((503, error("service-unavailable")), UNKNOWN),
+    ],
+)
+async def test_initiation(said: Scripted, meant: Any) -> None:
+    async with bench("wave", said) as wave:
+        check(await wave.connector.initiate(charge("wave_sn")), meant)
+
+
+async def test_what_is_sent() -> None:
+    async with bench("wave", (200, session()), signing_secret="wave_sn_AKS_x", aggregated_merchant_id="am-1") as wave:
+        await wave.connector.initiate(charge("wave_sn", return_url="https://shop.example/back"))
+    assert wave.sent() == {
+        "amount": "5000",
+        "currency": "XOF",
+        "success_url": "https://shop.example/back",
+        "error_url": "https://shop.example/back",
+        "client_reference": REFERENCE,
+        "restrict_payer_mobile": "+22997000001",
+        "aggregated_merchant_id": "am-1",
+    }
+    given, body = wave.received[0].headers["wave-signature"], wave.received[0].body
+    assert signed.timestamped("wave_sn_AKS_x", b"", given, body, NOW)
+
+
+@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"callback_url": None}])
+async def test_what_wave_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+    async with bench("wave", (200, session())) as wave:
+        check(await wave.connector.initiate(charge(**{"operator": "wave_sn", **changes})), not_taken())
+    assert wave.received == []
+
+
+DECLINED = {"last_payment_error": error("insufficient-funds")}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (session("complete", "succeeded"), Succeeded(5000_00, "XOF")),
+        (session("complete", "succeeded", amount=None), Succeeded(None, "XOF")),
+        (session("open", "processing", **DECLINED), TAKEN),
+        (session("open", "cancelled", **DECLINED), refused("insufficient_funds")),
+        (session("expired", "cancelled"), refused("expired")),
+        (session("expired", "processing"), refused("expired")),
+        (session("complete", "processing"), UNKNOWN),
+        (session("expired", "succeeded"), UNKNOWN),
+        (session("open", "succeeded"), UNKNOWN),
+        (session("new", "word"), UNKNOWN),
+    ],
+)
+async def test_status(said: Any, meant: Any) -> None:
+    """The same session means the same when it is read, and when it is searched."""
+    async with bench("wave", (200, said)) as wave:
+        check(await wave.connector.status(charge("wave_sn", provider_ref="cos-1")), meant)
+        assert wave.path() == "/v1/checkout/sessions/cos-1"
+        wave.answers[:] = [(200, {"result": [said]})]
+        check(await wave.connector.status(charge("wave_sn")), meant)
+        assert wave.path() == f"/v1/checkout/sessions/search?client_reference={REFERENCE}"
+
+
+@pytest.mark.parametrize(
+    ("found", "meant"),
+    [
+        ([session("expired", "cancelled"), session("complete", "succeeded")], Succeeded(5000_00, "XOF")),
+        ([session("expired", "cancelled"), session("open")], TAKEN),
+        ([session("complete", "succeeded", client_reference="another")], UNKNOWN),
+    ],
+)
+async def test_several_sessions_under_one_reference(found: Any, meant: Any) -> None:
+    async with bench("wave", (200, {"result": found})) as wave:
+        check(await wave.connector.status(charge("wave_sn")), meant)
+
+
+@pytest.mark.parametrize(("age", "meant"), [(59 * MINUTE, Unknown), (HOUR, Refused)])
+async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
+    async with bench("wave", (200, {"result": []})) as wave:
+        check(await wave.connector.status(charge("wave_sn", created_at=NOW - age)), meant)
+        wave.answers[:] = [(404, error("not-found"))]
+        check(await wave.connector.status(charge("wave_sn", created_at=NOW - age)), UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, b""), Succeeded(5000_00, "XOF")),
+        ((400, error("checkout-refund-failed")), refused()),
+        ((409, error("checkout-refund-failed")), refused()),
+        ((409, b""), UNKNOWN),
+        ((500, error("internal-server-error")), UNKNOWN),
+    ],
+)
+async def test_refund_and_its_repeat(said: Scripted, meant: Any) -> None:
+    undone = reversal("wave_sn", taken={"provider_ref": "cos-1"})
+    async with bench("wave", said) as wave:
+        check(await wave.connector.refund(undone), meant)
+        check(await wave.connector.refund_status(undone), meant)
+        assert wave.path() == "/v1/checkout/sessions/cos-1/refund"
+
+
+def payout(status: str) -> dict[str, Any]:
+    failed = {"payout_error": {"error_code": "recipient-limit-exceeded"}} if status == "failed" else {}
+    return {"id": "pt-1", "status": status, "receive_amount": "5000", "currency": "XOF", **failed}
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ((200, payout("processing")), Accepted("pt-1")),
+        ((200, payout("succeeded")), Succeeded(5000_00, "XOF")),
+        ((200, payout("failed")), refused("limit_reached")),
+        ((200, payout("reversed")), refused()),
+        ((200, payout("strange")), UNKNOWN),
+        ((400, error("insufficient-funds")), refused("insufficient_funds")),
+        ((400, error("country-mismatch")), not_taken()),
+        ((409, error("idempotency-mismatch")), UNKNOWN),
+    ],
+)
+async def test_a_payout_gives_back_what_another_route_took(said: Scripted, meant: Any) -> None:
+    async with bench("wave", said) as wave:
+        check(await wave.connector.refund(reversal("wave_sn", collected_here=False)), meant)
+    assert wave.received[0].headers["idempotency-key"] == REFUND
+    assert wave.sent()["mobile"] == "+22997000001"
+
+
+async def test_the_status_of_a_payout() -> None:
+    async with bench("wave", (200, payout("succeeded"))) as wave:
+        undone = reversal("wave_sn", collected_here=False, provider_ref="pt-1")
+        check(await wave.connector.refund_status(undone), Succeeded(5000_00, "XOF"))
+        assert wave.path() == "/v1/payout/pt-1"
+        check(await wave.connector.refund_status(reversal("wave_sn", collected_here=False)), Succeeded(5000_00, "XOF"))
+        assert wave.received[-1].headers["idempotency-key"] == REFUND
+
+
+EVENT = {"id": "EV_1", "type": "checkout.session.completed", "data": session("complete", "succeeded")}
+
+
+async def test_callbacks_signed_with_the_webhook_secret() -> None:
+    async with bench("wave", (200, {}), webhook_secret="wave_sn_WHS_1") as wave:
+        body, moment = told(EVENT).body, str(NOW // SECOND)
+        proof = signed.hexadecimal("wave_sn_WHS_1", moment.encode() + body)
+        read = wave.connector.read_callback
+        right = told(body, {"wave-signature": f"t={moment},v1={proof}"})
+        assert read(right) == Hint("payment", REFERENCE, "cos-1", verified=True)
+        assert read(told(body, {"Wave-Signature": f"t={moment},v1=00,v1={proof}"})) is not None
+        assert read(told(body)) is None
+        assert read(told(body + b" ", right.headers)) is None
+        assert read(told(body, {"authorization": "Bearer wave_sn_WHS_1"})) is None
+
+
+async def test_callbacks_with_a_shared_secret_and_without_any() -> None:
+    async with bench("wave", (200, {}), webhook_secret="s3cret", webhook_mode="shared") as wave:
+        read = wave.connector.read_callback
+        assert read(told(EVENT, {"Authorization": "Bearer s3cret"})) == Hint(
+            "payment", REFERENCE, "cos-1", verified=True
+        )
+        assert read(told(EVENT, {"Authorization": "Bearer s3cre"})) is None
+    async with bench("wave", (200, {}), webhook_secret="") as wave:
+        assert wave.connector.read_callback(told(EVENT)) == Hint("payment", REFERENCE, "cos-1", verified=False)
+        assert wave.connector.read_callback(told({"type": "test.test_event", "data": {}})) is None

@@ -1,0 +1,300 @@
+"""Traces as a collector receives them: a payment's life with its links, nothing personal, and what a collector that is
+away costs."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from guichet import tracing
+from guichet.http_client import HttpClient
+from guichet.providers.base import Succeeded
+from guichet.providers.client import Caller, Reply
+from guichet.settings import Settings
+from tests.cli.conftest import Cli
+from tests.fakes import ScriptedOperator, done, taken
+from tests.house import Account, House, open_house, serving
+from tests.peers import Authority, Peer
+from tests.ports import free_port
+
+TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+#: What a caller says that samples nothing of its own: ours is recorded all the same.
+TRACEPARENT = f"00-{TRACE}-{CALLER}-00"
+HANDED_ON = {"traceparent", "tracestate", "baggage", "b3"}
+PHONE, OTP, NAME, EMAIL = "22997001234", "482913", "Adjovi Koffi", "adjovi@example.com"
+
+
+@dataclass
+class Seen:
+    """A span, its ids in hexadecimal; `parent` is empty for one that begins its trace."""
+
+    name: str
+    trace: str
+    id: str
+    parent: str
+    kind: int
+    said: dict[str, Any]
+    failed: bool
+
+
+@dataclass
+class Collector:
+    """Takes OTLP over HTTP."""
+
+    status: int = 200
+    raw: list[bytes] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+    async def take(self, request: Request) -> Response:
+        body = await request.body()
+        if self.status == 200:
+            self.raw.append(body)
+            self.headers.append(dict(request.headers))
+        return Response(status_code=self.status)
+
+    @property
+    def spans(self) -> list[Seen]:
+        return [
+            Seen(
+                span.name,
+                span.trace_id.hex(),
+                span.span_id.hex(),
+                span.parent_span_id.hex(),
+                span.kind,
+                {each.key: each.value.string_value or each.value.int_value for each in span.attributes},
+                span.status.code == span.status.STATUS_CODE_ERROR,
+            )
+            for body in self.raw
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+    def named(self, name: str) -> Seen:
+        (found,) = [span for span in self.spans if span.name == name]
+        return found
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Batches leave ten times a second; the library's loggers are as they were afterwards."""
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+    library = logging.getLogger("opentelemetry")
+    before = library.handlers, library.propagate
+    yield
+    library.handlers, library.propagate = before
+
+
+@pytest.fixture
+async def collector() -> AsyncIterator[tuple[Collector, str]]:
+    made = Collector()
+    async with serving(Starlette(routes=[Route("/v1/traces", made.take, methods=["POST"])])) as address:
+        yield made, address
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.create(tmp_path_factory.mktemp("ca"))
+
+
+@asynccontextmanager
+async def traced_house(settings: Settings, address: str, operator: ScriptedOperator) -> AsyncIterator[House]:
+    connections, routes = {"first": operator}, {"mtn": ["first"]}
+    wanted = replace(settings, otlp_endpoint=address)
+    async with open_house(wanted, connections=connections, routes=routes) as house:
+        yield house
+
+
+async def received(collector: Collector, *names: str) -> None:
+    async with asyncio.timeout(10):
+        while not {*names} <= {span.name for span in collector.spans}:
+            await asyncio.sleep(0.05)
+
+
+async def test_a_payments_life(settings: Settings, collector: tuple[Collector, str], authority: Authority) -> None:
+    seen, address = collector
+    operator = ScriptedOperator()
+    operator.script("initiate", taken)
+    operator.script("status", done)
+    async with traced_house(settings, address, operator) as house, Peer(tls=authority.server("localhost")) as merchant:
+        shop = (await house.merchant()).live
+        await shop.put("/webhooks/endpoint", {"url": merchant.url()})
+        payment = await live_payment(shop)
+        await house.settle(60)
+        await shop.get("/balance")
+        await received(seen, "webhook payment.succeeded", "GET /v1/balance")
+    request = seen.named("POST /v1/payments")
+    # The caller's trace goes on, whether or not the caller records its own part of it.
+    assert (request.trace, request.parent, request.kind) == (TRACE, CALLER, 2)
+    assert request.said == {
+        "http.request.method": "POST", "http.route": "/v1/payments", "http.response.status_code": 201,
+        "guichet.request_id": "caller-request-1", "guichet.payment": payment["reference"],
+    }  # fmt: skip
+    initiation = seen.named("operator initiate")
+    assert (initiation.trace, initiation.parent, initiation.kind) == (TRACE, request.id, 3)
+    assert initiation.said == {"guichet.connection": "first", "guichet.answer": "accepted"}
+    # What the loops do about it is one trace, found by the payment's reference.
+    asking, question = seen.named("ask about payment"), seen.named("operator status")
+    settling, webhook = seen.named("settle payment"), seen.named("webhook payment.succeeded")
+    own = payment["reference"].replace("-", "")
+    assert {span.trace for span in (asking, question, settling, webhook)} == {own}
+    assert (asking.parent, webhook.parent) == ("", "")
+    assert question.parent == settling.parent == asking.id
+    assert settling.said == {"guichet.payment": payment["reference"], "guichet.outcome": "succeeded"}
+    (delivery,) = merchant.received
+    assert webhook.said == {
+        "guichet.delivery": delivery.headers["x-service-delivery"], "guichet.attempt": 1,
+        "http.response.status_code": 200, "guichet.payment": payment["reference"],
+    }  # fmt: skip
+    # Another request without a caller's trace begins one of its own.
+    other = seen.named("GET /v1/balance")
+    assert other.parent == ""
+    assert other.trace not in (TRACE, own)
+    assert not any(span.failed for span in seen.spans)
+
+
+async def live_payment(shop: Account) -> Any:
+    body = {
+        "amount": 5000, "operator": "mtn", "phone_number": PHONE, "otp": OTP, "description": NAME,
+        "external_id": EMAIL, "customer": {"firstname": NAME, "lastname": NAME, "email": EMAIL},
+        "metadata": {"phone": PHONE},
+    }  # fmt: skip
+    headers = {"traceparent": TRACEPARENT, "tracestate": "vendor=1", "X-Request-Id": "caller-request-1"}
+    answer = await shop.post("/payments", body, headers=headers)
+    assert answer.status == 201, answer.raw
+    return answer.data
+
+
+async def test_nothing_personal_leaves_and_nothing_is_handed_on(
+    settings: Settings, collector: tuple[Collector, str], authority: Authority
+) -> None:
+    seen, address = collector
+    operator = ScriptedOperator()
+    operator.script("status", lambda charge: boom(charge.phone_number))
+    async with traced_house(settings, address, operator) as house, Peer(tls=authority.server("localhost")) as merchant:
+        shop = (await house.merchant()).live
+        await shop.put("/webhooks/endpoint", {"url": merchant.url()})
+        payment = await live_payment(shop)
+        await house.settle(60)
+        operator.script("status", done)
+        operator.script("refund", done)
+        await house.settle(60)
+        await shop.get(f"/payments/{EMAIL.replace('@', '%40')}")
+        await shop.get(f"/nothing/{PHONE}?phone={PHONE}")
+        await shop.post(f"/payments/{payment['reference']}/refund", {"reason": NAME})
+        await house.settle(60)
+        await received(seen, "webhook refund.succeeded", "settle refund", "GET /v1/payments/{reference}", "GET /v1/*")
+    # The operator's fault, whose text names the customer, is a failed question without a word.
+    assert [span.failed for span in seen.spans if span.name == "ask about payment"] == [True, False]
+    sent = b"".join(seen.raw)
+    secrets = [*shop.keys.values(), PHONE, OTP, NAME, EMAIL, EMAIL.replace("@", "%40"), "whsec_"]
+    assert [secret for secret in secrets if secret.encode() in sent] == []
+    assert not {5000, 5088, "5000", "5088"} & {value for span in seen.spans for value in span.said.values()}
+    assert seen.named("disburse refund").said["guichet.payment"] == payment["reference"]
+    assert len(merchant.received) == 3
+    assert not any(HANDED_ON & each.headers.keys() for each in merchant.received)
+
+
+def boom(phone_number: str) -> Succeeded:
+    raise RuntimeError(f"no such customer: {phone_number}")
+
+
+async def test_operators_are_not_told(
+    sqlite_settings: Settings, collector: tuple[Collector, str], authority: Authority
+) -> None:
+    """What every connector calls its operator with, while a span is current."""
+    seen, address = collector
+    with tracing.exporting(replace(sqlite_settings, otlp_endpoint=address)):
+        spans = tracing.spans()
+        assert spans is not None
+        async with Peer(tls=authority.server("localhost")) as operator:
+            http_client = HttpClient(loopback=True)
+            with spans.request(TRACEPARENT) as end:
+                reply = await Caller(http_client, operator.url()).send("POST", "", json={})
+                end("POST /v1/payments", {}, False)
+            await http_client.aclose()
+        await received(seen, "POST /v1/payments")
+    assert isinstance(reply, Reply)
+    assert not HANDED_ON & operator.received[0].headers.keys()
+
+
+async def test_a_collector_that_is_away_is_one_line_and_delays_nothing(
+    sqlite_settings: Settings, collector: tuple[Collector, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    seen, address = collector
+    seen.status = 401
+    async with traced_house(sqlite_settings, address, ScriptedOperator()) as house:
+        shop = await house.merchant()
+        for _ in range(4):
+            await shop.pay("0000")
+            await asyncio.sleep(0.3)
+        seen.status = 200
+        await shop.pay("0000")
+        await received(seen, "POST /v1/payments")
+    said = re.sub(r"\x1b\[[0-9;]*m", "", "".join(capfd.readouterr()))
+    assert said.count("traces.collector_away") == said.count("traces.collector_back") == 1
+    (line,) = [line for line in said.splitlines() if "Failed to export" in line]
+    assert "traces.collector_away" in line
+    assert "401" in line
+
+
+async def test_what_is_left_leaves_when_the_service_stops(cli: Cli, collector: tuple[Collector, str]) -> None:
+    """The command itself, stopped long before its next batch is due."""
+    seen, address = collector
+    wanting = cli.having(GUICHET_OTLP_ENDPOINT=address, OTEL_BSP_SCHEDULE_DELAY="60000")
+
+    def life() -> None:
+        key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
+        with wanting.running("serve") as server:
+            assert server.call("GET", "/v1/balance", key)[0] == 200
+            server.stop()
+
+    await asyncio.to_thread(life)
+    assert seen.named("GET /v1/balance").said["http.response.status_code"] == 200
+
+
+async def test_nobody_listens_there(sqlite_settings: Settings) -> None:
+    """A stop does not wait for a collector, however many spans wait for one."""
+    loop = asyncio.get_running_loop()
+    async with traced_house(sqlite_settings, f"http://127.0.0.1:{free_port()}", ScriptedOperator()) as house:
+        shop = await house.merchant()
+        for _ in range(20):
+            await shop.pay("0000")
+        began = loop.time()
+    assert loop.time() - began < 1.5
+
+
+async def test_off_it_is_nowhere(sqlite_house: House) -> None:
+    assert tracing.spans() is None
+    shop = await sqlite_house.merchant()
+    answer = await shop.get("/balance", headers={"traceparent": TRACEPARENT})
+    assert answer.status == 200
+
+
+def test_the_extra_is_missing(sqlite_cli: Cli) -> None:
+    """Its absence is one sentence, and only when traces are wanted."""
+    hidden = sqlite_cli.folder / "hidden" / "opentelemetry"
+    hidden.mkdir(parents=True)
+    (hidden / "__init__.py").write_text("raise ImportError('not installed')")
+    path = f"{hidden.parent}:{sqlite_cli.environ['PYTHONPATH']}"
+    without = sqlite_cli.having(PYTHONPATH=path)
+    with without.running("serve") as server:
+        server.stop()
+    wanting = without.having(GUICHET_OTLP_ENDPOINT="http://127.0.0.1:4318")
+    with wanting.start("serve", "--port", free_port()) as process:
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 1
+    assert err.splitlines()[-1] == (
+        "✗ GUICHET_OTLP_ENDPOINT needs OpenTelemetry, which is not installed: run `make tracing` "
+        "or `pip install 'guichet[tracing]'`."
+    )
