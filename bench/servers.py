@@ -105,18 +105,18 @@ async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = 
     async with service(settings) as opened:
         for number in range(merchants):
             keys = {"test": new_key("test"), "live": new_key("live")}
-            merchant, _ = await create_merchant(opened.core, f"Bench {number + 1}", keys=keys)
+            merchant, _ = await create_merchant(opened.ctx, f"Bench {number + 1}", keys=keys)
             made.append(Merchant(merchant.id, keys["test"]))
             if webhook:
-                await set_endpoint(opened.core, merchant.id, webhook)
+                await set_endpoint(opened.ctx, merchant.id, webhook)
     return made
 
 
-async def set_endpoint(core: Any, merchant_id: int, url: str) -> None:
+async def set_endpoint(ctx: Any, merchant_id: int, url: str) -> None:
     from guichet.merchants import repository as merchants
 
-    async with core.db.transaction() as tx:
-        await merchants.configure_endpoint(tx, merchant_id, "test", url, None, core.clock.now())
+    async with ctx.db.transaction() as tx:
+        await merchants.configure_endpoint(tx, merchant_id, "test", url, None, ctx.clock.now())
 
 
 @asynccontextmanager

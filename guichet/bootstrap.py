@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.db import migrate
-from guichet.db.batching import Batches
+from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.sqlite import SqliteDatabase
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
@@ -27,8 +27,8 @@ from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import Vault
 from guichet.payments.settlement_batch import AT_ONCE, settle_all
-from guichet.providers.base import Connector
-from guichet.providers.providers_file import NOBODY, Operators, read_operators
+from guichet.providers.base import Provider
+from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig, read_providers_file
 from guichet.providers.registry import Registry
 from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
@@ -46,13 +46,13 @@ USER_AGENT: Final = f"Guichet/{__version__}"
 class Service:
     """One process's everything."""
 
-    core: Core
+    ctx: AppContext
     http_client: HttpClient
 
     def worker(self) -> Worker:
         from guichet.worker import Worker
 
-        return Worker(self.core, self.http_client)
+        return Worker(self.ctx, self.http_client)
 
 
 class SchemaOutdated(SettingsError):
@@ -81,9 +81,9 @@ async def ensure_schema(settings: Settings) -> None:
 async def service(
     settings: Settings,
     clock: Clock | None = None,
-    connections: Mapping[str, Connector] | None = None,
+    connections: Mapping[str, Provider] | None = None,
     routes: Mapping[str, Sequence[str]] | None = None,
-    operators: Operators = NOBODY,
+    operators: ProvidersConfig = NO_PROVIDERS,
 ) -> AsyncIterator[Service]:
     """Everything, opened and closed. The schema must be up to date (`ensure_schema`).
 
@@ -104,40 +104,42 @@ async def service(
         stack.push_async_callback(db.close)
         stack.push_async_callback(http_client.aclose)
         stack.enter_context(tracing.exporting(settings))
-        core = Core(
+        ctx = AppContext(
             settings=settings,
             db=db,
             clock=clock,
             vault=Vault(settings.secret_keys),
-            settlements=Batches(partial(settle_all, db), AT_ONCE),
+            settlements=Batching(partial(settle_all, db), AT_ONCE),
             registry=Registry(clock, connections, routes or {})
             if connections
             else operators.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
-        yield Service(core, http_client)
+        yield Service(ctx, http_client)
 
 
-def live_operators(settings: Settings) -> Operators:
+def live_providers(settings: Settings) -> ProvidersConfig:
     """The operators' file; without one the simulator in development, nobody in production."""
     codes = {mode.operator for mode in load_catalogue(settings.catalogue_file).modes}
-    if settings.operators_file is not None:
-        operators = read_operators(settings.operators_file, os.environ, codes)
+    if settings.providers_file is not None:
+        operators = read_providers_file(settings.providers_file, os.environ, codes)
     elif settings.development:
         with resources.as_file(resources.files("guichet.data") / "simulated_providers.toml") as path:
-            operators = read_operators(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
+            operators = read_providers_file(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
     else:
-        operators = NOBODY
+        operators = NO_PROVIDERS
     if operators.simulated and not (settings.development or settings.allow_simulator):
         raise SettingsError(
-            f"GUICHET_OPERATORS_FILE leads to the simulator ({operators.simulated[0]}): "
+            f"GUICHET_PROVIDERS_FILE leads to the simulator ({operators.simulated[0]}): "
             "the production profile refuses it unless GUICHET_ALLOW_SIMULATOR is yes."
         )
     return operators
 
 
-def simulator(settings: Settings, clock: Clock, operators: Operators, address: str | None = None) -> Starlette | None:
+def simulator(
+    settings: Settings, clock: Clock, operators: ProvidersConfig, address: str | None = None
+) -> Starlette | None:
     """The operators' simulator, where this profile may serve it; it notifies the server at `public_url`.
 
     `address`: where it is found itself, when it is served alone.
@@ -174,18 +176,18 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     from guichet.server.metrics_endpoint import routes_behind_token
     from guichet.server.request_context import RequestContext
 
-    core = service.core
+    ctx = service.ctx
     routes: list[BaseRoute] = [
         Route("/healthz", healthz),
-        Route("/readyz", readyz(core.db, worker)),
-        *routes_behind_token(core),
-        *doc_routes(core.settings),
-        *callback_routes(core),
-        *page_routes(core),
+        Route("/readyz", readyz(ctx.db, worker)),
+        *routes_behind_token(ctx),
+        *doc_routes(ctx.settings),
+        *callback_routes(ctx),
+        *page_routes(ctx),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
-    app = RequestContext(Api(core, Router(routes, redirect_slashes=False, default=no_such_address)))
+    app = RequestContext(Api(ctx, Router(routes, redirect_slashes=False, default=no_such_address)))
     if spans := tracing.spans():
         from guichet.server.request_tracing import TracedRequests
 
@@ -194,13 +196,13 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
 
 
 async def create_merchant(
-    core: Core, name: str, status: str = "active", currency: str = "XOF", keys: Mapping[str, str] | None = None
+    ctx: AppContext, name: str, status: str = "active", currency: str = "XOF", keys: Mapping[str, str] | None = None
 ) -> tuple[Merchant, dict[str, str]]:
     """A merchant with a key for each environment (new unless given; shown here and never again), endpoints, wallets."""
-    now = core.clock.now()
-    secrets = {env: core.vault.encrypt(new_webhook_secret()) for env in ENVS}
+    now = ctx.clock.now()
+    secrets = {env: ctx.vault.encrypt(new_webhook_secret()) for env in ENVS}
     keys = dict(keys) if keys else {env: new_key(env) for env in ENVS}
-    async with core.db.transaction() as tx:
+    async with ctx.db.transaction() as tx:
         merchant = await merchants.create(tx, name, status, currency, secrets, now)
         for env, key in keys.items():
             await merchants.add_key(tx, merchant.id, env, key, None, now)

@@ -7,7 +7,7 @@ import msgspec
 from limits.aio.storage import RedisStorage
 
 from guichet.clock import Clock
-from guichet.db.batching import Batches
+from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
@@ -20,16 +20,16 @@ from guichet.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Wake:
+class WakeUps:
     """Tells the worker of this process, right after a commit, that there is something to do."""
 
-    questions: asyncio.Event = field(default_factory=asyncio.Event)
+    polling: asyncio.Event = field(default_factory=asyncio.Event)
     refunds: asyncio.Event = field(default_factory=asyncio.Event)
     deliveries: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class AppContext:
     """`guichet.bootstrap.service` builds the only one of a process."""
 
     settings: Settings
@@ -39,13 +39,13 @@ class Core:
     registry: Registry
     catalogues: Catalogues
     #: Outcomes of payments on their way to the database.
-    settlements: Batches[Settlement, Payment]
+    settlements: Batching[Settlement, Payment]
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: RedisStorage | None = None
-    wake: Wake = field(default_factory=Wake)
+    wakeups: WakeUps = field(default_factory=WakeUps)
 
 
-def charge_of(core: Core, payment: Payment, otp: str | None = None) -> Charge:
+def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Charge:
     """The debit of a payment as its connector sees it: the total, rounded to what the currency has (D27)."""
     return Charge(
         reference=payment.reference,
@@ -61,17 +61,17 @@ def charge_of(core: Core, payment: Payment, otp: str | None = None) -> Charge:
         email=payment.email,
         country=payment.country,
         return_url=payment.return_url,
-        callback_url=_callback_url(core, payment.connection, payment.reference),
+        callback_url=_callback_url(ctx, payment.connection, payment.reference),
         provider_ref=payment.provider_ref,
         memo=_memo(payment.provider_memo),
     )
 
 
-def reversal_of(core: Core, refund: Refund, payment: Payment) -> Reversal:
-    charge = charge_of(core, payment)
+def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
+    charge = charge_for(ctx, payment)
     return Reversal(
         reference=refund.reference,
-        charge=msgspec.structs.replace(charge, callback_url=_callback_url(core, refund.connection, refund.reference)),
+        charge=msgspec.structs.replace(charge, callback_url=_callback_url(ctx, refund.connection, refund.reference)),
         amount=charge.amount,
         currency=refund.currency,
         collected_here=refund.connection == payment.connection,
@@ -81,8 +81,8 @@ def reversal_of(core: Core, refund: Refund, payment: Payment) -> Reversal:
     )
 
 
-def _callback_url(core: Core, connection: str | None, reference: str) -> str | None:
-    return f"{core.settings.public_url}/operators/{connection}/callback/{reference}" if connection else None
+def _callback_url(ctx: AppContext, connection: str | None, reference: str) -> str | None:
+    return f"{ctx.settings.public_url}/operators/{connection}/callback/{reference}" if connection else None
 
 
 def _memo(text: str | None) -> dict[str, str]:

@@ -138,6 +138,6 @@ def request(method: str, route: str | None, status: int, seconds: float) -> None
     _REQUESTS.add((known, route or UNMATCHED, str(status) if status else _NO_STATUS), seconds)
 
 
-def operator_call(connection: str, kind: str, answer: str, seconds: float) -> None:
+def provider_call(connection: str, kind: str, answer: str, seconds: float) -> None:
     """`answer`: the name of the type that the connector answered with, in lower case and with underscores."""
     _CALLS.add((connection, kind, answer), seconds)

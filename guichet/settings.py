@@ -45,7 +45,7 @@ class Settings:
     egress_allow: tuple[Network, ...]
     egress_ca_file: Path | None
     catalogue_file: Path | None
-    operators_file: Path | None
+    providers_file: Path | None
     allow_simulator: bool
     keep_deliveries_days: int
     keep_logs_days: int
@@ -269,7 +269,7 @@ VARIABLES: Final = (
         "Payment modes and fees in place of the packaged `catalogue.toml`.",
     ),
     Variable(
-        "GUICHET_OPERATORS_FILE",
+        "GUICHET_PROVIDERS_FILE",
         _existing_file,
         None,
         "TOML file of operator connections and routes. Unset: the simulator in development, no operator in production.",

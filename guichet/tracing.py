@@ -97,8 +97,8 @@ def about_payment(reference: str) -> None:
         _spans.note({PAYMENT: reference})
 
 
-def operator_call(connection: str, kind: str, answer: str, seconds: float) -> None:
-    """As `metrics.operator_call` counts it."""
+def provider_call(connection: str, kind: str, answer: str, seconds: float) -> None:
+    """As `metrics.provider_call` counts it."""
     if _spans is not None:
         said = {"guichet.connection": connection, "guichet.answer": answer}
         _spans.call(f"operator {kind}", seconds, said, failed=answer == "unknown")

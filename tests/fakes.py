@@ -10,19 +10,19 @@ from typing import Any
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 
 #: An answer, or what makes one of what was asked, at once or later.
-Scripted = InitiateAnswer | Callable[[Any], InitiateAnswer | Awaitable[InitiateAnswer]]
+Scripted = InitiationResult | Callable[[Any], InitiationResult | Awaitable[InitiationResult]]
 
 
 def done(asked: Charge | Reversal) -> Succeeded:
@@ -35,9 +35,9 @@ def taken(asked: Charge | Reversal) -> Accepted:
 
 
 def slow(answer: Scripted, seconds: float) -> Scripted:
-    async def later(asked: Any) -> InitiateAnswer:
+    async def later(asked: Any) -> InitiationResult:
         await asyncio.sleep(seconds)
-        told: InitiateAnswer = await _answer(answer, asked)
+        told: InitiationResult = await _answer(answer, asked)
         return told
 
     return later
@@ -67,7 +67,7 @@ class ScriptedOperator:
     def asked(self, verb: str) -> list[str]:
         return [reference for name, reference in self.calls if name == verb]
 
-    def first_question(self, charge: Charge) -> int | None:
+    def first_poll_at(self, charge: Charge) -> int | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -76,23 +76,23 @@ class ScriptedOperator:
     async def probe(self) -> str:
         return "ok"
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
-        answer: InitiateAnswer = await self._play("initiate", charge, taken)
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        answer: InitiationResult = await self._play("initiate", charge, taken)
         return answer
 
-    async def status(self, charge: Charge) -> StatusAnswer:
-        answer: StatusAnswer = await self._play("status", charge, Accepted())
+    async def status(self, charge: Charge) -> StatusResult:
+        answer: StatusResult = await self._play("status", charge, Accepted())
         return answer
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
-        answer: InitiateAnswer = await self._play("refund", reversal, taken)
+    async def refund(self, reversal: Reversal) -> InitiationResult:
+        answer: InitiationResult = await self._play("refund", reversal, taken)
         return answer
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
-        answer: StatusAnswer = await self._play("refund_status", reversal, Accepted())
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
+        answer: StatusResult = await self._play("refund_status", reversal, Accepted())
         return answer
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
 
     async def _play(self, verb: str, asked: Charge | Reversal, otherwise: Scripted) -> Any:
@@ -119,7 +119,7 @@ class LyingOperator:
     #: What it explicitly refused, whenever it said so.
     refusals: set[str] = field(default_factory=set)
 
-    def first_question(self, charge: Charge) -> int | None:
+    def first_poll_at(self, charge: Charge) -> int | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -128,38 +128,38 @@ class LyingOperator:
     async def probe(self) -> str:
         return "ok"
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         return self._take(self.debits, charge, "initiate")
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         return self._tell(self.debits, charge, "status")
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         return self._take(self.payouts, reversal, "refund")
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return self._tell(self.payouts, reversal, "refund_status")
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
 
     def moved(self, book: dict[str, int]) -> dict[str, int]:
         """What really changed hands: reference → hundredths."""
         return {reference: amount for reference, amount in book.items() if self.decide(reference)}
 
-    def _take(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> InitiateAnswer:
+    def _take(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> InitiationResult:
         self.sends[asked.reference] += 1
         mood = self.mood(verb, asked.reference)
         if mood == "lost before":
             return Unknown("the request was lost")
         if mood == "not taken":
-            return NotTaken()
+            return NotProcessed()
         if mood == "refuse":
             return self._refuse(asked, "insufficient_funds")
         book[asked.reference] = asked.amount
         return Unknown("the answer was lost") if mood == "lost after" else taken(asked)
 
-    def _tell(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> StatusAnswer:
+    def _tell(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> StatusResult:
         mood = self.mood(verb, asked.reference)
         if mood == "silent":
             return Unknown("no answer")

@@ -100,12 +100,12 @@ class House:
     _merchants: int = field(default=0)
 
     @property
-    def core(self) -> Any:
-        return self.service.core
+    def ctx(self) -> Any:
+        return self.service.ctx
 
     async def merchant(self, name: str | None = None, status: str = "active", currency: str = "XOF") -> Account:
         self._merchants += 1
-        merchant, keys = await create_merchant(self.service.core, name or f"M{self._merchants}", status, currency)
+        merchant, keys = await create_merchant(self.service.ctx, name or f"M{self._merchants}", status, currency)
         return Account(self, merchant.id, keys)
 
     async def call(

@@ -31,14 +31,14 @@ class _Watched:
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         return await self._ask("write", statement, params)
 
-    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
-        rows: list[Row] = await self._ask("write_all", statement, params)
+    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
+        rows: list[Row] = await self._ask("execute_returning", statement, params)
         return rows
 
-    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         self._at()
         self.seen += [(statement, each) for each in rows[:1]]
-        await self._inner.write_many(statement, rows)
+        await self._inner.execute_many(statement, rows)
         self._at()
 
     async def _ask(self, how: str, statement: Executable, params: dict[str, Any]) -> Any:
@@ -48,10 +48,10 @@ class _Watched:
         self._at()
         return answer
 
-    async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         self._at()
         self.seen += [(statement, each) for each in rows[:1]]
-        found: list[Row] = await self._inner.write_each(statement, rows)  # type: ignore[union-attr]
+        found: list[Row] = await self._inner.execute_many_returning(statement, rows)  # type: ignore[union-attr]
         self._at()
         return found
 
@@ -69,8 +69,8 @@ class WatchedDatabase(_Watched):
     async def close(self) -> None:
         await self._database.close()
 
-    async def copied(self) -> None:
-        await self._database.copied()
+    async def wait_for_replication(self) -> None:
+        await self._database.wait_for_replication()
 
     def pool_use(self) -> tuple[int, int] | None:
         return self._database.pool_use()

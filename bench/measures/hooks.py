@@ -34,7 +34,7 @@ async def queue(settings: Settings, merchant_id: int, url: str, count: int) -> b
             made.append(
                 new_delivery(merchant_id, "test", "payment.succeeded", ACCOUNT, url, _data(), SystemClock().now())
             )
-        async with opened.core.db.transaction() as tx:
+        async with opened.ctx.db.transaction() as tx:
             await deliveries.insert_new(tx, made)
     return made[0].body.encode()
 
@@ -93,11 +93,11 @@ async def beside_a_hanging_one(settings: Settings, rounds: int, rate: float, sec
         slow = await stack.enter_async_context(receiver(HANGS))
         one, two = await servers.prepare(settings, 2)
         async with service(settings) as opened:
-            await servers.set_endpoint(opened.core, one.id, f"http://127.0.0.1:{fast}/hook")
+            await servers.set_endpoint(opened.ctx, one.id, f"http://127.0.0.1:{fast}/hook")
         for turn in range(rounds):
             for port, found in ((other, calm), (slow, hanging)):
                 async with service(settings) as opened:
-                    await servers.set_endpoint(opened.core, two.id, f"http://127.0.0.1:{port}/hook")
+                    await servers.set_endpoint(opened.ctx, two.id, f"http://127.0.0.1:{port}/hook")
                 async with servers.guichet(settings, one.key, worker=True) as target:
                     first = 1_000_000 * (2 * turn + (port == slow))
                     found.append(await _p99(target, two.key, fast, rate, seconds, first))

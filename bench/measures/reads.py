@@ -15,7 +15,7 @@ from bench.loads import Figures, outcome, request, run
 from bench.measures.posting import CONNECTIONS, create
 from bench.servers import HOST, Target, resident_megabytes
 from guichet.bootstrap import database
-from guichet.db.engine import given
+from guichet.db.engine import require
 from guichet.db.tables import count_entries, wallet_entries
 from guichet.settings import Settings
 
@@ -59,7 +59,7 @@ async def _folded(settings: Settings) -> None:
     await db.open()
     try:
         async with asyncio.timeout(60):
-            while given(await db.one(waiting))[0]:
+            while require(await db.one(waiting))[0]:
                 await asyncio.sleep(0.2)
     finally:
         await db.close()

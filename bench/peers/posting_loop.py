@@ -18,8 +18,8 @@ async def main(url: str, count: int, at_once: int, body: bytes) -> None:
         "User-Agent": "Guichet-Webhooks/1.0",
         "X-Service-Event": "payment.succeeded",
     }
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session:
+    provider = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=provider) as session:
 
         async def post() -> None:
             for number in numbers:

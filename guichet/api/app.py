@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from guichet.api.auth import Authenticator
 from guichet.api.endpoints import ENDPOINTS, Handler
 from guichet.api.http import Call
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.db.engine import StorageError
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError
 from guichet.logs import log
@@ -32,13 +32,13 @@ class Api:
     them.
     """
 
-    def __init__(self, core: Core, others: ASGIApp) -> None:
+    def __init__(self, ctx: AppContext, others: ASGIApp) -> None:
         self._others = others
         self._mount = Mount(_ROOT, self._serve)
-        self._core = core
-        self._authenticator = Authenticator(core.db, core.clock)
-        settings = core.settings
-        self._limiter = RateLimiter(settings.rate_limit, settings.trusted_proxies, "api", core.shared_counters)
+        self._core = ctx
+        self._authenticator = Authenticator(ctx.db, ctx.clock)
+        settings = ctx.settings
+        self._limiter = RateLimiter(settings.rate_limit, settings.trusted_proxies, "api", ctx.shared_counters)
         routes = self._routes()
         #: Most requests name one of these: found without trying a pattern after the other.
         self._fixed = {route.path: route for route in routes if "{" not in route.path}
@@ -77,8 +77,8 @@ class Api:
 class _Verbs:
     """One path of the API: its handlers by verb."""
 
-    def __init__(self, core: Core, authenticator: Authenticator, handlers: Mapping[str, Handler]) -> None:
-        self._core = core
+    def __init__(self, ctx: AppContext, authenticator: Authenticator, handlers: Mapping[str, Handler]) -> None:
+        self._core = ctx
         self._authenticator = authenticator
         self._handlers = handlers
         self._allowed: Final = ", ".join(sorted(handlers))

@@ -8,7 +8,7 @@ from guichet.db.engine import Database
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.merchants import Caller, key_env, key_hash
 from guichet.merchants import repository as merchants
-from guichet.merchants.ttl_cache import ShortLived
+from guichet.merchants.ttl_cache import TtlCache
 
 
 class Authenticator:
@@ -18,7 +18,7 @@ class Authenticator:
         async def load(hashed: str) -> tuple[Caller, Instant | None] | None:
             return await merchants.caller_by_hash(db, hashed)
 
-        self._known: ShortLived[str, tuple[Caller, Instant | None]] = ShortLived(clock, load)
+        self._known: TtlCache[str, tuple[Caller, Instant | None]] = TtlCache(clock, load)
 
     async def caller(self, header: str | None) -> Caller:
         """The caller named by an `Authorization` header.

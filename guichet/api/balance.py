@@ -15,5 +15,5 @@ async def read_balance(call: Call) -> Response:
     if currency not in CURRENCIES:
         raise wire.refusal({"currency": [f"Valeurs acceptées : {', '.join(CURRENCIES)}."]})
     merchant = call.caller.merchant
-    found = await ledger.wallet(call.core.db, merchant.id, call.env, currency)
+    found = await ledger.wallet(call.ctx.db, merchant.id, call.env, currency)
     return answer(wire.render_wallet(found or Wallet(merchant.id, call.env, currency, ACTIVE, 0, merchant.created_at)))

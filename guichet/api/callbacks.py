@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.db.engine import StorageError
 from guichet.domain.errors import RateLimited
 from guichet.logs import log
@@ -24,8 +24,8 @@ _MAX_BODY: Final = 64 * 1024
 _PER_MINUTE: Final = 3000
 
 
-def routes(core: Core) -> list[Route]:
-    limiter = RateLimiter(_PER_MINUTE, core.settings.trusted_proxies, "callbacks")
+def routes(ctx: AppContext) -> list[Route]:
+    limiter = RateLimiter(_PER_MINUTE, ctx.settings.trusted_proxies, "callbacks")
 
     async def notified(request: Request) -> Response:
         allowance = await limiter.take(request.scope)
@@ -36,7 +36,7 @@ def routes(core: Core) -> list[Route]:
             if body is None:
                 return Response(status_code=413)
             callback = Callback(request.method, request.url.path, dict(request.headers), body)
-            await receive(core, request.path_params["name"], request.path_params.get("reference"), callback)
+            await receive(ctx, request.path_params["name"], request.path_params.get("reference"), callback)
         except StorageError as error:
             log.error("callback.storage", error=repr(error))
             return Response(status_code=500)

@@ -14,7 +14,7 @@ async def list_modes(call: Call) -> Response:
     country, kind = query.get("country"), query.get("type")
     if kind is not None and kind not in FILTER_TYPES:
         raise wire.refusal({"type": [f"Valeurs acceptées : {', '.join(FILTER_TYPES)}."]})
-    catalogue = await call.core.catalogues.of(call.merchant_id)
+    catalogue = await call.ctx.catalogues.of(call.merchant_id)
     modes = [
         mode
         for mode in catalogue.active()
@@ -26,5 +26,5 @@ async def list_modes(call: Call) -> Response:
 
 async def quote_fees(call: Call) -> Response:
     body = await call.parsed(FeeBody)
-    catalogue = await call.core.catalogues.of(call.merchant_id)
+    catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return answer(wire.render_quote(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
@@ -26,7 +26,7 @@ _MAX_PAGE: Final = 10**12
 class Call(Record, frozen=True):
     """An authenticated request to one endpoint."""
 
-    core: Core
+    ctx: AppContext
     request: Request
     caller: Caller
 
@@ -64,7 +64,7 @@ class Call(Record, frozen=True):
 
     @property
     def context(self) -> dict[str, Any]:
-        return {"development": self.core.settings.development}
+        return {"development": self.ctx.settings.development}
 
 
 def answer(data: object, status: int = 200, meta: dict[str, int] | None = None, **extra: object) -> Response:

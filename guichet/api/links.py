@@ -29,7 +29,7 @@ async def create_link(call: Call) -> Response:
     except ValueError as error:
         raise wire.refusal({"amount": [str(error)]}) from None
     link = await links.insert_new(
-        call.core.db,
+        call.ctx.db,
         PaymentLink(
             id=0,
             merchant_id=call.merchant_id,
@@ -43,7 +43,7 @@ async def create_link(call: Call) -> Response:
             completed=0,
             starts_at=body.starts_at,
             expires_at=body.expires_at,
-            created_at=call.core.clock.now(),
+            created_at=call.ctx.clock.now(),
         ),
     )
     return answer(_rendered(call, link), 201)
@@ -53,7 +53,7 @@ async def list_links(call: Call) -> Response:
     page = page_of(call.request)
     if not call.caller.livemode:
         return answer([], meta=page.meta(0))
-    rows, total = await links.page(call.core.db, call.merchant_id, page.size, page.offset)
+    rows, total = await links.page(call.ctx.db, call.merchant_id, page.size, page.offset)
     return answer([_rendered(call, row) for row in rows], meta=page.meta(total))
 
 
@@ -61,11 +61,11 @@ async def read_link(call: Call) -> Response:
     text = call.path_text("id")
     link = None
     if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
-        link = await links.by_id(call.core.db, call.merchant_id, int(text))
+        link = await links.by_id(call.ctx.db, call.merchant_id, int(text))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
     return answer(_rendered(call, link))
 
 
 def _rendered(call: Call, link: PaymentLink) -> dict[str, object]:
-    return wire.render_link(link, f"{call.core.settings.public_url}/pay")
+    return wire.render_link(link, f"{call.ctx.settings.public_url}/pay")

@@ -7,20 +7,21 @@ from guichet.clock import Instant, read_date
 from guichet.domain.catalogue import Catalogue, missing_fields
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.payments import PAYMENT_STATUSES, Payment
+from guichet.payments import create
 from guichet.payments import repository as payments
-from guichet.payments.create import Collected, Order, collect
-from guichet.payments.polling import refresh
+from guichet.payments.create import CreatedPayment, PaymentRequest
+from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
 from guichet.schemas import wire
 from guichet.schemas.requests import BAD_TEXT, Customer, PaymentBody
 
 
 async def create_payment(call: Call) -> Response:
-    collected = await collect(call.core, call.caller, await _order(call))
+    collected = await create.create_payment(call.ctx, call.caller, await _order(call))
     if collected.created:
         return answer(_created(call, collected), 201)
     # The body may name another mode than the one that was charged: what exists is shown as it is (D11).
-    catalogue = await call.core.catalogues.of(call.merchant_id)
+    catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return answer(_replayed(collected.payment, catalogue), 201)
 
 
@@ -39,23 +40,23 @@ async def list_payments(call: Call) -> Response:
     page = page_of(call.request, faults)
     if wanted.external_id is not None and "\0" in wanted.external_id:
         return answer([], meta=page.meta(0))
-    rows, total = await payments.page(call.core.db, call.merchant_id, call.env, wanted, page.size, page.offset)
-    catalogue = await call.core.catalogues.of(call.merchant_id)
+    rows, total = await payments.page(call.ctx.db, call.merchant_id, call.env, wanted, page.size, page.offset)
+    catalogue = await call.ctx.catalogues.of(call.merchant_id)
     rendered = [wire.render_payment(row, catalogue.by_operator(row.operator)) for row in rows]
     return answer(rendered, meta=page.meta(total))
 
 
 async def read_payment(call: Call) -> Response:
     """A pending payment's operator is asked first."""
-    payment = await refresh(call.core, await find_payment(call))
-    catalogue = await call.core.catalogues.of(call.merchant_id)
+    payment = await poll_payment(call.ctx, await find_payment(call))
+    catalogue = await call.ctx.catalogues.of(call.merchant_id)
     return answer(wire.render_payment(payment, catalogue.by_operator(payment.operator)))
 
 
 async def find_payment(call: Call) -> Payment:
     """By reference or, if none has it, by external_id (D10); never says whether it exists elsewhere."""
     text = call.path_text("reference")
-    mine = (call.core.db, call.merchant_id, call.env)
+    mine = (call.ctx.db, call.merchant_id, call.env)
     payment = None
     if reference := wire.as_uuid(text):
         payment = await payments.by_reference(*mine, reference)
@@ -66,7 +67,7 @@ async def find_payment(call: Call) -> Payment:
     return payment
 
 
-async def _order(call: Call) -> Order:
+async def _order(call: Call) -> PaymentRequest:
     """The body as an order. What the chosen mode requires is checked even when other fields are faulty already, so
     that a merchant sees every fault at once."""
     raw = await call.body()
@@ -76,7 +77,7 @@ async def _order(call: Call) -> Order:
         body = wire.validate(PaymentBody, values, context)
     except InvalidRequest as error:
         details = {field: list(faults) for field, faults in (error.details or {}).items()}
-        catalogue = await call.core.catalogues.of(call.merchant_id)
+        catalogue = await call.ctx.catalogues.of(call.merchant_id)
         for field, faults in _missing(catalogue, values).items():
             if field not in details and field.partition(".")[0] not in details:
                 details[field] = faults
@@ -85,7 +86,7 @@ async def _order(call: Call) -> Order:
     if context["suspect"] and metadata is not None and wire.repeats_bad_text(metadata):
         raise wire.refusal({"metadata": [BAD_TEXT]})
     customer = body.customer or Customer()
-    return Order(
+    return PaymentRequest(
         amount=body.amount,
         currency=body.currency,
         operator=body.operator,
@@ -122,11 +123,11 @@ def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[
     return missing_fields(mode, given)
 
 
-def _created(call: Call, collected: Collected) -> dict[str, object]:
+def _created(call: Call, collected: CreatedPayment) -> dict[str, object]:
     """`payment_url` only for a card, `redirect_url` only where the operator confirms on its own page (D31)."""
     payment, mode = collected.payment, collected.mode
     if mode.is_card:
-        page = f"{call.core.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
+        page = f"{call.ctx.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
         return wire.render_payment(payment, mode, payment.redirect_url or page)
     rendered = wire.render_payment(payment, mode)
     if payment.redirect_url is not None:

@@ -24,7 +24,7 @@ from guichet.checkout.page_context import Asker, Desk
 from guichet.checkout.page_rate_limit import PageLimiter
 from guichet.checkout.page_request import Visit
 from guichet.checkout.tokens import FormTokens
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.logs import log
 
@@ -34,18 +34,18 @@ _A_YEAR: Final = "public, max-age=31536000, immutable"
 SIMULATED_PHONE: Final = "/simulator/phone"
 
 
-def routes(core: Core) -> list[BaseRoute]:
+def routes(ctx: AppContext) -> list[BaseRoute]:
     """What is mounted at the root of the server, under `edge.context.RequestContext`."""
-    settings = core.settings
+    settings = ctx.settings
     base = urlsplit(settings.public_url).path.rstrip("/")
     desk = Desk(
-        core=core,
+        ctx=ctx,
         public_url=settings.public_url,
         base=base,
-        tokens=FormTokens(settings.secret_keys, core.clock),
+        tokens=FormTokens(settings.secret_keys, ctx.clock),
         limiter=PageLimiter(settings.page_rate_limit, settings.trusted_proxies),
-        codes=CodeLimiter(core.shared_counters),
-        asker=Asker(core),
+        codes=CodeLimiter(ctx.shared_counters),
+        asker=Asker(ctx),
         simulator=base + SIMULATED_PHONE if settings.development else None,
     )
     on_link = _page(desk, get=links.show, post=links.pay)

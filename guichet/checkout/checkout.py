@@ -10,7 +10,7 @@ from guichet.checkout import forms, outcomes, states
 from guichet.checkout.page_context import Desk
 from guichet.checkout.page_request import Visit
 from guichet.checkout.payments import TEMPLATES
-from guichet.db.engine import given
+from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
@@ -38,21 +38,21 @@ async def choose(desk: Desk, visit: Visit) -> Response:
         return await _page(desk, visit, payment, merchant, status=422)
     if payment.status == "pending":
         outcome = Succeeded(payment.total_amount, payment.currency) if choice == "succeeded" else Refused("declined")
-        payment = await settle_payment(desk.core, payment, outcome)
+        payment = await settle_payment(desk.ctx, payment, outcome)
     return visit.redirect(outcomes.return_address(payment) or visit.href(f"/checkout/{payment.checkout_token}"))
 
 
 async def _find(desk: Desk, visit: Visit) -> tuple[Payment, Merchant]:
     token = visit.request.path_params["token"]
-    payment = await rows.by_token(desk.core.db, token) if token.isascii() else None
+    payment = await rows.by_token(desk.ctx.db, token) if token.isascii() else None
     if payment is None or payment.env != "test" or payment.link_id is not None:
         raise NotFound
-    return payment, given(await merchants.get(desk.core.db, payment.merchant_id))
+    return payment, require(await merchants.get(desk.ctx.db, payment.merchant_id))
 
 
 async def _page(desk: Desk, visit: Visit, payment: Payment, merchant: Merchant, status: int = 200) -> Response:
     path = f"/checkout/{payment.checkout_token}"
-    modes = await desk.core.catalogues.of(merchant.id)
+    modes = await desk.ctx.catalogues.of(merchant.id)
     view = outcomes.view(visit, payment, merchant, modes, desk.clock.now(), path)
     if payment.status != "pending":
         return visit.page(TEMPLATES[view.stage], view)

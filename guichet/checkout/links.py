@@ -15,7 +15,7 @@ from guichet.checkout.page_context import Desk
 from guichet.checkout.page_request import Visit
 from guichet.checkout.tokens import FormToken
 from guichet.checkout.views import Group, bounds_notice, groups, initials
-from guichet.db.engine import given
+from guichet.db.engine import require
 from guichet.domain.catalogue import Catalogue, PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFailed
 from guichet.domain.merchants import Caller, Merchant
@@ -24,7 +24,7 @@ from guichet.ledger import postings as ledger
 from guichet.merchants import repository as merchants
 from guichet.payments import link_repository as rows
 from guichet.payments import repository as payments
-from guichet.payments.create import Order, collect
+from guichet.payments.create import PaymentRequest, create_payment
 
 #: What became of a link's last use while somebody was filling in the form.
 _MEANWHILE: Final = {"busy": "last_taken", "used_up": "last_done"}
@@ -63,10 +63,10 @@ class PosterView:
 async def find(desk: Desk, visit: Visit) -> tuple[PaymentLink, Merchant]:
     """The link of this address and its merchant; NotFound when there is none."""
     first, second = visit.request.path_params["a"], visit.request.path_params["b"]
-    link = await rows.by_token(desk.core.db, first + second) if (first + second).isascii() else None
+    link = await rows.by_token(desk.ctx.db, first + second) if (first + second).isascii() else None
     if link is None or link.path != f"{first}/{second}":
         raise NotFound
-    return link, given(await merchants.get(desk.core.db, link.merchant_id))
+    return link, require(await merchants.get(desk.ctx.db, link.merchant_id))
 
 
 async def show(desk: Desk, visit: Visit) -> Response:
@@ -116,7 +116,7 @@ async def _checked(
     desk: Desk, visit: Visit, link: PaymentLink, merchant: Merchant, form: dict[str, str], token: FormToken | None
 ) -> Response:
     """The form with its faults, the form again once a code was asked for, or the payment."""
-    catalogue = await desk.core.catalogues.of(merchant.id)
+    catalogue = await desk.ctx.catalogues.of(merchant.id)
     mode = catalogue.by_operator(form.get("operator", "")[:32])
     if mode is None or not mode.active:
         return await _page(desk, visit, link, merchant, Attempt(), notice="link.notice_mode")
@@ -163,7 +163,7 @@ async def _code(
         answer.headers["Retry-After"] = str(codes.WINDOW * 60)
         return answer
     try:
-        attempt, notice = await codes.ask(desk.core, visit, link, mode, phone_number, attempt)
+        attempt, notice = await codes.ask(desk.ctx, visit, link, mode, phone_number, attempt)
     except InvalidRequest:
         notice = "link.notice_mode"
     return await _page(desk, visit, link, merchant, attempt, notice=notice, token=token)
@@ -172,7 +172,7 @@ async def _code(
 async def _start(
     desk: Desk, link: PaymentLink, merchant: Merchant, mode: PaymentMode, clean: dict[str, str], token: FormToken
 ) -> None:
-    order = Order(
+    order = PaymentRequest(
         amount=link.amount,
         currency=link.currency,
         operator=mode.operator,
@@ -186,17 +186,17 @@ async def _start(
         lastname=clean.get("lastname"),
         email=clean.get("email"),
     )
-    await collect(desk.core, Caller(merchant, "live"), order)
+    await create_payment(desk.ctx, Caller(merchant, "live"), order)
 
 
 async def _already_paid(desk: Desk, link: PaymentLink, token: FormToken) -> bool:
     """Whether this very form made a payment before: a double click, a reload, a page opened again."""
-    payment = await payments.by_token(desk.core.db, token.nonce)
+    payment = await payments.by_token(desk.ctx.db, token.nonce)
     return payment is not None and payment.link_id == link.id
 
 
 async def _closed(desk: Desk, link: PaymentLink, merchant: Merchant) -> str | None:
-    status = await ledger.wallet_status(desk.core.db, merchant.id, "live", link.currency)
+    status = await ledger.wallet_status(desk.ctx.db, merchant.id, "live", link.currency)
     return states.closed(link, merchant, status, desk.clock.now())
 
 
@@ -212,7 +212,7 @@ async def _page(
     status: int = 422,
 ) -> Response:
     """The form; `notice` says what is wrong, and gives the page its `status`."""
-    catalogue: Catalogue = await desk.core.catalogues.of(merchant.id)
+    catalogue: Catalogue = await desk.ctx.catalogues.of(merchant.id)
     modes = catalogue.active()
     guessed = i18n.region(visit.request.headers.get("accept-language", ""))
     shown = groups(visit, modes, link.amount, link.currency, attempt, guessed, desk.public_url)

@@ -11,7 +11,7 @@ from guichet.checkout import format as written
 from guichet.checkout.fields import Attempt
 from guichet.checkout.forms import Checked
 from guichet.checkout.page_request import Visit
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.payment_links import PaymentLink
 from guichet.logs import log
@@ -65,14 +65,14 @@ def needed(checked: Checked) -> dict[str, list[str]]:
 
 
 async def ask(
-    core: Core, visit: Visit, link: PaymentLink, mode: PaymentMode, phone_number: str, attempt: Attempt
+    ctx: AppContext, visit: Visit, link: PaymentLink, mode: PaymentMode, phone_number: str, attempt: Attempt
 ) -> tuple[Attempt, str | None]:
     """Asks the operator: what to show in the form, and the key of the sentence above it if no code is on its way.
 
     Raises InvalidRequest when this mode cannot be used for this link at all.
     """
     try:
-        await send_code(core, mode, phone_number, link.amount, link.currency, link.description)
+        await send_code(ctx, mode, phone_number, link.amount, link.currency, link.description)
     except CodeNotSent as failure:
         name, sentence = _fault(visit, mode, failure.reason)
         notice = "code.notice" if failure.reason else "code.notice_unclear"

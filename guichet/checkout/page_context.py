@@ -12,10 +12,10 @@ from guichet.checkout.page_request import Visit
 from guichet.checkout.render import Renderer
 from guichet.checkout.tokens import FormTokens
 from guichet.clock import SECOND, Clock, Instant
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.payments import Payment
 from guichet.logs import log
-from guichet.payments.polling import refresh
+from guichet.payments.polling import poll_payment
 
 #: A waiting page asks its operator at most this often, whoever looks at it and however often.
 _ASK_EVERY: Final = 5 * SECOND
@@ -28,8 +28,8 @@ _REMEMBERED: Final = 10_000
 class Asker:
     """Asks about pending payments for the pages, without making a customer wait for a slow operator."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, ctx: AppContext) -> None:
+        self._core = ctx
         self._asked: dict[int, Instant] = {}
         self._running: set[asyncio.Task[Payment]] = set()
 
@@ -41,7 +41,7 @@ class Asker:
         if len(self._asked) >= _REMEMBERED:
             self._asked.clear()
         self._asked[payment.id] = now
-        task = asyncio.create_task(refresh(self._core, payment))
+        task = asyncio.create_task(poll_payment(self._core, payment))
         self._running.add(task)
         task.add_done_callback(self._finished)
         await asyncio.wait({task}, timeout=_PATIENCE)
@@ -58,7 +58,7 @@ class Asker:
 class Desk:
     """`public_url` without a slash at the end; `simulator` is the phone simulator's path in development."""
 
-    core: Core
+    ctx: AppContext
     public_url: str
     base: str
     tokens: FormTokens
@@ -73,4 +73,4 @@ class Desk:
 
     @property
     def clock(self) -> Clock:
-        return self.core.clock
+        return self.ctx.clock

@@ -27,7 +27,7 @@ async def show(desk: Desk, visit: Visit) -> Response:
         visit,
         payment,
         merchant,
-        await desk.core.catalogues.of(merchant.id),
+        await desk.ctx.catalogues.of(merchant.id),
         desk.clock.now(),
         f"/pay/{link.path}/{payment.checkout_token}",
         link_path=f"/pay/{link.path}",
@@ -45,7 +45,7 @@ async def status(desk: Desk, visit: Visit) -> Response:
 
 async def _find(desk: Desk, visit: Visit, link_id: int) -> Payment:
     token = visit.request.path_params["token"]
-    payment = await rows.by_token(desk.core.db, token) if token.isascii() else None
+    payment = await rows.by_token(desk.ctx.db, token) if token.isascii() else None
     if payment is None or payment.link_id != link_id:
         raise NotFound
     return payment

@@ -14,7 +14,7 @@ from guichet import __version__
 from guichet.bootstrap import Service, create_merchant
 from guichet.cli.serve import start
 from guichet.cli.support import CommandError, people, refuse, settings_or_refusal, this_command
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.db.engine import ConstraintViolated
 from guichet.domain.merchants import ENVS, key_env, key_hash, new_key
 from guichet.merchants import repository as merchants
@@ -54,7 +54,7 @@ def demo(
     refuse_in_production(settings)
 
     async def welcome(opened: Service) -> None:
-        _print_welcome(opened.core, await demo_merchant(opened.core))
+        _print_welcome(opened.ctx, await demo_merchant(opened.ctx))
 
     start(settings, host, port, with_worker=True, before=welcome, migrating=True)
 
@@ -64,26 +64,26 @@ def refuse_in_production(settings: Settings) -> None:
         refuse("There is no demo merchant in production: GUICHET_PROFILE must be development.")
 
 
-async def demo_merchant(core: Core) -> Demo:
+async def demo_merchant(ctx: AppContext) -> Demo:
     """The demo merchant, made on the first call. The database holds only hashes of its keys, so the keys themselves are
     kept in the data folder; a database that does not know them yet (a new one, another one) learns the same keys.
     """
-    file = core.settings.home / "demo.json"
+    file = ctx.settings.home / "demo.json"
     keys = _kept_keys(file) or _keep(file, {env: new_key(env) for env in ENVS})
-    merchant_id = await _owner(core, keys)
+    merchant_id = await _owner(ctx, keys)
     if merchant_id is None:
         try:
-            merchant_id = (await create_merchant(core, NAME, keys=keys))[0].id
+            merchant_id = (await create_merchant(ctx, NAME, keys=keys))[0].id
         except ConstraintViolated:  # Some of them were revoked: a demo needs keys that work.
             keys = _keep(file, {env: new_key(env) for env in ENVS})
-            merchant_id = (await create_merchant(core, NAME, keys=keys))[0].id
-    endpoint = await endpoints.read(core.db, core.vault, merchant_id, "test")
+            merchant_id = (await create_merchant(ctx, NAME, keys=keys))[0].id
+    endpoint = await endpoints.read(ctx.db, ctx.vault, merchant_id, "test")
     return Demo(merchant_id, keys, endpoint.url, endpoint.secret)
 
 
-async def _owner(core: Core, keys: dict[str, str]) -> int | None:
+async def _owner(ctx: AppContext, keys: dict[str, str]) -> int | None:
     """Whose keys they are, if they all work."""
-    found = [await merchants.caller_by_hash(core.db, key_hash(key)) for key in keys.values()]
+    found = [await merchants.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
     owners = {known[0].merchant.id for known in found if known}
     return owners.pop() if all(found) and len(owners) == 1 else None
 
@@ -111,8 +111,8 @@ def _keep(file: Path, keys: dict[str, str]) -> dict[str, str]:
     return keys
 
 
-def _print_welcome(core: Core, found: Demo) -> None:
-    settings = core.settings
+def _print_welcome(ctx: AppContext, found: Demo) -> None:
+    settings = ctx.settings
     base = f"{settings.public_url}/v1"
     database = "SQLite" if settings.embedded else "PostgreSQL"
     title = Text.assemble(
@@ -127,7 +127,7 @@ def _print_welcome(core: Core, found: Demo) -> None:
         "Webhook secret": f"{found.webhook_secret} (test)",
         "Webhooks go to": found.webhook_url or f"nowhere yet: {this_command()} listen --configure",
     }
-    if settings.operators_file is None:
+    if settings.providers_file is None:
         facts["Simulated phone"] = f"{settings.public_url}/simulator/phone (where live payments are validated)"
     for label, value in facts.items():
         people.print(Text.assemble((f"  {label:<16}", "dim"), value), soft_wrap=True)

@@ -13,7 +13,7 @@ from guichet.db.engine import Database
 from guichet.ledger.audit import last_audit
 from guichet.server import health_checks as checkup
 
-#: Why live payments fail that is no customer's doing (keys of `operators.base.REASONS`).
+#: Why live payments fail that is no customer's doing (keys of `operators.base.REFUSAL_REASONS`).
 _OF_THE_ROUTE: Final = ("configuration", "not_connected", "operator_unavailable")
 #: An audit older than this is asked for again.
 _AUDIT_EVERY: Final = 7 * DAY
@@ -39,7 +39,7 @@ def doctor(as_json: Json = False) -> None:
     """
 
     async def work(opened: Service) -> list[Finding]:
-        db, now = opened.core.db, opened.core.clock.now()
+        db, now = opened.ctx.db, opened.ctx.clock.now()
         return [
             await _stuck(db, now),
             await _queues(db, now),
@@ -156,16 +156,20 @@ async def _keys(db: Database, now: Instant) -> Finding:
 
 async def _incidents(db: Database, now: Instant) -> Finding:
     found = await checkup.open_incidents(db)
-    strays = await checkup.stray_since(db, now)
+    unmatched_callbacks = await checkup.unmatched_callbacks_since(db, now)
     sentences = [
         f"{count} {kind}, the oldest since {_age(since, now)}: `guichet incidents`" for kind, count, since in found
     ]
-    if strays:
-        sentences.append(f"{strays} notifications of a day match nothing: `guichet incidents`")
+    if unmatched_callbacks:
+        sentences.append(f"{unmatched_callbacks} notifications of a day match nothing: `guichet incidents`")
     rows: list[dict[str, object]] = [
         {"kind": kind, "count": count, "since": iso(since)} for kind, count, since in found
     ]
-    return Finding("incidents", sentences, rows + ([{"kind": "stray callbacks", "count": strays}] if strays else []))
+    return Finding(
+        "incidents",
+        sentences,
+        rows + ([{"kind": "stray callbacks", "count": unmatched_callbacks}] if unmatched_callbacks else []),
+    )
 
 
 async def _seals(db: Database, now: Instant) -> Finding:

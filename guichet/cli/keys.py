@@ -50,12 +50,12 @@ def create(
     key = new_key(env)
 
     async def work(opened: Service) -> ApiKey:
-        core = opened.core
-        now = core.clock.now()
+        ctx = opened.ctx
+        now = ctx.clock.now()
         if expires_at is not None and expires_at <= now:
             raise CommandError(f"A key that expired on {iso(expires_at)} would never work.")
-        await known_merchant(core.db, merchant_id)
-        async with core.db.transaction() as tx:
+        await known_merchant(ctx.db, merchant_id)
+        async with ctx.db.transaction() as tx:
             return await merchants.add_key(tx, merchant_id, env, key, expires_at, now)
 
     made = run(work)
@@ -72,8 +72,8 @@ def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
     """List a merchant's keys by their first characters; the keys themselves are not stored."""
 
     async def work(opened: Service) -> list[ApiKey]:
-        await known_merchant(opened.core.db, merchant_id)
-        return await merchants.keys_of(opened.core.db, merchant_id)
+        await known_merchant(opened.ctx.db, merchant_id)
+        return await merchants.keys_of(opened.ctx.db, merchant_id)
 
     found = run(work)
     now = SystemClock().now()
@@ -92,8 +92,8 @@ def revoke(
     """Stop a key for good, within a second in every process. Revoking it again changes nothing."""
 
     async def work(opened: Service) -> ApiKey:
-        core = opened.core
-        return present(await merchants.revoke_key(core.db, key_id, core.clock.now()), "key", key_id)
+        ctx = opened.ctx
+        return present(await merchants.revoke_key(ctx.db, key_id, ctx.clock.now()), "key", key_id)
 
     key = run(work)
     if as_json:

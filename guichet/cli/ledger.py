@@ -48,9 +48,9 @@ def audit(
 
     async def work(opened: Service) -> books.Report:
         with errors.status("Reading the books…") as shown:
-            core = opened.core
+            ctx = opened.ctx
             tell = lambda read: shown.update(f"Reading the books… {read}")  # noqa: E731
-            return await books.audit(core.db, core.clock, tell, noted or ())
+            return await books.audit(ctx.db, ctx.clock, tell, noted or ())
 
     report = run(work, doing=None)
     if as_json:

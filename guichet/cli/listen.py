@@ -64,11 +64,11 @@ async def _demo(settings: Settings, address: str | None) -> Demo:
     """The demo merchant; its test webhooks go to `address` from now on, unless None."""
     await ensure_schema(settings)
     async with service(settings) as opened:
-        core = opened.core
-        found = await demo_merchant(core)
+        ctx = opened.ctx
+        found = await demo_merchant(ctx)
         if address is not None:
-            now = core.clock.now()
-            await endpoints.configure(core.db, core.vault, found.merchant_id, "test", address, now, rotate=False)
+            now = ctx.clock.now()
+            await endpoints.configure(ctx.db, ctx.vault, found.merchant_id, "test", address, now, rotate=False)
         return found
 
 

@@ -40,7 +40,7 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create a merchant with a test and a live key. The keys are shown here and never again."""
-    merchant, keys = run(lambda opened: create_merchant(opened.core, name, status, currency))
+    merchant, keys = run(lambda opened: create_merchant(opened.ctx, name, status, currency))
     if as_json:
         print_json({"id": merchant.id, "name": merchant.name, "status": merchant.status, "keys": keys})
         return
@@ -52,7 +52,7 @@ def create(
 @app.command("list", epilog="Example: `guichet merchant list --json`")
 def list_all(as_json: Json = False) -> None:
     """List every merchant."""
-    found = run(lambda opened: merchants.everyone(opened.core.db))
+    found = run(lambda opened: merchants.everyone(opened.ctx.db))
     if as_json:
         print_json({"merchants": [_described(merchant) for merchant in found]})
     else:
@@ -71,7 +71,7 @@ def status(
     """Change what a merchant may do: its live keys work only while it is active."""
 
     async def work(opened: Service) -> Merchant:
-        changed = await merchants.set_status(opened.core.db, merchant_id, new_status)
+        changed = await merchants.set_status(opened.ctx.db, merchant_id, new_status)
         return present(changed, "merchant", merchant_id)
 
     merchant = run(work)

@@ -7,7 +7,7 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.support import CommandError, Json, known_merchant, people, print_json, print_table, refuse, row_id, run
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.money import parse_decimal, plain
 from guichet.merchants.catalogue import Catalogues, set_override
@@ -36,7 +36,7 @@ def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: for everybody, or as one merchant has them."""
 
     async def work(opened: Service) -> Catalogue:
-        return await _catalogue(opened.core, merchant)
+        return await _catalogue(opened.ctx, merchant)
 
     modes = run(work).modes
     if as_json:
@@ -97,14 +97,14 @@ def _changed(
     """Lays the change over what is set, and says what holds from now on."""
 
     async def work(opened: Service) -> PaymentMode:
-        core = opened.core
-        mode = _known(await _catalogue(core, merchant_id), operator)
-        if active and merchant_id is not None and not _known(await _catalogue(core, None), operator).active:
+        ctx = opened.ctx
+        mode = _known(await _catalogue(ctx, merchant_id), operator)
+        if active and merchant_id is not None and not _known(await _catalogue(ctx, None), operator).active:
             raise CommandError(
                 f"{mode.operator} is closed for everybody; open it first with `guichet mode enable {mode.operator}`."
             )
-        await set_override(core.db, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
-        return _known(await _catalogue(core, merchant_id), operator)
+        await set_override(ctx.db, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
+        return _known(await _catalogue(ctx, merchant_id), operator)
 
     mode = run(work)
     if as_json:
@@ -121,11 +121,11 @@ def _known(catalogue: Catalogue, operator: str) -> PaymentMode:
     return mode
 
 
-async def _catalogue(core: Core, merchant_id: int | None) -> Catalogue:
+async def _catalogue(ctx: AppContext, merchant_id: int | None) -> Catalogue:
     """As it is now: the service's own is up to a second old."""
     if merchant_id is not None:
-        await known_merchant(core.db, merchant_id)
-    return await Catalogues(core.db, core.clock, core.catalogues.base).of(merchant_id)
+        await known_merchant(ctx.db, merchant_id)
+    return await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(merchant_id)
 
 
 def _described(mode: PaymentMode) -> dict[str, object]:

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 import uvicorn
 
-from guichet.bootstrap import Service, live_operators, simulator
+from guichet.bootstrap import Service, live_providers, simulator
 from guichet.cli.support import errors, people, print_json, print_table, refuse, run, settings_or_refusal
 from guichet.clock import SystemClock, iso
 from guichet.http_client import HttpClient
 from guichet.payments import incidents as rows
-from guichet.providers.providers_file import Operators
+from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings, SettingsError, with_development_key
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -52,12 +52,12 @@ def incidents(
     """Show what a person must look at: contradictions, payments nobody can settle, notifications that match nothing."""
 
     async def work(service: Service) -> tuple[list[rows.Incident], list[tuple[int, str, str, str, int]]]:
-        db = service.core.db
-        if close is not None and not await rows.close(db, close, service.core.clock.now()):
+        db = service.ctx.db
+        if close is not None and not await rows.close(db, close, service.ctx.clock.now()):
             refuse(f"There is no open incident {close}.")
-        return await rows.still_open(db), await rows.strays(db)
+        return await rows.still_open(db), await rows.unmatched_callbacks(db)
 
-    found, strays = run(work)
+    found, unmatched_callbacks = run(work)
     listed = [
         {
             "id": each.id,
@@ -73,7 +73,7 @@ def incidents(
     ]
     stray = [
         {"id": number, "connection": name, "path": path, "reason": reason, "received_at": iso(at)}
-        for number, name, path, reason, at in strays
+        for number, name, path, reason, at in unmatched_callbacks
     ]
     if as_json:
         print_json({"incidents": listed, "stray_callbacks": stray})
@@ -99,19 +99,19 @@ def simulate(
     uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
 
 
-async def _probe(settings: Settings, operators: Operators) -> dict[str, str]:
+async def _probe(settings: Settings, operators: ProvidersConfig) -> dict[str, str]:
     http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development)
     try:
         registry = operators.registry(SystemClock(), http_client)
         names = list(operators.connections)
-        answers = await asyncio.gather(*(registry.connector(name).probe() for name in names))
+        answers = await asyncio.gather(*(registry.provider(name).probe() for name in names))
         return dict(zip(names, answers, strict=True))
     finally:
         await http_client.aclose()
 
 
-def _operators(settings: Settings) -> Operators:
+def _operators(settings: Settings) -> ProvidersConfig:
     try:
-        return live_operators(settings)
+        return live_providers(settings)
     except SettingsError as error:
         refuse(str(error))

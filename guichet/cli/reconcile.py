@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from guichet.bootstrap import Service, live_operators
+from guichet.bootstrap import Service, live_providers
 from guichet.cli.periods import Since, Until
 from guichet.cli.provider_statement_file import FIELDS, MEANINGS, Read, UnreadableStatement, read_statement
 from guichet.cli.reconcile_report import Compared, Output, show
@@ -21,7 +21,7 @@ from guichet.domain.reconciliation import (
 )
 from guichet.ledger.reconciliation import reconcile as compare
 from guichet.providers.base import History
-from guichet.providers.providers_file import Operators
+from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import SettingsError, with_development_key
 
 
@@ -73,7 +73,7 @@ def reconcile(
             result = Compared(Counter(), [], found.ignored, start, end)
             tell = lambda text: shown.update(f"Comparing… {text}")  # noqa: E731
             with Output(out) as output:
-                async for finding in compare(opened.core.db, found.lines, names, start, end, kinds, tell):
+                async for finding in compare(opened.ctx.db, found.lines, names, start, end, kinds, tell):
                     result.counts[finding.outcome] += 1
                     output.write(finding)
                     if finding.outcome != MATCHED:
@@ -86,14 +86,14 @@ def reconcile(
         raise typer.Exit(1)
 
 
-def _operators() -> Operators:
+def _operators() -> ProvidersConfig:
     try:
-        return live_operators(with_development_key(settings_or_refusal()))
+        return live_providers(with_development_key(settings_or_refusal()))
     except SettingsError as error:
         _unreadable(str(error))
 
 
-def _connections(operators: Operators, family: str) -> list[str]:
+def _connections(operators: ProvidersConfig, family: str) -> list[str]:
     names = [name for name, each in operators.connections.items() if family in (name, each.family)]
     if not names:
         known = sorted({each.family for each in operators.connections.values()} | set(operators.connections))
@@ -126,14 +126,14 @@ def _unreadable(sentence: str) -> NoReturn:
 async def _fetched(opened: Service, names: Sequence[str], since: Instant | None, until: Instant | None) -> Read:
     if since is None:
         _unreadable("--fetch needs --from: an operator lists a period.")
-    now = opened.core.clock.now()
+    now = opened.ctx.clock.now()
     end = min(until or now, now + DAY)
     lines: list[Line] = []
     for name in names:
-        connector = opened.core.registry.connector(name)
-        if not isinstance(connector, History):
+        provider = opened.ctx.registry.provider(name)
+        if not isinstance(provider, History):
             _unreadable(f"{name} has no history to fetch: bring its export as a file.")
-        found = await connector.history(since, end)
+        found = await provider.history(since, end)
         if not isinstance(found, list):
             _unreadable(f"The history of {name} cannot be had: {found.raw}.")
         lines += found

@@ -52,14 +52,14 @@ def rotate_secrets(as_json: Json = False) -> None:
 
 async def _rotate(opened: Service) -> _Rotation:
     """A statement a secret: it may be stopped and begun again at any point."""
-    core, done = opened.core, _Rotation()
-    for merchant_id, env, token in await secrets.everyone(core.db):
+    ctx, done = opened.ctx, _Rotation()
+    for merchant_id, env, token in await secrets.everyone(ctx.db):
         try:
-            renewed = core.vault.renewed(token)
+            renewed = ctx.vault.renewed(token)
         except UnreadableSecret:
             done.unreadable.append((merchant_id, env))
             continue
-        if renewed is not None and await secrets.replace(core.db, merchant_id, env, token, renewed):
+        if renewed is not None and await secrets.replace(ctx.db, merchant_id, env, token, renewed):
             done.renewed += 1
         else:
             done.unchanged += 1

@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from guichet.bootstrap import Service, application, awake, ensure_schema, live_operators, service, simulator
+from guichet.bootstrap import Service, application, awake, ensure_schema, live_providers, service, simulator
 from guichet.cli.support import Json, errors, people, print_json, refuse, run_async, settings_or_refusal
 from guichet.db import migrate as schema
 from guichet.logs import configure_logs, log
-from guichet.providers.providers_file import Operators
+from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_sharing import Share
 from guichet.server.http_server import GRACE, MANNER, Manner, Server, Tls, address_of, bound, inherited
 from guichet.server.metrics_port import check_metrics_ports, metrics_port
@@ -70,7 +70,7 @@ def _start_several(settings: Settings, host: str, port: int, workers: int, optio
 
     async def main() -> None:
         await ensure_schema(settings)
-        live_operators(settings)  # A wrong file is refused once, here.
+        live_providers(settings)  # A wrong file is refused once, here.
         check_metrics_ports(settings, workers)
         with _only_service(settings), bound(host, port) as listening:
             within = STOP_WITHIN - GRACE + manner.grace + manner.drain
@@ -105,10 +105,10 @@ def start(
             bound(host, port) if inherit is None else inherited(inherit[0]) as listening,
         ):
             reachable = _reachable(settings, address_of(listening, manner.scheme))
-            operators = live_operators(reachable)
+            operators = live_providers(reachable)
             async with _opened(reachable, operators, migrating=migrating) as opened:
                 running = opened.worker() if with_worker else None
-                simulated = simulator(reachable, opened.core.clock, operators)
+                simulated = simulator(reachable, opened.ctx.clock, operators)
                 app = application(opened, running, simulated)
                 stop_worker = partial(running.stop, manner.grace) if running else None
                 server = Server(app, stop_worker, manner, Share(inherit[1], number) if inherit else None)
@@ -118,8 +118,8 @@ def start(
                 if before:
                     await before(opened)
                 async with (
-                    wakeups(opened.core, working=with_worker),
-                    metrics_port(opened.core, number),
+                    wakeups(opened.ctx, working=with_worker),
+                    metrics_port(opened.ctx, number),
                     awake(simulated),
                 ):
                     if running:  # Now that nothing can refuse the start any more: a loop outlives no database.
@@ -137,11 +137,11 @@ def worker(grace: Grace = GRACE) -> None:
 
     async def main() -> None:
         with _only_service(settings):
-            async with _opened(settings, live_operators(settings)) as opened:
+            async with _opened(settings, live_providers(settings)) as opened:
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
                 running = opened.worker()
-                async with wakeups(opened.core, working=True), metrics_port(opened.core):
+                async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
                     running.start()
                     log.info("worker.started")
                     await stopped.wait()
@@ -184,7 +184,7 @@ def _reachable(settings: Settings, address: str) -> Settings:
 
 
 @asynccontextmanager
-async def _opened(settings: Settings, operators: Operators, *, migrating: bool = False) -> AsyncIterator[Service]:
+async def _opened(settings: Settings, operators: ProvidersConfig, *, migrating: bool = False) -> AsyncIterator[Service]:
     if migrating:
         await schema.upgrade(settings)
     else:

@@ -55,12 +55,12 @@ def statement(
         raise typer.BadParameter("--csv and --json exclude each other.")
 
     async def work(opened: Service) -> None:
-        core = opened.core
-        await known_merchant(core.db, merchant_id)
-        upto = core.clock.now() if until is None else until
+        ctx = opened.ctx
+        await known_merchant(ctx.db, merchant_id)
+        upto = ctx.clock.now() if until is None else until
         if since is not None and since > upto:
             raise CommandError("--from is later than --to.")
-        wanted = Statement(core.db, merchant_id, env, currency, since, upto)
+        wanted = Statement(ctx.db, merchant_id, env, currency, since, upto)
         await (_csv(wanted) if as_csv else _json(wanted) if as_json else _screen(wanted))
 
     run(work, doing=None)

@@ -21,7 +21,7 @@ from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
-from guichet.providers.providers_file import NOBODY, Operators
+from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
 from guichet.schemas import wire
 from guichet.server.errors import StartupError
 from guichet.settings import Settings, SettingsError, load
@@ -70,7 +70,7 @@ def settings_or_refusal() -> Settings:
 def run(
     work: Callable[[Service], Awaitable[T]],
     doing: str | None = "Waiting for the database…",
-    operators: Operators = NOBODY,
+    operators: ProvidersConfig = NO_PROVIDERS,
 ) -> T:
     """Opens the service, does `work`, closes it; every foreseeable fault is one sentence.
 

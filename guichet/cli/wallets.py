@@ -8,8 +8,8 @@ import typer
 from guichet.bootstrap import Service
 from guichet.cli.support import Json, MerchantId, errors, known_merchant, people, print_json, print_table, run
 from guichet.clock import iso
-from guichet.context import Core
-from guichet.db.engine import given
+from guichet.context import AppContext
+from guichet.db.engine import require
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet
 from guichet.ledger import postings as ledger
@@ -39,8 +39,8 @@ def show(merchant_id: MerchantId, as_json: Json = False) -> None:
     """Show a merchant's wallets, in both environments."""
 
     async def work(opened: Service) -> list[Wallet]:
-        await known_merchant(opened.core.db, merchant_id)
-        return await ledger.wallets_of(opened.core.db, merchant_id)
+        await known_merchant(opened.ctx.db, merchant_id)
+        return await ledger.wallets_of(opened.ctx.db, merchant_id)
 
     found = run(work)
     if as_json:
@@ -65,12 +65,12 @@ def status(
     """
 
     async def work(opened: Service) -> tuple[Wallet, int]:
-        core = opened.core
-        await known_merchant(core.db, merchant_id)
-        async with core.db.transaction() as tx:
-            await ledger.set_wallet_status(tx, merchant_id, "live", currency, new_status, core.clock.now())
-        released = await _release(core) if new_status == ACTIVE else 0
-        return given(await ledger.wallet(core.db, merchant_id, "live", currency)), released
+        ctx = opened.ctx
+        await known_merchant(ctx.db, merchant_id)
+        async with ctx.db.transaction() as tx:
+            await ledger.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
+        released = await _release(ctx) if new_status == ACTIVE else 0
+        return require(await ledger.wallet(ctx.db, merchant_id, "live", currency)), released
 
     wallet, released = run(work, doing=None)
     if as_json:
@@ -81,11 +81,11 @@ def status(
         people.print(f"{released} waiting credits were posted.")
 
 
-async def _release(core: Core) -> int:
+async def _release(ctx: AppContext) -> int:
     """What a running worker does within a second, for when none runs. Both at once post each credit once."""
     released = 0
     with errors.status("Posting the credits that waited…") as shown:
-        while posted := await ledger.release_suspended(core.db, core.clock.now(), _BATCH):
+        while posted := await ledger.release_suspended(ctx.db, ctx.clock.now(), _BATCH):
             released += posted
             shown.update(f"Posting the credits that waited… {released}")
     return released

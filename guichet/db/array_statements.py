@@ -18,7 +18,7 @@ _DIALECT: Final = postgresql_dialect()  # type: ignore[no-untyped-call]
 _PLACE: Final = "place"
 
 
-class Unnested:
+class ArrayStatements:
     """Makes the statement for many rows out of the one for a single row, once for each.
 
     An INSERT must give each column a parameter of its name; it inserts in the order of the rows. A parameter of an

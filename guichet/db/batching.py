@@ -12,7 +12,7 @@ R = TypeVar("R")
 Result: TypeAlias = R | Exception
 
 
-class Batches(Generic[T, R]):
+class Batching(Generic[T, R]):
     """What comes while a batch is being written goes together in the next; what comes alone waits for nobody."""
 
     def __init__(self, write: Callable[[list[T]], Awaitable[Sequence[Result[R]]]], most: int) -> None:

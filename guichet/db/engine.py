@@ -62,10 +62,10 @@ class Writer(Protocol):
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         """The first row it returns, if any."""
 
-    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         """All rows it returns."""
 
-    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         """What the statement does for each of `rows`, all or none, in one round trip; none for no rows.
 
         Rows are inserted in their order. No two of `rows` may change the same row of the table: what happens to it
@@ -76,8 +76,8 @@ class Writer(Protocol):
 class Transaction(Reader, Writer, Protocol):
     """Statements that happen together or not at all. A body awaits nothing but these."""
 
-    async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        """As `write_many`; what it returned for each of `rows`, in no order."""
+    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        """As `execute_many`; what it returned for each of `rows`, in no order."""
 
 
 class Database(Reader, Writer, Protocol):
@@ -93,7 +93,7 @@ class Database(Reader, Writer, Protocol):
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         """A read that may take long (lists, counts, audits): never on the event loop."""
 
-    async def copied(self) -> None:
+    async def wait_for_replication(self) -> None:
         """Returns when all that was committed before is where a commit waits to be: on disk, and on a synchronous
         standby where there is one. What stands on the primary alone is seen by every read."""
 
@@ -110,7 +110,7 @@ class Database(Reader, Writer, Protocol):
         """
 
 
-def given(value: T | None) -> T:
+def require(value: T | None) -> T:
     """What must be there: the row of an INSERT … RETURNING, of a primary key that is referenced."""
     assert value is not None
     return value

@@ -341,6 +341,6 @@ async def fold(db: Database, most: int) -> int:
             sums[merchant_id, env, name, _ALL, 0, status] += delta
         # Always in the same order, so that two workers never wait for each other in a circle.
         moved = [(dict(zip(_KEY, key, strict=True)), delta) for key, delta in sorted(sums.items()) if delta]
-        await tx.write_many(_ADD, [{**key, "n": delta} for key, delta in moved])
-        await tx.write_many(_FORGET, [key for key, delta in moved if delta < 0])
+        await tx.execute_many(_ADD, [{**key, "n": delta} for key, delta in moved])
+        await tx.execute_many(_FORGET, [key for key, delta in moved if delta < 0])
     return len(taken)

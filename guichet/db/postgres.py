@@ -13,7 +13,7 @@ import asyncpg
 from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 
-from guichet.db.array_statements import Unnested, arrays
+from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import ConstraintViolated, Row, StatementCache, StorageError, StorageUnavailable
 
 #: What the pool lends; asyncpg's own generic proxies say nothing more here.
@@ -96,12 +96,12 @@ class PostgresDatabase:
         self._server_settings = {} if bouncer else dict(_PLANS)
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
-        self._unnested = Unnested()
+        self._array_statements = ArrayStatements()
         self._away_since: float | None = None
-        self._lent_out = 0
+        self._acquired_count = 0
 
     async def open(self) -> None:
-        with _translated():
+        with _translated_errors():
             self._pool = await asyncpg.create_pool(
                 self._url,
                 min_size=0,
@@ -140,28 +140,28 @@ class PostgresDatabase:
         row: Row | None = await self._ask("fetchrow", compiled.text, compiled.positional(params))
         return row
 
-    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
         rows: list[Row] = await self._ask("fetch", compiled.text, compiled.positional(params))
         return rows
 
-    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         if rows:
-            await self.write_all(self._unnested[statement], **arrays(rows))
+            await self.execute_returning(self._array_statements[statement], **arrays(rows))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         connection, transaction = await self._begin()
-        async with self._lent(connection):
+        async with self._acquired(connection):
             try:
-                yield _Transaction(connection, self._statements, self._unnested)
+                yield _Transaction(connection, self._statements, self._array_statements)
             except BaseException:
                 with suppress(*_LOST, *_UNAVAILABLE):  # A lost connection has rolled back by itself.
                     await transaction.rollback()
                 raise
             await transaction.commit()
 
-    async def copied(self) -> None:
+    async def wait_for_replication(self) -> None:
         """A record of no meaning in the WAL, whose commit waits for the standby; and with it all that is before it."""
         await self._ask("fetch", "SELECT pg_logical_emit_message(true, 'guichet', '')", (), again=ConnectionLost)
 
@@ -174,7 +174,7 @@ class PostgresDatabase:
     async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
         if self._listen_url is None:
             return
-        with _translated():
+        with _translated_errors():
             connection: Connection = await asyncpg.connect(self._listen_url, timeout=ACQUIRE_TIMEOUT)
             try:
                 lost = asyncio.Event()
@@ -195,28 +195,28 @@ class PostgresDatabase:
         return await self._ask_once(how, text, values)
 
     async def _ask_once(self, how: str, text: str, values: Sequence[Any]) -> Any:
-        connection = await self._borrow()
+        connection = await self._acquire()
         try:
             answer = await getattr(connection, how)(text, *values)
         except BaseException as error:
-            failure = _ours(error)
-            await self._end_loan(connection, failure)
+            failure = _translate(error)
+            await self._release(connection, failure)
             if failure is None:
                 raise
             raise failure from error
-        await self._end_loan(connection, None)
+        await self._release(connection, None)
         return answer
 
     async def _begin(self) -> tuple[Connection, Any]:
         """A transaction on a connection that answered: nothing ran on one that was lost while it lay idle."""
         for tries_left in reversed(range(_TRIES)):
-            connection = await self._borrow()
+            connection = await self._acquire()
             transaction = connection.transaction()
             try:
-                with _translated():
+                with _translated_errors():
                     await transaction.start()
             except BaseException as error:
-                await self._end_loan(connection, error)
+                await self._release(connection, error)
                 if not tries_left or not isinstance(error, ConnectionLost):
                     raise
             else:
@@ -224,18 +224,18 @@ class PostgresDatabase:
         return connection, transaction
 
     @asynccontextmanager
-    async def _lent(self, connection: Connection) -> AsyncIterator[None]:
+    async def _acquired(self, connection: Connection) -> AsyncIterator[None]:
         failure: BaseException | None = None
         try:
-            with _translated():
+            with _translated_errors():
                 yield
         except BaseException as error:
             failure = error
             raise
         finally:
-            await self._end_loan(connection, failure)
+            await self._release(connection, failure)
 
-    async def _end_loan(self, connection: Connection, failure: BaseException | None) -> None:
+    async def _release(self, connection: Connection, failure: BaseException | None) -> None:
         """Whatever ended one connection ended the others or soon will: the idle ones are not lent again."""
         lost = isinstance(failure, ConnectionLost | ReadOnly)
         cancelled = failure is not None and not isinstance(failure, Exception)  # Perhaps in the middle of a COMMIT.
@@ -244,16 +244,16 @@ class PostgresDatabase:
                 connection.terminate()
         if lost:
             await self._pool.expire_connections()
-        self._lent_out -= 1
+        self._acquired_count -= 1
         with suppress(Exception):  # What was asked is answered; how its connection ends is the pool's affair.
             await self._pool.release(connection)
 
-    async def _borrow(self) -> Connection:
+    async def _acquire(self) -> Connection:
         """A connection of the pool. While the server is away nothing can be sent, so waiting repeats nothing."""
         while True:
             # One that is free costs no timer; one that must be made first has a time limit of its own.
-            patience = ACQUIRE_TIMEOUT if self._lent_out >= POOL_SIZE else None
-            with _translated():
+            patience = ACQUIRE_TIMEOUT if self._acquired_count >= POOL_SIZE else None
+            with _translated_errors():
                 try:
                     connection = await self._pool.acquire(timeout=patience)
                 except TimeoutError:
@@ -263,7 +263,7 @@ class PostgresDatabase:
                         raise
                 else:
                     self._away_since = None
-                    self._lent_out += 1
+                    self._acquired_count += 1
                     return connection
             await asyncio.sleep(_RETRY)
 
@@ -277,12 +277,12 @@ class PostgresDatabase:
 class _Transaction:
     """See `engine.Transaction`."""
 
-    __slots__ = ("_connection", "_statements", "_unnested")
+    __slots__ = ("_array_statements", "_connection", "_statements")
 
-    def __init__(self, connection: Connection, statements: StatementCache, unnested: Unnested) -> None:
+    def __init__(self, connection: Connection, statements: StatementCache, array_statements: ArrayStatements) -> None:
         self._connection = connection
         self._statements = statements
-        self._unnested = unnested
+        self._array_statements = array_statements
 
     async def one(self, statement: Executable, **params: Any) -> Row | None:
         compiled = self._statements[statement]
@@ -297,14 +297,14 @@ class _Transaction:
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         return await self.one(statement, **params)
 
-    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         return await self.all(statement, **params)
 
-    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        await self.write_each(statement, rows)
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        await self.execute_many_returning(statement, rows)
 
-    async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        return await self.all(self._unnested[statement], **arrays(rows)) if rows else []
+    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+        return await self.all(self._array_statements[statement], **arrays(rows)) if rows else []
 
 
 async def _prepare_connection(connection: Connection) -> None:
@@ -324,18 +324,18 @@ async def _set_within(event: asyncio.Event, seconds: float) -> bool:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     """Driver errors become ours; a body's own exceptions pass."""
     try:
         yield
     except Exception as error:
-        ours = _ours(error)
+        ours = _translate(error)
         if ours is None:
             raise
         raise ours from error
 
 
-def _ours(error: BaseException) -> StorageError | None:
+def _translate(error: BaseException) -> StorageError | None:
     """What a driver's error means here; None: it is not the driver's."""
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         return ConstraintViolated(str(error.constraint_name))

@@ -68,7 +68,7 @@ class SqliteDatabase:
         compiled = self._statements[statement]
         return run(self._reader, compiled, compiled.positional(params))
 
-    async def copied(self) -> None:
+    async def wait_for_replication(self) -> None:
         """Nothing is seen before it is on disk."""
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
@@ -89,13 +89,13 @@ class SqliteDatabase:
         rows = await self._writer.write(compiled, compiled.positional(params))
         return rows[0] if rows else None
 
-    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
         return await self._writer.write(compiled, compiled.positional(params))
 
-    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         async with self.transaction() as tx:
-            await tx.write_many(statement, rows)
+            await tx.execute_many(statement, rows)
 
     def pool_use(self) -> None:
         return None
@@ -134,12 +134,12 @@ class _Transaction:
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         return await self.one(statement, **params)
 
-    async def write_all(self, statement: Executable, **params: Any) -> list[Row]:
+    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         return await self.all(statement, **params)
 
-    async def write_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        await self.write_each(statement, rows)
+    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
+        await self.execute_many_returning(statement, rows)
 
-    async def write_each(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
+    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         compiled = self._statements[statement]
         return [row for params in rows for row in run(self._connection, compiled, compiled.positional(params))]

@@ -59,12 +59,12 @@ def _one_of(column: str, values: tuple[str, ...], table: str) -> CheckConstraint
     return CheckConstraint(f"{column} IN ({listed})", name=f"ck_{table}_{column}")
 
 
-def _queue(table: str, *lane: str) -> tuple[Index, Index]:
-    """The indexes that `queues.DueRows` reads: what is due in order of time, and lane by lane."""
+def _queue(table: str, *partition_key: str) -> tuple[Index, Index]:
+    """The indexes that `queues.WorkQueue` reads: what is due in order of time, and lane by lane."""
     pending = text("status = 'pending'")
     return (
-        Index(f"ix_{table}_due", "due_at", "id", *lane, postgresql_where=pending, sqlite_where=pending),
-        Index(f"ix_{table}_lanes", *lane, "due_at", "id", postgresql_where=pending, sqlite_where=pending),
+        Index(f"ix_{table}_due", "due_at", "id", *partition_key, postgresql_where=pending, sqlite_where=pending),
+        Index(f"ix_{table}_lanes", *partition_key, "due_at", "id", postgresql_where=pending, sqlite_where=pending),
     )
 
 

@@ -37,7 +37,7 @@ from sqlalchemy import (
 )
 
 from guichet.clock import SECOND, Instant
-from guichet.db.engine import Database, Row, given, json_texts, one_of
+from guichet.db.engine import Database, Row, json_texts, one_of, require
 
 #: Due rows that the first look reads.
 WINDOW: Final = 256
@@ -64,13 +64,14 @@ class Claim(Generic[T_co]):
     next_due: Instant | None
 
 
-class DueRows(Generic[T_co]):
-    """The queue of one table; its indexes are `(due_at, id, *lane)` and `(*lane, due_at, id)` over pending rows."""
+class WorkQueue(Generic[T_co]):
+    """The queue of one table. Its indexes, over pending rows, are `(due_at, id, *partition_key)` and
+    `(*partition_key, due_at, id)`."""
 
     def __init__(
         self,
         table: Table,
-        lane: Sequence[str],
+        partition_key: Sequence[str],
         values: dict[str, Any],
         returning: Sequence[ColumnElement[Any]],
         job: Callable[[Row], T_co],
@@ -81,7 +82,7 @@ class DueRows(Generic[T_co]):
         `reads` are the columns that `ready` asks about."""
         self._table = table
         self._job = job
-        self._lane = tuple(lane)
+        self._lane = tuple(partition_key)
         self._ready = ready
         self._reads = tuple(reads)
         self._first = self._claim(self._from_window(), values, returning)
@@ -89,19 +90,19 @@ class DueRows(Generic[T_co]):
         self._outlook = self._looking_ahead()
 
     async def claim(
-        self, db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+        self, db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
     ) -> Claim[T_co]:
-        """Up to `most` rows, theirs until `until`. `closed`: for each column of the lane the values to pass over."""
+        """Up to `most` rows, theirs until `until`. `saturated`: for each column of the lane the values to pass over."""
         params: dict[str, Any] = {"now": now, "until": until}
         for position, name in enumerate(self._lane):
-            values = closed[position] if position < len(closed) else ()
-            params[_closed(name)] = json.dumps(sorted(values))
-        rows = await db.write_all(self._first, most=most, **params)
+            values = saturated[position] if position < len(saturated) else ()
+            params[_saturated(name)] = json.dumps(sorted(values))
+        rows = await db.execute_returning(self._first, most=most, **params)
         if rows:  # Whoever works on them need not wait for what comes next.
             return self._claimed(rows, now)
-        next_due, due = given(await db.one(self._outlook, now=now))
+        next_due, due = require(await db.one(self._outlook, now=now))
         if due == WINDOW:
-            rows = await db.write_all(self._second, most=most, **params)
+            rows = await db.execute_returning(self._second, most=most, **params)
         if due and not rows:  # In closed lanes, or another worker is just claiming it.
             next_due = now + SOON
         return self._claimed(rows, now if rows else next_due)
@@ -152,10 +153,14 @@ class DueRows(Generic[T_co]):
         return select(*columns).where(*self._due(rows)).order_by(rows.c.due_at, rows.c.id).limit(WINDOW)
 
     def _from_lanes(self) -> CTE:
-        lanes = self._lanes()
+        partition_keys = self._lanes()
         some = (
-            select(*(lanes.c[name] for name in self._lane))
-            .where(lanes.c[self._lane[0]].is_not(None), *self._open(lanes), self._head(lanes, 0).is_not(None))
+            select(*(partition_keys.c[name] for name in self._lane))
+            .where(
+                partition_keys.c[self._lane[0]].is_not(None),
+                *self._open(partition_keys),
+                self._head(partition_keys, 0).is_not(None),
+            )
             .order_by(func.random())  # Nobody is always last.
             .limit(bindparam("most"))
             .cte("open_lanes")
@@ -180,29 +185,29 @@ class DueRows(Generic[T_co]):
     def _lanes(self) -> CTE:
         """Every lane with a pending row, then a row of nulls."""
         first = self._after(None).subquery("first_lane")
-        lanes = select(*(first.c[name] for name in self._lane)).cte("lanes", recursive=True)
-        following = [self._after(lanes, name).scalar_subquery().label(name) for name in self._lane]
-        return lanes.union_all(select(*following).where(lanes.c[self._lane[0]].is_not(None)))
+        partition_keys = select(*(first.c[name] for name in self._lane)).cte("lanes", recursive=True)
+        following = [self._after(partition_keys, name).scalar_subquery().label(name) for name in self._lane]
+        return partition_keys.union_all(select(*following).where(partition_keys.c[self._lane[0]].is_not(None)))
 
-    def _after(self, lanes: FromClause | None, only: str | None = None) -> Select[Any]:
+    def _after(self, partition_keys: FromClause | None, only: str | None = None) -> Select[Any]:
         rows = self._alias()
-        lane = [rows.c[name] for name in self._lane]
+        partition_key = [rows.c[name] for name in self._lane]
         known = (rows.c[name].is_not(None) for name in self._lane if self._table.c[name].nullable)
-        found = select(*([rows.c[only]] if only else lane)).where(rows.c.status == PENDING, *known)
-        if lanes is not None:
-            found = found.where(tuple_(*lane) > tuple_(*(lanes.c[name] for name in self._lane)))
-        return found.order_by(*lane).limit(1)
+        found = select(*([rows.c[only]] if only else partition_key)).where(rows.c.status == PENDING, *known)
+        if partition_keys is not None:
+            found = found.where(tuple_(*partition_key) > tuple_(*(partition_keys.c[name] for name in self._lane)))
+        return found.order_by(*partition_key).limit(1)
 
-    def _head(self, lanes: FromClause, place: int) -> ColumnElement[int]:
+    def _head(self, partition_keys: FromClause, place: int) -> ColumnElement[int]:
         rows = self._alias()
-        same = (rows.c[name] == lanes.c[name] for name in self._lane)
+        same = (rows.c[name] == partition_keys.c[name] for name in self._lane)
         return (
             select(rows.c.id)
             .where(*same, *self._due(rows), *self._ready(rows))
             .order_by(rows.c.due_at, rows.c.id)
             .limit(1)
             .offset(place)
-            .correlate(lanes)
+            .correlate(partition_keys)
             .scalar_subquery()
         )
 
@@ -225,8 +230,8 @@ def is_still_pending(rows: FromClause) -> ColumnElement[bool]:
 
 def _is_open(name: str, column: ColumnElement[Any]) -> ColumnElement[bool]:
     value = func.coalesce(cast(column, Text), "")
-    return value.bool_op("NOT IN")(json_texts(bindparam(_closed(name))))
+    return value.bool_op("NOT IN")(json_texts(bindparam(_saturated(name))))
 
 
-def _closed(name: str) -> str:
+def _saturated(name: str) -> str:
     return f"closed_{name}"

@@ -120,13 +120,13 @@ class Refund(Record, frozen=True):
 
 #: How long to wait before asking an operator again, by the number of times already asked, in seconds.
 #: The last entry repeats until the payment is 72 hours old; then it is asked once a day.
-ASK_AFTER: Final = (5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+POLL_INTERVALS: Final = (5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 INCIDENT_AGE_SECONDS: Final = 72 * 3600
 DAILY_SECONDS: Final = 24 * 3600
 
 
-def ask_again_after(asked: int, age_seconds: float) -> int:
+def poll_interval(asked: int, age_seconds: float) -> int:
     """Seconds until the next question about something still pending."""
     if age_seconds >= INCIDENT_AGE_SECONDS:
         return DAILY_SECONDS
-    return ASK_AFTER[min(asked, len(ASK_AFTER) - 1)]
+    return POLL_INTERVALS[min(asked, len(POLL_INTERVALS) - 1)]

@@ -11,7 +11,7 @@ from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true,
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, given, json_numbers
+from guichet.db.engine import Database, Reader, Row, Transaction, json_numbers, require
 from guichet.db.tables import postings, wallet_entries, wallets
 from guichet.domain import posting_rules as ledger
 from guichet.domain.posting_rules import ACTIVE, Movement, Posting, Wallet
@@ -135,8 +135,8 @@ async def post(tx: Transaction, movements: Sequence[Movement]) -> None:
         effect = ledger.wallet_movement(movement.entries)
         effects += [{**subject, "amount": waiting, "suspended": True}] if waiting else []
         effects += [{**subject, "amount": effect, "suspended": False}] if effect else []
-    await tx.write_many(_INSERT_POSTING, rows)
-    await tx.write_many(_INSERT_ENTRY, effects)
+    await tx.execute_many(_INSERT_POSTING, rows)
+    await tx.execute_many(_INSERT_ENTRY, effects)
 
 
 def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str, object]:
@@ -152,7 +152,7 @@ def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str
 
 async def wallet(db: Reader, merchant_id: int, env: str, currency: str) -> Wallet | None:
     """The wallet as of now; None when it never moved and was never made. Cost: one row and its unfolded entries."""
-    row = given(await db.one(_WALLET, merchant_id=merchant_id, env=env, currency=currency))
+    row = require(await db.one(_WALLET, merchant_id=merchant_id, env=env, currency=currency))
     status, balance, updated_at, unfolded, latest = row
     if status is None and latest is None:
         return None
@@ -190,8 +190,8 @@ async def lock_balance(tx: Transaction, merchant_id: int, env: str, currency: st
     """The balance in hundredths, with the wallet row locked until the transaction ends: ask before every debit."""
     mine = {"merchant_id": merchant_id, "env": env, "currency": currency}
     await tx.write(_ENSURE, **mine, status=ACTIVE, balance=0, now=now)
-    _, balance = given(await tx.one(_LOCK, **mine))
-    (unfolded,) = given(await tx.one(_UNFOLDED, **mine))
+    _, balance = require(await tx.one(_LOCK, **mine))
+    (unfolded,) = require(await tx.one(_UNFOLDED, **mine))
     return int(balance + unfolded)
 
 
@@ -215,7 +215,7 @@ async def release_suspended(db: Database, now: Instant, most: int) -> int:
             mine = {"merchant_id": merchant_id, "env": env, "currency": currency, "created_at": now}
             subject = {**mine, "subject_id": subject_id}
             rows += [_posting(subject, ledger.UNSUSPENDED, entry) for entry in ledger.suspense_release(amount)]
-        await tx.write_many(_INSERT_POSTING, rows)
+        await tx.execute_many(_INSERT_POSTING, rows)
     return len(released)
 
 

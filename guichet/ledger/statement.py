@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import and_, bindparam, case, func, or_, select
 
 from guichet.clock import DAY, Instant
-from guichet.db.engine import Database, given
+from guichet.db.engine import Database, require
 from guichet.db.tables import payments, postings, refunds
 from guichet.domain import posting_rules as ledger
 from guichet.domain.posting_rules import FEES, PAYMENT_CAUSES, WALLET
@@ -110,7 +110,7 @@ class Statement:
     async def opening(self) -> int:
         """The balance before `since`. Cost: an index range of what was before, in steps of a month."""
         self.closing = 0
-        (first,) = given(await self._db.one(_FIRST, **self._mine))
+        (first,) = require(await self._db.one(_FIRST, **self._mine))
         if self.since is None or first is None:
             return 0
         at = first

@@ -10,7 +10,7 @@ from guichet.clock import Clock
 from guichet.db.engine import Database
 from guichet.db.tables import mode_overrides
 from guichet.domain.catalogue import Catalogue, ModeOverride
-from guichet.merchants.ttl_cache import ShortLived
+from guichet.merchants.ttl_cache import TtlCache
 
 _FIELDS: Final = [mode_overrides.c[name] for name in ("merchant_id", "operator", "active", "fee_percent", "fee_fixed")]
 _FOR_MERCHANT: Final = select(*_FIELDS).where(
@@ -56,7 +56,7 @@ class Catalogues:
     def __init__(self, db: Database, clock: Clock, base: Catalogue) -> None:
         self._db = db
         self.base: Final = base
-        self._cached: ShortLived[int | None, Catalogue] = ShortLived(clock, self._load)
+        self._cached: TtlCache[int | None, Catalogue] = TtlCache(clock, self._load)
 
     async def of(self, merchant_id: int | None) -> Catalogue:
         """None: as for a merchant without overrides of its own."""

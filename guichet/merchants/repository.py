@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, given, json_numbers
+from guichet.db.engine import Database, Reader, Transaction, json_numbers, require
 from guichet.db.tables import api_keys, merchants_table, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.merchants import ENVS, ApiKey, Caller, Merchant, key_hash, key_preview
@@ -99,7 +99,7 @@ async def create(
 ) -> Merchant:
     """A merchant with, in each environment, its webhook secret (D33) and a wallet in its default currency."""
     row = await tx.write(_INSERT, name=name, status=status, currency=currency, now=now)
-    merchant = Merchant(*given(row))
+    merchant = Merchant(*require(row))
     for env in ENVS:
         await tx.write(_INSERT_ENDPOINT, merchant_id=merchant.id, env=env, secret=encrypted_secrets[env], now=now)
         await tx.write(_INSERT_WALLET, merchant_id=merchant.id, env=env, currency=currency, now=now)
@@ -133,7 +133,7 @@ async def add_key(
         expires_at=expires_at,
         now=now,
     )
-    return ApiKey(*given(row))
+    return ApiKey(*require(row))
 
 
 async def keys_of(db: Database, merchant_id: int) -> list[ApiKey]:
@@ -158,7 +158,7 @@ async def caller_by_hash(db: Database, hashed: str) -> tuple[Caller, Instant | N
 async def endpoint(db: Reader, merchant_id: int, env: str) -> Endpoint:
     """There is one for each merchant and environment from its creation on; its `url` may be None."""
     row = await db.one(_ENDPOINT, merchant=merchant_id, environment=env)
-    return Endpoint(*given(row))
+    return Endpoint(*require(row))
 
 
 async def endpoints_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, str], Endpoint]:
@@ -172,4 +172,4 @@ async def configure_endpoint(
 ) -> Endpoint:
     """`new_secret` (encrypted) replaces the secret; None keeps it."""
     row = await tx.one(_SET_URL, merchant=merchant_id, environment=env, new_url=url, new_secret=new_secret, now=now)
-    return Endpoint(*given(row))
+    return Endpoint(*require(row))

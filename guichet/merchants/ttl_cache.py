@@ -14,7 +14,7 @@ FRESH_FOR: Final = 9 * SECOND // 10
 _MOST: Final = 10_000
 
 
-class ShortLived(Generic[K, V]):
+class TtlCache(Generic[K, V]):
     """Remembers up to 10 000 values for 0.9 s each; None is not remembered, so a new key works at once."""
 
     def __init__(self, clock: Clock, load: Callable[[K], Awaitable[V | None]]) -> None:

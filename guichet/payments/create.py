@@ -11,12 +11,12 @@ import msgspec
 
 from guichet import tracing
 from guichet.clock import SECOND, Instant
-from guichet.context import Core, charge_of
-from guichet.db.engine import given
+from guichet.context import AppContext, charge_for
+from guichet.db.engine import require
 from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.merchants import Caller, random_text
-from guichet.domain.payments import ASK_AFTER, DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, Payment
+from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
 from guichet.domain.references import new_reference
@@ -24,17 +24,17 @@ from guichet.ledger import postings as ledger
 from guichet.logs import log
 from guichet.payments import link_repository as links
 from guichet.payments import repository as payments
-from guichet.payments.integrity import confirms
-from guichet.payments.polling import LEASE, within_budget
+from guichet.payments.integrity import confirm_amount
+from guichet.payments.polling import LEASE_DURATION, call_provider
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import REASONS, Accepted, Charge, InitiateAnswer, NotTaken, Refused, Succeeded
+from guichet.providers.base import REFUSAL_REASONS, Accepted, Charge, InitiationResult, NotProcessed, Refused, Succeeded
 
 #: When to ask about a payment whose initiation never came back, if its connector does not say.
-CRASH_NET: Final = 30 * SECOND
+POLL_AFTER_CRASH: Final = 30 * SECOND
 TOKEN_LENGTH: Final = 32
 
 
-class Order(Record, frozen=True):
+class PaymentRequest(Record, frozen=True):
     """What a merchant, or a customer on a hosted link, wants paid. `amount` in hundredths; `metadata` is JSON text.
 
     `checkout_token` is what a hosted page chose for the payment: submitting it again finds the same payment.
@@ -72,7 +72,7 @@ class Order(Record, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class CreatedPayment:
     """`created` is False when the payment existed already: nothing was charged by this call."""
 
     payment: Payment
@@ -80,25 +80,25 @@ class Collected:
     created: bool
 
 
-async def collect(core: Core, caller: Caller, order: Order) -> Collected:
+async def create_payment(ctx: AppContext, caller: Caller, order: PaymentRequest) -> CreatedPayment:
     """The new payment, `pending`, or the one that already holds the order's external_id (or checkout_token).
 
     Raises InvalidRequest (mode, missing fields, bounds), Conflict (wallet not `Actif`, link used up), PaymentFailed
     (refused at initiation; the payment is stored as `failed`).
     """
-    catalogue = await core.catalogues.of(caller.merchant.id)
-    quoted = check_order(catalogue.choose(order.operator, order.payment_mode_id), order)
-    route = core.registry.routes(caller.env, quoted.mode.operator)
-    payment = _new_payment(core, caller, order, quoted, route[0])
-    charge = charge_of(core, payment, order.otp)
-    first_question = core.registry.connector(route[0]).first_question(charge)
-    stored = await _store(core, payment, first_question or payment.due_at)
+    catalogue = await ctx.catalogues.of(caller.merchant.id)
+    quoted = check_request(catalogue.choose(order.operator, order.payment_mode_id), order)
+    route = ctx.registry.routes(caller.env, quoted.mode.operator)
+    payment = _new_payment(ctx, caller, order, quoted, route[0])
+    charge = charge_for(ctx, payment, order.otp)
+    first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
+    stored = await _store(ctx, payment, first_poll_at or payment.due_at)
     if stored is None:
-        return Collected(await _existing(core, payment), quoted.mode, created=False)
-    return Collected(await _initiate(core, stored, charge, route), quoted.mode, created=True)
+        return CreatedPayment(await _existing(ctx, payment), quoted.mode, created=False)
+    return CreatedPayment(await _initiate(ctx, stored, charge, route), quoted.mode, created=True)
 
 
-def check_order(mode: PaymentMode, order: Order) -> Quote:
+def check_request(mode: PaymentMode, order: PaymentRequest) -> Quote:
     """The quote, once everything the mode requires is there and the debit is within bounds."""
     if details := missing_fields(mode, order.given()):
         raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", details)
@@ -107,8 +107,8 @@ def check_order(mode: PaymentMode, order: Order) -> Quote:
     return quoted
 
 
-def _new_payment(core: Core, caller: Caller, order: Order, quoted: Quote, connection: str) -> Payment:
-    now = core.clock.now()
+def _new_payment(ctx: AppContext, caller: Caller, order: PaymentRequest, quoted: Quote, connection: str) -> Payment:
+    now = ctx.clock.now()
     needs_page = quoted.mode.is_card and not caller.livemode
     return Payment(
         id=0,
@@ -141,18 +141,18 @@ def _new_payment(core: Core, caller: Caller, order: Order, quoted: Quote, connec
         provider_memo=None,
         redirect_url=None,
         failure=None,
-        due_at=now + CRASH_NET,
+        due_at=now + POLL_AFTER_CRASH,
         asked=0,
         # Nobody asks about a debit that is still being requested.
-        leased_until=now + LEASE if core.registry.connector(connection).remote else None,
+        leased_until=now + LEASE_DURATION if ctx.registry.provider(connection).remote else None,
     )
 
 
-async def _store(core: Core, payment: Payment, due_at: Instant | None) -> Payment | None:
+async def _store(ctx: AppContext, payment: Payment, due_at: Instant | None) -> Payment | None:
     """None when a unique key already holds a payment. Live money also needs an open wallet and a use of its link."""
     if payment.env == "test" and payment.link_id is None:
-        return await payments.insert_new(core.db, payment, due_at)
-    async with core.db.transaction() as tx:
+        return await payments.insert_new(ctx.db, payment, due_at)
+    async with ctx.db.transaction() as tx:
         stored = await payments.insert_new(tx, payment, due_at)
         if stored is None:
             return None
@@ -163,62 +163,62 @@ async def _store(core: Core, payment: Payment, due_at: Instant | None) -> Paymen
     return stored
 
 
-async def _existing(core: Core, payment: Payment) -> Payment:
+async def _existing(ctx: AppContext, payment: Payment) -> Payment:
     found = None
     if payment.external_id is not None:
-        found = await payments.by_external_id(core.db, payment.merchant_id, payment.env, payment.external_id)
+        found = await payments.by_external_id(ctx.db, payment.merchant_id, payment.env, payment.external_id)
     if found is None and payment.checkout_token is not None:
-        found = await payments.by_token(core.db, payment.checkout_token)
+        found = await payments.by_token(ctx.db, payment.checkout_token)
     assert found is not None
     # Its own request may have been answered 500 because no standby confirmed it: this answer must not be braver.
-    await core.db.copied()
+    await ctx.db.wait_for_replication()
     return found
 
 
-async def _initiate(core: Core, payment: Payment, charge: Charge, route: list[str]) -> Payment:
+async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
     """Asks the operators of the route in order; the next one only if the one before provably took nothing."""
     tracing.about_payment(payment.reference)
-    answer: InitiateAnswer = NotTaken()
+    answer: InitiationResult = NotProcessed()
     for name in route:
         if name != payment.connection:
-            switched = await payments.switch_connection(core.db, payment, name, core.clock.now() + LEASE)
+            switched = await payments.switch_connection(ctx.db, payment, name, ctx.clock.now() + LEASE_DURATION)
             if switched is None:
-                return given(await payments.by_id(core.db, payment.id))
-            payment, charge = switched, charge_of(core, switched, charge.otp)
-        connector = core.registry.connector(name)
-        answer = await within_budget(connector.initiate(charge), name, "initiate", timed=connector.remote)
-        if not isinstance(answer, NotTaken):
+                return require(await payments.by_id(ctx.db, payment.id))
+            payment, charge = switched, charge_for(ctx, switched, charge.otp)
+        provider = ctx.registry.provider(name)
+        answer = await call_provider(provider.initiate(charge), name, "initiate", timed=provider.remote)
+        if not isinstance(answer, NotProcessed):
             break
         log.warning("route.not_taken", reference=payment.reference, connection=name, raw=answer.raw)
     match answer:
         case Accepted():
-            return await _accepted(core, payment, answer)
-        case Succeeded() if await confirms(core, payment, answer, "payment", payment.reference):
-            await settle_payment(core, payment, answer)
-        case Refused() | NotTaken():
+            return await _accepted(ctx, payment, answer)
+        case Succeeded() if await confirm_amount(ctx, payment, answer, "payment", payment.reference):
+            await settle_payment(ctx, payment, answer)
+        case Refused() | NotProcessed():
             refusal = Refused(answer.reason, answer.raw)
-            settled = await settle_payment(core, payment, refusal, at_initiation=True)
+            settled = await settle_payment(ctx, payment, refusal, at_initiation=True)
             if settled.status != "failed":
                 return settled
-            raise PaymentFailed(REASONS[answer.reason])
+            raise PaymentFailed(REFUSAL_REASONS[answer.reason])
         case _:
             log.warning("initiation.unknown", reference=payment.reference, answer=repr(answer))
-            await payments.ask_later(core.db, payment.id, core.clock.now() + ASK_AFTER[0] * SECOND)
+            await payments.schedule_next_poll(ctx.db, payment.id, ctx.clock.now() + POLL_INTERVALS[0] * SECOND)
     return payment
 
 
-async def _accepted(core: Core, payment: Payment, answer: Accepted) -> Payment:
+async def _accepted(ctx: AppContext, payment: Payment, answer: Accepted) -> Payment:
     """Keeps what the operator returned; where there is nothing to keep (the sandbox), one write was enough."""
-    connection = given(payment.connection)
-    if core.registry.connector(connection).remote:
-        due_at = answer.ask_at or core.clock.now() + ASK_AFTER[0] * SECOND
+    connection = require(payment.connection)
+    if ctx.registry.provider(connection).remote:
+        due_at = answer.next_poll_at or ctx.clock.now() + POLL_INTERVALS[0] * SECOND
         memo = msgspec.json.encode(answer.memo).decode() if answer.memo else None
         recorded = await payments.record_initiation(
-            core.db, payment.id, connection, answer.provider_ref, memo, answer.redirect_url, due_at
+            ctx.db, payment.id, connection, answer.provider_ref, memo, answer.redirect_url, due_at
         )
         payment = recorded or payment
-    if _is_due(payment, core.clock.now()):
-        core.wake.questions.set()
+    if _is_due(payment, ctx.clock.now()):
+        ctx.wakeups.polling.set()
     return payment
 
 

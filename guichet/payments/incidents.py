@@ -130,11 +130,13 @@ async def close_settled(writer: Writer, merchant_id: int, reference: str, now: I
     await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
 
 
-async def quarantine(db: Database, connection: str, path: str, body: str, reason: str, now: Instant) -> None:
+async def store_unmatched_callback(
+    db: Database, connection: str, path: str, body: str, reason: str, now: Instant
+) -> None:
     """Keeps a notification that matches nothing."""
     await db.write(_STRAY, connection=connection, path=path, body=body, reason=reason, received_at=now)
 
 
-async def strays(db: Database) -> list[tuple[int, str, str, str, int]]:
+async def unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, int]]:
     """The latest 500: id, connection, path, reason, received_at."""
     return [tuple(row) for row in await db.scan(_STRAYS)]

@@ -1,6 +1,6 @@
 """Whether an operator's success is ours: amount and currency that come back are compared with what was asked."""
 
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment
 from guichet.logs import log
@@ -8,7 +8,7 @@ from guichet.payments import incidents
 from guichet.providers.base import Succeeded
 
 
-async def confirms(core: Core, payment: Payment, answer: Succeeded, subject: str, reference: str) -> bool:
+async def confirm_amount(ctx: AppContext, payment: Payment, answer: Succeeded, subject: str, reference: str) -> bool:
     """False, with an incident, when the operator moved something else than what was asked: nothing is booked.
 
     `subject` and `reference` name what was asked for: the payment, or its refund (both move the same total).
@@ -20,7 +20,7 @@ async def confirms(core: Core, payment: Payment, answer: Succeeded, subject: str
     detail = f"asked {plain(asked)} {payment.currency}, the operator states {stated}"
     log.error("operator.mismatch", reference=reference, connection=payment.connection, detail=detail)
     await incidents.report(
-        core.db,
+        ctx.db,
         payment.merchant_id,
         payment.env,
         incidents.MISMATCH,
@@ -28,6 +28,6 @@ async def confirms(core: Core, payment: Payment, answer: Succeeded, subject: str
         reference,
         payment.connection,
         detail,
-        core.clock.now(),
+        ctx.clock.now(),
     )
     return False

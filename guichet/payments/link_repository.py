@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Integer, bindparam, func, insert, or_, select, update
 
-from guichet.db.engine import Database, Reader, Row, Transaction, given
+from guichet.db.engine import Database, Reader, Row, Transaction, require
 from guichet.db.tables import payment_links
 from guichet.domain.payment_links import PaymentLink
 
@@ -52,7 +52,7 @@ _COMPLETE: Final = (
 
 async def insert_new(db: Database, link: PaymentLink) -> PaymentLink:
     values = {column.name: getattr(link, column.name) for column in payment_links.c if column.name != "id"}
-    return PaymentLink(*given(await db.write(_INSERT, **values)))
+    return PaymentLink(*require(await db.write(_INSERT, **values)))
 
 
 async def by_id(db: Reader, merchant_id: int, link_id: int) -> PaymentLink | None:
@@ -80,12 +80,12 @@ async def reserve_use(tx: Transaction, link_id: int) -> bool:
 
 async def release_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
     """Gives back a use for each payment that failed; a link may come several times."""
-    await tx.write_many(_RELEASE, _uses(link_ids))
+    await tx.execute_many(_RELEASE, _uses(link_ids))
 
 
 async def complete_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
     """One for each payment that succeeded; a link may come several times."""
-    await tx.write_many(_COMPLETE, _uses(link_ids))
+    await tx.execute_many(_COMPLETE, _uses(link_ids))
 
 
 def _uses(link_ids: Sequence[int]) -> list[dict[str, int]]:

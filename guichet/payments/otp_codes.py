@@ -6,13 +6,21 @@ The code is good only at the connection that sent it, so the route is walked as 
 
 from uuid import uuid4
 
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode, check_debit, quote
 from guichet.domain.errors import InvalidRequest, PaymentFailed
 from guichet.domain.money import round_to_currency
 from guichet.logs import log
-from guichet.payments.polling import within_budget
-from guichet.providers.base import REASONS, Accepted, Charge, CodeAnswer, NotTaken, Refused, SendsCodes
+from guichet.payments.polling import call_provider
+from guichet.providers.base import (
+    REFUSAL_REASONS,
+    Accepted,
+    Charge,
+    NotProcessed,
+    OtpRequestResult,
+    Refused,
+    SendsOtpCodes,
+)
 
 
 class CodeNotSent(PaymentFailed):
@@ -20,12 +28,12 @@ class CodeNotSent(PaymentFailed):
 
     def __init__(self, reason: str | None) -> None:
         unclear = "Nous ne savons pas si le code est parti. S'il n'arrive pas d'ici une minute, demandez-en un autre."
-        super().__init__(unclear if reason is None else REASONS[reason])
+        super().__init__(unclear if reason is None else REFUSAL_REASONS[reason])
         self.reason = reason
 
 
 async def send_code(
-    core: Core, mode: PaymentMode, phone_number: str, amount: int, currency: str, description: str
+    ctx: AppContext, mode: PaymentMode, phone_number: str, amount: int, currency: str, description: str
 ) -> None:
     """Returns once an operator has said that the code is on its way to `phone_number` (digits, country code first).
 
@@ -42,26 +50,26 @@ async def send_code(
         amount=round_to_currency(quoted.total_amount, currency),
         currency=currency,
         description=description,
-        created_at=core.clock.now(),
+        created_at=ctx.clock.now(),
         phone_number=phone_number,
     )
-    answer = await _ask(core, charge)
+    answer = await _ask(ctx, charge)
     if isinstance(answer, Accepted):
         return
     log.warning("code.not_sent", operator=mode.operator, answer=repr(answer))
-    raise CodeNotSent(answer.reason if isinstance(answer, Refused | NotTaken) else None)
+    raise CodeNotSent(answer.reason if isinstance(answer, Refused | NotProcessed) else None)
 
 
-async def _ask(core: Core, charge: Charge) -> CodeAnswer:
+async def _ask(ctx: AppContext, charge: Charge) -> OtpRequestResult:
     """The operators of the live route in order; the next one only if the one before provably took nothing."""
-    answer: CodeAnswer = NotTaken()
-    for name in core.registry.routes("live", charge.operator):
-        connector = core.registry.connector(name)
-        if not isinstance(connector, SendsCodes):
-            answer = NotTaken("configuration", f"{name} texts no codes")
+    answer: OtpRequestResult = NotProcessed()
+    for name in ctx.registry.routes("live", charge.operator):
+        provider = ctx.registry.provider(name)
+        if not isinstance(provider, SendsOtpCodes):
+            answer = NotProcessed("configuration", f"{name} texts no codes")
             continue
-        answer = await within_budget(connector.send_code(charge), name, "send_code")
-        if not isinstance(answer, NotTaken):
+        answer = await call_provider(provider.send_code(charge), name, "send_code")
+        if not isinstance(answer, NotProcessed):
             break
         log.warning("code.not_taken", connection=name, raw=answer.raw)
     return answer

@@ -8,64 +8,64 @@ import msgspec
 
 from guichet import metrics, tracing
 from guichet.clock import SECOND
-from guichet.context import Core, charge_of
-from guichet.db.engine import given
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, ask_again_after
+from guichet.context import AppContext, charge_for
+from guichet.db.engine import require
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, poll_interval
 from guichet.logs import log
 from guichet.payments import incidents
 from guichet.payments import repository as payments
-from guichet.payments.integrity import confirms
+from guichet.payments.integrity import confirm_amount
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import Accepted, NotTaken, Refused, StatusAnswer, Succeeded, Unknown
+from guichet.providers.base import Accepted, NotProcessed, Refused, StatusResult, Succeeded, Unknown
 
 T = TypeVar("T")
 
 #: How long an operator may take to answer a question, in seconds; the lease outlives it.
-ASK_BUDGET: Final = 20.0
-LEASE: Final = 30 * SECOND
+PROVIDER_TIMEOUT: Final = 20.0
+LEASE_DURATION: Final = 30 * SECOND
 _ANSWERS: Final[dict[type, str]] = {
     Accepted: "accepted",
     Succeeded: "succeeded",
     Refused: "refused",
     Unknown: "unknown",
-    NotTaken: "not_taken",
+    NotProcessed: "not_taken",
 }
 
 
-async def refresh(core: Core, payment: Payment) -> Payment:
+async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
     """The payment after its operator was asked; as stored when somebody else is asking, or it is final.
 
     Whoever looks often does not move the worker's own next question.
     """
-    return await _ask(core, payment, planned=False)
+    return await _ask(ctx, payment, planned=False)
 
 
 @tracing.traced("ask about payment", lambda _, payment: {tracing.PAYMENT: payment.reference})
-async def ask_due(core: Core, payment: Payment) -> None:
+async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
     """A question of the worker: nothing pending is left without a next question."""
-    await _ask(core, payment, planned=True)
+    await _ask(ctx, payment, planned=True)
 
 
-async def _ask(core: Core, payment: Payment, *, planned: bool) -> Payment:
+async def _ask(ctx: AppContext, payment: Payment, *, planned: bool) -> Payment:
     if payment.status != "pending":
         return payment
-    connector = core.registry.connector(given(payment.connection))
-    if connector.remote:
-        now = core.clock.now()
-        leased = await payments.lease(core.db, payment.id, now, now + LEASE)
+    provider = ctx.registry.provider(require(payment.connection))
+    if provider.remote:
+        now = ctx.clock.now()
+        leased = await payments.lease(ctx.db, payment.id, now, now + LEASE_DURATION)
         if leased is None:
-            return given(await payments.by_id(core.db, payment.id))
+            return require(await payments.by_id(ctx.db, payment.id))
         payment = leased
-    answer = await within_budget(connector.status(charge_of(core, payment)), given(payment.connection), "status")
-    payment = await _apply(core, payment, answer)
+    answer = await call_provider(provider.status(charge_for(ctx, payment)), require(payment.connection), "status")
+    payment = await _apply(ctx, payment, answer)
     if payment.status == "pending" and planned:
-        await _ask_later(core, payment)
-    elif payment.status == "pending" and connector.remote:
-        await payments.end_lease(core.db, payment.id)
+        await _ask_later(ctx, payment)
+    elif payment.status == "pending" and provider.remote:
+        await payments.end_lease(ctx.db, payment.id)
     return payment
 
 
-async def within_budget(question: Awaitable[T], connection: str, kind: str, *, timed: bool = True) -> T | Unknown:
+async def call_provider(question: Awaitable[T], connection: str, kind: str, *, timed: bool = True) -> T | Unknown:
     """An operator that takes longer than the budget has said nothing. Every call to one passes here and is counted.
 
     `timed`: False spares the timer where nobody far away is asked.
@@ -75,33 +75,33 @@ async def within_budget(question: Awaitable[T], connection: str, kind: str, *, t
     answer: T | Unknown
     try:
         if timed:
-            async with asyncio.timeout(ASK_BUDGET):
+            async with asyncio.timeout(PROVIDER_TIMEOUT):
                 answer = await question
         else:
             answer = await question
     except TimeoutError:
-        answer = Unknown(f"no answer within {ASK_BUDGET:g} s")
+        answer = Unknown(f"no answer within {PROVIDER_TIMEOUT:g} s")
     named, seconds = _ANSWERS.get(type(answer), "other"), loop.time() - began
-    metrics.operator_call(connection, kind, named, seconds)
-    tracing.operator_call(connection, kind, named, seconds)
+    metrics.provider_call(connection, kind, named, seconds)
+    tracing.provider_call(connection, kind, named, seconds)
     return answer
 
 
-async def _apply(core: Core, payment: Payment, answer: StatusAnswer) -> Payment:
+async def _apply(ctx: AppContext, payment: Payment, answer: StatusResult) -> Payment:
     match answer:
         case Succeeded():
-            if await confirms(core, payment, answer, "payment", payment.reference):
-                return await settle_payment(core, payment, answer)
+            if await confirm_amount(ctx, payment, answer, "payment", payment.reference):
+                return await settle_payment(ctx, payment, answer)
         case Refused():
-            return await settle_payment(core, payment, answer)
+            return await settle_payment(ctx, payment, answer)
         case Accepted():
-            payment = await _learn(core, payment, answer)
+            payment = await _learn(ctx, payment, answer)
         case Unknown():
             log.info("status.unknown", reference=payment.reference, raw=answer.raw)
     return payment
 
 
-async def _learn(core: Core, payment: Payment, answer: Accepted) -> Payment:
+async def _learn(ctx: AppContext, payment: Payment, answer: Accepted) -> Payment:
     """A lost answer found again, or a page that the operator prepared meanwhile."""
     new_ref = payment.provider_ref is None and answer.provider_ref is not None
     new_page = payment.redirect_url is None and answer.redirect_url is not None
@@ -109,24 +109,24 @@ async def _learn(core: Core, payment: Payment, answer: Accepted) -> Payment:
         return payment
     memo = msgspec.json.encode(answer.memo).decode() if answer.memo else payment.provider_memo
     learned = await payments.record_initiation(
-        core.db,
+        ctx.db,
         payment.id,
-        given(payment.connection),
+        require(payment.connection),
         answer.provider_ref or payment.provider_ref,
         memo,
         answer.redirect_url or payment.redirect_url,
-        given(payment.due_at),
+        require(payment.due_at),
     )
     return learned or payment
 
 
-async def _ask_later(core: Core, payment: Payment) -> None:
+async def _ask_later(ctx: AppContext, payment: Payment) -> None:
     """Nothing pending is ever without a next question; after 72 hours a person is told as well."""
-    now = core.clock.now()
+    now = ctx.clock.now()
     age = (now - payment.created_at) / SECOND
     if age >= INCIDENT_AGE_SECONDS and payment.env == "live":
         await incidents.report(
-            core.db,
+            ctx.db,
             payment.merchant_id,
             payment.env,
             incidents.STUCK,
@@ -136,4 +136,4 @@ async def _ask_later(core: Core, payment: Payment) -> None:
             "pending for more than 72 hours",
             now,
         )
-    await payments.ask_later(core.db, payment.id, now + ask_again_after(payment.asked, age) * SECOND)
+    await payments.schedule_next_poll(ctx.db, payment.id, now + poll_interval(payment.asked, age) * SECOND)

@@ -5,63 +5,65 @@ Source: docs/providers/README.md, "Rules common to every family".
 
 from typing import Final
 
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import incidents
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
-from guichet.payments.polling import refresh
-from guichet.payments.refund import refresh_refund
-from guichet.providers.base import Callback, Hint
+from guichet.payments.polling import poll_payment
+from guichet.payments.refund import poll_refund
+from guichet.providers.base import Callback, CallbackReference
 from guichet.schemas.wire import as_uuid
 
 _KEPT_BODY: Final = 8 * 1024
 
 
-async def receive(core: Core, name: str, reference: str | None, callback: Callback) -> None:
+async def receive(ctx: AppContext, name: str, reference: str | None, callback: Callback) -> None:
     """Finds what a notification to /operators/{name}/callback[/{reference}] speaks of, and asks its operator.
 
     `name` is a connection, or a family whose notifications all go to one address. The answer may be 200 only after
     this returns: what it spoke of was asked about, or the notification was stored.
     """
-    connectors = core.registry.listening(name)
-    if not connectors:
-        await _put_aside(core, name, callback, "unknown_connection")
+    providers = ctx.registry.listening(name)
+    if not providers:
+        await _put_aside(ctx, name, callback, "unknown_connection")
         return
-    hints = [(each, connector.read_callback(callback)) for each, connector in connectors.items()]
+    hints = [(each, provider.parse_callback(callback)) for each, provider in providers.items()]
     readable = [(each, hint) for each, hint in hints if hint is not None]
     if not readable:
-        await _put_aside(core, name, callback, "unreadable")
+        await _put_aside(ctx, name, callback, "unreadable")
         return
     for connection, hint in readable:
-        subject = await _find(core, connection, reference, hint)
+        subject = await _find(ctx, connection, reference, hint)
         if isinstance(subject, Payment):
-            await refresh(core, subject)
+            await poll_payment(ctx, subject)
             return
         if subject is not None:
-            await refresh_refund(core, subject)
+            await poll_refund(ctx, subject)
             return
-    await _put_aside(core, name, callback, "no_match")
+    await _put_aside(ctx, name, callback, "no_match")
 
 
-async def _find(core: Core, connection: str, reference: str | None, hint: Hint) -> Payment | Refund | None:
+async def _find(
+    ctx: AppContext, connection: str, reference: str | None, hint: CallbackReference
+) -> Payment | Refund | None:
     """By our reference (in the address, in the body), else by the operator's. Always of this connection only."""
     for named in (reference, hint.reference):
         if named is not None and (ours := as_uuid(named)):
-            payment = await payments.by_callback_reference(core.db, connection, ours)
+            payment = await payments.by_callback_reference(ctx.db, connection, ours)
             if payment is not None:
                 return payment
-            refund = await refunds.by_callback_reference(core.db, connection, ours)
+            refund = await refunds.by_callback_reference(ctx.db, connection, ours)
             if refund is not None:
                 return refund
     if hint.provider_ref is not None:
-        payment = await payments.by_provider_ref(core.db, connection, hint.provider_ref)
-        return payment or await refunds.by_provider_ref(core.db, connection, hint.provider_ref)
+        payment = await payments.by_provider_ref(ctx.db, connection, hint.provider_ref)
+        return payment or await refunds.by_provider_ref(ctx.db, connection, hint.provider_ref)
     return None
 
 
-async def _put_aside(core: Core, name: str, callback: Callback, reason: str) -> None:
+async def _put_aside(ctx: AppContext, name: str, callback: Callback, reason: str) -> None:
     log.warning("callback.stray", connection=name, reason=reason)
     text = callback.body[:_KEPT_BODY].decode("utf-8", "replace").replace("\0", "")
-    await incidents.quarantine(core.db, name[:64], callback.path[:500], text, reason, core.clock.now())
+    await incidents.store_unmatched_callback(ctx.db, name[:64], callback.path[:500], text, reason, ctx.clock.now())

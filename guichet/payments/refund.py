@@ -9,11 +9,11 @@ import msgspec
 
 from guichet import tracing
 from guichet.clock import SECOND, Instant
-from guichet.context import Core, reversal_of
-from guichet.db.engine import Transaction, given
+from guichet.context import AppContext, reversal_for
+from guichet.db.engine import Transaction, require
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import Conflict
-from guichet.domain.payments import DEFAULT_REASON, INCIDENT_AGE_SECONDS, Payment, Refund, ask_again_after
+from guichet.domain.payments import DEFAULT_REASON, INCIDENT_AGE_SECONDS, Payment, Refund, poll_interval
 from guichet.domain.posting_rules import ACTIVE, HELD, Movement
 from guichet.domain.references import new_reference
 from guichet.ledger import postings as ledger_rows
@@ -21,16 +21,16 @@ from guichet.logs import log
 from guichet.payments import incidents
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
-from guichet.payments.integrity import confirms
-from guichet.payments.polling import LEASE, within_budget
+from guichet.payments.integrity import confirm_amount
+from guichet.payments.polling import LEASE_DURATION, call_provider
 from guichet.payments.settlement import settle_refund
-from guichet.providers.base import Accepted, InitiateAnswer, NotTaken, Refused, StatusAnswer, Succeeded
+from guichet.providers.base import Accepted, InitiationResult, NotProcessed, Refused, StatusResult, Succeeded
 
 _RELEASED_AT_ONCE: Final = 500
 _ALREADY: Final = "Ce paiement a déjà fait l'objet d'une demande de remboursement."
 
 
-async def request_refund(core: Core, payment: Payment, reason: str | None) -> Refund:
+async def request_refund(ctx: AppContext, payment: Payment, reason: str | None) -> Refund:
     """Records the one refund of a succeeded payment; in the test environment it is executed at once.
 
     Raises Conflict: the payment is not `succeeded`, has a refund already, or the wallet is not `Actif`.
@@ -41,17 +41,17 @@ async def request_refund(core: Core, payment: Payment, reason: str | None) -> Re
         raise Conflict("Seul un paiement réussi peut être remboursé.")
     if payment.env == "live":
         # A wallet just reopened: what waited for it must count before the one refund there can be is judged.
-        await ledger_rows.release_suspended(core.db, core.clock.now(), _RELEASED_AT_ONCE)
-    async with core.db.transaction() as tx:
-        refund = await _record(core, tx, payment, reason)
+        await ledger_rows.release_suspended(ctx.db, ctx.clock.now(), _RELEASED_AT_ONCE)
+    async with ctx.db.transaction() as tx:
+        refund = await _record(ctx, tx, payment, reason)
     if payment.env == "live":
-        core.wake.refunds.set()
+        ctx.wakeups.refunds.set()
         return refund
-    return await disburse(core, refund)
+    return await disburse(ctx, refund)
 
 
-async def _record(core: Core, tx: Transaction, payment: Payment, reason: str | None) -> Refund:
-    now = core.clock.now()
+async def _record(ctx: AppContext, tx: Transaction, payment: Payment, reason: str | None) -> Refund:
+    now = ctx.clock.now()
     wallet = (payment.merchant_id, payment.env, payment.currency)
     if payment.env == "live" and await ledger_rows.wallet_status(tx, *wallet) != ACTIVE:
         raise Conflict("Le portefeuille n'accepte pas de mouvement pour le moment.")
@@ -62,7 +62,7 @@ async def _record(core: Core, tx: Transaction, payment: Payment, reason: str | N
     if covered:
         movement = Movement(*wallet, HELD, refund_id, ledger.refund_hold(payment.amount), now)
         await ledger_rows.post(tx, [movement])
-    return given(await refunds.by_id(tx, refund_id))
+    return require(await refunds.by_id(tx, refund_id))
 
 
 def _new_refund(payment: Payment, reason: str | None, now: int, *, held: bool) -> Refund:
@@ -91,71 +91,71 @@ def _new_refund(payment: Payment, reason: str | None, now: int, *, held: bool) -
     )
 
 
-async def refresh_refund(core: Core, refund: Refund) -> Refund:
+async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
     """The refund after its operator was asked, if a disbursement is in progress there; else as it is."""
     if refund.status != "pending" or refund.sent_at is None:
         return refund
-    return await disburse(core, refund)
+    return await disburse(ctx, refund)
 
 
 @tracing.traced("disburse refund", lambda _, refund: {tracing.PAYMENT: refund.payment_reference})
-async def disburse(core: Core, refund: Refund) -> Refund:
+async def disburse(ctx: AppContext, refund: Refund) -> Refund:
     """One step of a pending refund: send it if it never left, else ask what became of it. One works at a time."""
-    now = core.clock.now()
-    leased = await refunds.lease(core.db, refund.id, now, now + LEASE)
+    now = ctx.clock.now()
+    leased = await refunds.lease(ctx.db, refund.id, now, now + LEASE_DURATION)
     if leased is None:
-        return given(await refunds.by_id(core.db, refund.id))
-    payment = given(await payments.by_id(core.db, refund.payment_id))
+        return require(await refunds.by_id(ctx.db, refund.id))
+    payment = require(await payments.by_id(ctx.db, refund.payment_id))
     if not leased.held:
-        return await settle_refund(core, leased, payment, Refused("insufficient_funds"))
+        return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
     if leased.sent_at is None:
-        return await _send(core, leased, payment)
-    connector = core.registry.connector(given(leased.connection))
-    question = connector.refund_status(reversal_of(core, leased, payment))
-    answer = await within_budget(question, given(leased.connection), "refund_status")
-    return await _apply(core, leased, payment, answer)
+        return await _send(ctx, leased, payment)
+    provider = ctx.registry.provider(require(leased.connection))
+    question = provider.refund_status(reversal_for(ctx, leased, payment))
+    answer = await call_provider(question, require(leased.connection), "refund_status")
+    return await _apply(ctx, leased, payment, answer)
 
 
-async def _send(core: Core, refund: Refund, payment: Payment) -> Refund:
+async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     """The mark goes to disk before the first byte: a crash in between makes us ask, never send twice."""
-    name = core.registry.refund_route(payment.env, payment.operator, given(payment.connection))
+    name = ctx.registry.refund_route(payment.env, payment.operator, require(payment.connection))
     if name is None:
-        return await settle_refund(core, refund, payment, Refused("no_refund"))
-    sending = await refunds.mark_sending(core.db, refund.id, name, core.clock.now())
+        return await settle_refund(ctx, refund, payment, Refused("no_refund"))
+    sending = await refunds.mark_sending(ctx.db, refund.id, name, ctx.clock.now())
     if sending is None:
-        return given(await refunds.by_id(core.db, refund.id))
-    disbursement = core.registry.connector(name).refund(reversal_of(core, sending, payment))
-    answer = await within_budget(disbursement, name, "refund")
-    return await _apply(core, sending, payment, answer)
+        return require(await refunds.by_id(ctx.db, refund.id))
+    disbursement = ctx.registry.provider(name).refund(reversal_for(ctx, sending, payment))
+    answer = await call_provider(disbursement, name, "refund")
+    return await _apply(ctx, sending, payment, answer)
 
 
-async def _apply(core: Core, refund: Refund, payment: Payment, answer: InitiateAnswer | StatusAnswer) -> Refund:
-    due_at = await _next_question(core, refund)
+async def _apply(ctx: AppContext, refund: Refund, payment: Payment, answer: InitiationResult | StatusResult) -> Refund:
+    due_at = await _next_question(ctx, refund)
     match answer:
         case Succeeded():
-            if await confirms(core, payment, answer, "refund", refund.reference):
-                return await settle_refund(core, refund, payment, answer)
-            await refunds.ask_later(core.db, refund.id, due_at)
+            if await confirm_amount(ctx, payment, answer, "refund", refund.reference):
+                return await settle_refund(ctx, refund, payment, answer)
+            await refunds.schedule_next_poll(ctx.db, refund.id, due_at)
         case Refused():
-            return await settle_refund(core, refund, payment, answer)
-        case NotTaken():
+            return await settle_refund(ctx, refund, payment, answer)
+        case NotProcessed():
             log.warning("refund.not_taken", reference=refund.reference, raw=answer.raw)
-            await refunds.mark_not_sent(core.db, refund.id, due_at)
+            await refunds.mark_not_sent(ctx.db, refund.id, due_at)
         case Accepted(provider_ref=ref, memo=memo) if ref or memo:
             text = msgspec.json.encode(memo).decode() if memo else None
-            await refunds.mark_taken(core.db, refund.id, ref, text, due_at)
+            await refunds.mark_taken(ctx.db, refund.id, ref, text, due_at)
         case _:
-            await refunds.ask_later(core.db, refund.id, due_at)
-    return given(await refunds.by_id(core.db, refund.id))
+            await refunds.schedule_next_poll(ctx.db, refund.id, due_at)
+    return require(await refunds.by_id(ctx.db, refund.id))
 
 
-async def _next_question(core: Core, refund: Refund) -> Instant:
+async def _next_question(ctx: AppContext, refund: Refund) -> Instant:
     """When to work on a pending refund again; after 72 hours a person is told as well."""
-    now = core.clock.now()
+    now = ctx.clock.now()
     age = (now - refund.created_at) / SECOND
     if age >= INCIDENT_AGE_SECONDS:
         await incidents.report(
-            core.db,
+            ctx.db,
             refund.merchant_id,
             refund.env,
             incidents.STUCK,
@@ -165,4 +165,4 @@ async def _next_question(core: Core, refund: Refund) -> Instant:
             "pending for more than 72 hours",
             now,
         )
-    return now + ask_again_after(refund.asked, age) * SECOND
+    return now + poll_interval(refund.asked, age) * SECOND

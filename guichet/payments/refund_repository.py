@@ -10,7 +10,7 @@ from guichet.clock import Instant
 from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.tables import refunds
-from guichet.db.work_queue import Claim, DueRows
+from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.payments import Refund
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
@@ -72,7 +72,7 @@ _LEASE: Final = (
     .values(leased_until=bindparam("until"))
     .returning(*refunds.c)
 )
-_QUEUE: Final = DueRows(refunds, ("connection",), {}, tuple(refunds.c), lambda row: Refund(*row))
+_QUEUE: Final = WorkQueue(refunds, ("connection",), {}, tuple(refunds.c), lambda row: Refund(*row))
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> int | None:
@@ -126,7 +126,7 @@ async def mark_taken(db: Database, refund_id: int, provider_ref: str | None, mem
     await db.write(_TAKEN, refund_id=refund_id, new_ref=provider_ref, new_memo=memo, next_due=due_at)
 
 
-async def ask_later(db: Database, refund_id: int, due_at: Instant) -> None:
+async def schedule_next_poll(db: Database, refund_id: int, due_at: Instant) -> None:
     await db.write(_ASK_LATER, refund_id=refund_id, next_due=due_at)
 
 
@@ -136,11 +136,11 @@ async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> R
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Refund]:
-    """Up to `most` refunds to work on; they come back at `until` if this process dies. `closed`: connections that take
+    """Up to `most` refunds to work on; they come back at `until` if this process dies. `saturated`: connections that take
     none now; "" stands for those that were not sent yet. Cost: see `queues.py`."""
-    return await _QUEUE.claim(db, now, until, most, closed)
+    return await _QUEUE.claim(db, now, until, most, saturated)
 
 
 def _refund(row: Row | None) -> Refund | None:

@@ -12,7 +12,7 @@ from guichet.clock import Instant
 from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Transaction, Writer
 from guichet.db.tables import payments
-from guichet.db.work_queue import Claim, DueRows
+from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.payments import Payment
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
@@ -87,7 +87,7 @@ _LEASE: Final = (
     .values(leased_until=bindparam("until"))
     .returning(*payments.c)
 )
-_QUEUE: Final = DueRows(payments, ("connection",), {}, tuple(payments.c), lambda row: Payment(*row))
+_QUEUE: Final = WorkQueue(payments, ("connection",), {}, tuple(payments.c), lambda row: Payment(*row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
         }
         for each in transitions
     ]
-    return [Payment(*row) for row in await tx.write_each(_FINISH, rows)]
+    return [Payment(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
 
 
 async def switch_connection(db: Database, payment: Payment, connection: str, until: Instant) -> Payment | None:
@@ -201,7 +201,7 @@ async def record_initiation(
     return _payment(row)
 
 
-async def ask_later(db: Database, payment_id: int, due_at: Instant) -> None:
+async def schedule_next_poll(db: Database, payment_id: int, due_at: Instant) -> None:
     """Nothing was learned: counts the question, ends the lease, sets the next one."""
     await db.write(_ASK_LATER, payment_id=payment_id, next_due=due_at)
 
@@ -217,11 +217,11 @@ async def lease(db: Database, payment_id: int, now: Instant, until: Instant) -> 
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Payment]:
-    """Up to `most` payments to ask about; they come back at `until` if this process dies. `closed`: connections that
+    """Up to `most` payments to ask about; they come back at `until` if this process dies. `saturated`: connections that
     are asked nothing now. Cost: see `queues.py`."""
-    return await _QUEUE.claim(db, now, until, most, closed)
+    return await _QUEUE.claim(db, now, until, most, saturated)
 
 
 async def page(

@@ -4,8 +4,8 @@ of payments). A second success, a late failure, a repeated callback change nothi
 
 from guichet import tracing
 from guichet.clock import Instant
-from guichet.context import Core
-from guichet.db.engine import Transaction, given
+from guichet.context import AppContext
+from guichet.db.engine import Transaction, require
 from guichet.domain import posting_rules as ledger
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.payments import PAYMENT_TRANSITIONS, REFUND_TRANSITIONS, Payment, Refund
@@ -26,7 +26,7 @@ def _said(reference: str, outcome: Succeeded | Refused) -> tracing.Attributes:
 
 @tracing.traced("settle payment", lambda _, payment, outcome, **__: _said(payment.reference, outcome))
 async def settle_payment(
-    core: Core, payment: Payment, outcome: Succeeded | Refused, *, at_initiation: bool = False
+    ctx: AppContext, payment: Payment, outcome: Succeeded | Refused, *, at_initiation: bool = False
 ) -> Payment:
     """The payment as stored afterwards, whoever settled it. `at_initiation`: the caller is told by a 402 (D20)."""
     succeeded = isinstance(outcome, Succeeded)
@@ -34,30 +34,30 @@ async def settle_payment(
     settlement = Settlement(
         payment,
         PAYMENT_TRANSITIONS[name],
-        await core.catalogues.of(payment.merchant_id),
-        core.clock.now(),
+        await ctx.catalogues.of(payment.merchant_id),
+        ctx.clock.now(),
         failure=None if isinstance(outcome, Succeeded) else outcome.reason,
         provider_ref=outcome.provider_ref if isinstance(outcome, Succeeded) else None,
     )
-    settled = await core.settlements.add(settlement)
-    core.wake.deliveries.set()
+    settled = await ctx.settlements.add(settlement)
+    ctx.wakeups.deliveries.set()
     return settled
 
 
 @tracing.traced("settle refund", lambda _, refund, __, outcome: _said(refund.payment_reference, outcome))
-async def settle_refund(core: Core, refund: Refund, payment: Payment, outcome: Succeeded | Refused) -> Refund:
+async def settle_refund(ctx: AppContext, refund: Refund, payment: Payment, outcome: Succeeded | Refused) -> Refund:
     """The refund as it is stored afterwards. Success also refunds the payment and says both, in that order (D35)."""
-    catalogue = await core.catalogues.of(refund.merchant_id)
-    now = core.clock.now()
-    async with core.db.transaction() as tx:
+    catalogue = await ctx.catalogues.of(refund.merchant_id)
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
         if isinstance(outcome, Succeeded):
             settled = await _disburse(tx, refund, payment, catalogue, now)
         else:
             settled = await _release(tx, refund, payment, catalogue, outcome.reason, now)
         if settled is None:
-            return given(await refunds.by_id(tx, refund.id))
+            return require(await refunds.by_id(tx, refund.id))
         await close_incident(tx, settled, now)
-    core.wake.deliveries.set()
+    ctx.wakeups.deliveries.set()
     return settled
 
 
@@ -70,13 +70,13 @@ async def _disburse(
         return None
     entries = ledger.refund_disbursed(payment.operator, payment.amount, payment.fee_amount, payment.currency)
     await _post(tx, refund, DISBURSED, entries, now)
-    finish = payments.Finish(payment.id, given(followed.source), followed.target, now)
+    finish = payments.Finish(payment.id, require(followed.source), followed.target, now)
     (refunded,) = await payments.finish(tx, [finish])
     await outbox.emit(
         tx,
         [
-            Event(given(told.event), payment, catalogue, now, settled),
-            Event(given(followed.event), refunded, catalogue, now),
+            Event(require(told.event), payment, catalogue, now, settled),
+            Event(require(followed.event), refunded, catalogue, now),
         ],
     )
     return settled
@@ -91,7 +91,7 @@ async def _release(
         return None
     if settled.held:
         await _post(tx, refund, RELEASED, ledger.refund_release(payment.amount), now)
-    await outbox.emit(tx, [Event(given(transition.event), payment, catalogue, now, settled)])
+    await outbox.emit(tx, [Event(require(transition.event), payment, catalogue, now, settled)])
     return settled
 
 

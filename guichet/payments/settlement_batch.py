@@ -10,7 +10,7 @@ from typing import Final
 
 from guichet.clock import SECOND, Instant
 from guichet.db.batching import Result
-from guichet.db.engine import Database, StorageError, Transaction, given
+from guichet.db.engine import Database, StorageError, Transaction, require
 from guichet.domain import posting_rules as ledger
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund
 from guichet.domain.posting_rules import COLLECTED, Movement
@@ -55,7 +55,7 @@ async def _settle(db: Database, batch: Sequence[Settlement]) -> list[Payment]:
         stored = {each.payment.id: each.payment for each in applied}
         for settlement in batch:
             if settlement.payment.id not in stored:
-                stored[settlement.payment.id] = given(await payments.by_id(tx, settlement.payment.id))
+                stored[settlement.payment.id] = require(await payments.by_id(tx, settlement.payment.id))
     return [stored[settlement.payment.id] for settlement in batch]
 
 
@@ -65,7 +65,7 @@ async def _finish(tx: Transaction, batch: Sequence[Settlement]) -> list[_Applied
     finishes = [
         payments.Finish(
             payment_id,
-            given(settlement.transition.source),
+            require(settlement.transition.source),
             settlement.transition.target,
             settlement.now,
             settlement.failure,
@@ -96,14 +96,14 @@ def _collected(applied: _Applied, frozen: set[tuple[int, str, str]]) -> Movement
 async def _end_uses(tx: Transaction, applied: Iterable[_Applied]) -> None:
     """A link's use is completed by a success and given back by a failure."""
     for_links = [each for each in applied if each.payment.link_id is not None]
-    uses = [(given(each.payment.link_id), each.settlement.succeeds) for each in for_links]
+    uses = [(require(each.payment.link_id), each.settlement.succeeds) for each in for_links]
     await links.complete_uses(tx, [link for link, succeeded in uses if succeeded])
     await links.release_uses(tx, [link for link, succeeded in uses if not succeeded])
 
 
 def _events(applied: Iterable[_Applied]) -> list[Event]:
     return [
-        Event(given(each.settlement.transition.event), each.payment, each.settlement.catalogue, each.settlement.now)
+        Event(require(each.settlement.transition.event), each.payment, each.settlement.catalogue, each.settlement.now)
         for each in applied
         if each.settlement.transition.event
     ]

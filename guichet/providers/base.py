@@ -7,7 +7,7 @@
     read_callback  which of our payments or refunds a notification speaks of (never what happened to it)
 
 Answers are types. Only `Succeeded` and `Refused` are explicit; everything unclear is `Unknown` and moves no money
-(D21). `NotTaken` alone permits another route: the request provably never reached the operator's books.
+(D21). `NotProcessed` alone permits another route: the request provably never reached the operator's books.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ CARDS: Final = frozenset({"VISA", "MASTERCARD"})
 
 #: Why something was refused, in words we share across families (docs/providers/README.md, "Reasons for a refusal").
 #: Keys of the French sentences below.
-REASONS: Final[dict[str, str]] = {
+REFUSAL_REASONS: Final[dict[str, str]] = {
     "insufficient_funds": "Le solde du client ne suffit pas pour ce paiement.",
     "payer_not_found": "Ce numéro n'a pas de compte actif chez l'opérateur.",
     "rejected_by_payer": "Le client a refusé le paiement.",
@@ -81,12 +81,12 @@ class Reversal:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Taken, not final. `ask_at` (Instant) is when asking first makes sense; None leaves it to the usual intervals."""
+    """Taken, not final. `next_poll_at` (Instant) is when asking first makes sense; None leaves it to the usual intervals."""
 
     provider_ref: str | None = None
     redirect_url: str | None = None
     memo: Mapping[str, str] = field(default_factory=dict)
-    ask_at: int | None = None
+    next_poll_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +114,16 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class NotTaken:
+class NotProcessed:
     """Provably not taken (connection refused, explicit unavailability before acceptance): another route may try."""
 
     reason: str = "operator_unavailable"
     raw: str = ""
 
 
-InitiateAnswer = Accepted | Succeeded | Refused | Unknown | NotTaken
-StatusAnswer = Accepted | Succeeded | Refused | Unknown
-CodeAnswer = Accepted | Refused | Unknown | NotTaken
+InitiationResult = Accepted | Succeeded | Refused | Unknown | NotProcessed
+StatusResult = Accepted | Succeeded | Refused | Unknown
+OtpRequestResult = Accepted | Refused | Unknown | NotProcessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Callback:
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class CallbackReference:
     """What a notification lets us look up: our reference or the operator's. `verified`: its signature was checked."""
 
     kind: str = "payment"
@@ -146,13 +146,13 @@ class Hint:
     verified: bool = False
 
 
-class Connector(Protocol):
+class Provider(Protocol):
     """One API family over one connection. Never raises for what an operator does; every fault is an answer."""
 
     #: False for a connector that answers from what we know already: asking it needs no lease and no network.
     remote: bool
 
-    def first_question(self, charge: Charge) -> int | None:
+    def first_poll_at(self, charge: Charge) -> int | None:
         """When to ask first about a debit whose initiation was never answered (Instant); None for the default."""
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -161,18 +161,18 @@ class Connector(Protocol):
         `collected_here`: this connection took the payment; otherwise only a payout can serve.
         """
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer: ...
+    async def initiate(self, charge: Charge) -> InitiationResult: ...
 
-    async def status(self, charge: Charge) -> StatusAnswer: ...
+    async def status(self, charge: Charge) -> StatusResult: ...
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer: ...
+    async def refund(self, reversal: Reversal) -> InitiationResult: ...
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer: ...
+    async def refund_status(self, reversal: Reversal) -> StatusResult: ...
 
     async def probe(self) -> str:
         """Asks something harmless; `ok`, or what is wrong."""
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """None when the notification is not readable, or its signature is wrong."""
 
 
@@ -185,8 +185,8 @@ class History(Protocol):
 
 
 @runtime_checkable
-class SendsCodes(Protocol):
+class SendsOtpCodes(Protocol):
     """What a connector also has when the operator itself texts the customer the code that `initiate` needs."""
 
-    async def send_code(self, charge: Charge) -> CodeAnswer:
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
         """Moves no money, whatever happens. Accepted: the code is on its way. `charge` is a debit to come, unstored."""

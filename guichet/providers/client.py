@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 import msgspec
 
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
-from guichet.providers.base import Callback, Charge, NotTaken, Unknown
+from guichet.providers.base import Callback, Charge, NotProcessed, Unknown
 
 #: An operator may wait for the customer's PIN before it answers an initiation; seconds.
 TIMEOUT: Final = 30.0
@@ -23,7 +23,7 @@ _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ProviderAccount:
     """One account at one operator or aggregator: a name of ours, the API family, where it is, its settings."""
 
     name: str
@@ -37,7 +37,7 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ProviderResponse:
     """Whatever came back, whole or not."""
 
     status: int
@@ -68,7 +68,7 @@ class Reply:
         return f"{self.status} {self.body[:300].decode('utf-8', 'replace')}"
 
 
-class Caller:
+class ProviderClient:
     """Calls one connection's API."""
 
     def __init__(self, http_client: HttpClient, base_url: str) -> None:
@@ -87,7 +87,7 @@ class Caller:
         headers: Mapping[str, str] | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BODY,
-    ) -> Reply | NotTaken | Unknown:
+    ) -> ProviderResponse | NotProcessed | Unknown:
         """NotTaken: provably nothing was sent. Unknown: it may have been, and no answer can be read."""
         url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
         sent = {"Accept": "application/json", **(headers or {})}
@@ -102,32 +102,32 @@ class Caller:
                 method, url, headers=sent, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
             )
         except NotSent as fault:
-            return NotTaken(raw=str(fault))
+            return NotProcessed(raw=str(fault))
         except Lost as fault:
             return Unknown(raw=str(fault))
-        return Reply(response.status, response.headers, response.body, response.complete)
+        return ProviderResponse(response.status, response.headers, response.body, response.complete)
 
 
-def unclear(answer: NotTaken | Unknown) -> Unknown:
+def unclear(answer: NotProcessed | Unknown) -> Unknown:
     """A question that could not be asked has no answer either."""
     return answer if isinstance(answer, Unknown) else Unknown(answer.raw)
 
 
-def not_a_verdict(reply: Reply) -> NotTaken | Unknown | None:
+def classify_http_error(reply: ProviderResponse) -> NotProcessed | Unknown | None:
     """What every family means by these statuses at initiation; None where the family's own words decide.
 
     401 and 403 are faults of ours (nothing was taken), 429 is a request nobody looked at, 5xx says nothing at all.
     """
     if reply.status in (401, 403):
-        return NotTaken("configuration", reply.raw)
+        return NotProcessed("configuration", reply.raw)
     if reply.status == 429:
-        return NotTaken("operator_unavailable", reply.raw)
+        return NotProcessed("operator_unavailable", reply.raw)
     if reply.status >= 500 or not reply.complete:
         return Unknown(reply.raw)
     return None
 
 
-def spoken_object(callback: Callback) -> dict[str, Any] | None:
+def parse_callback_json(callback: Callback) -> dict[str, Any] | None:
     """The JSON object a notification carries; None when there is none that can be read."""
     try:
         value = msgspec.json.decode(callback.body)
@@ -142,7 +142,7 @@ def header(callback: Callback, name: str) -> str:
     return next((value for key, value in callback.headers.items() if key.lower() == wanted), "")
 
 
-def landing(charge: Charge, configured: str | None, longest: int = 2048) -> str | None:
+def return_page(charge: Charge, configured: str | None, longest: int = 2048) -> str | None:
     """Where an operator's page sends the customer back: the merchant's page, the connection's, else our own address."""
     ours = urlsplit(charge.callback_url or "")
     pages = (charge.return_url, configured, f"{ours.scheme}://{ours.netloc}/" if ours.netloc else None)

@@ -7,8 +7,8 @@ from typing import Final
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
 from guichet.providers import coris, feexpay, mtn, orange, pawapay, sonatel, stripe, wave
-from guichet.providers.base import Connector
-from guichet.providers.client import Connection
+from guichet.providers.base import Provider
+from guichet.providers.client import ProviderAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Family:
     `build` raises ValueError for settings that contradict each other or lead nowhere.
     """
 
-    build: Callable[[Connection, HttpClient, Clock], Connector]
+    build: Callable[[ProviderAccount, HttpClient, Clock], Provider]
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
 

@@ -16,25 +16,25 @@ from guichet.providers.base import (
     CARDS,
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    CodeAnswer,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
+    OtpRequestResult,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 from guichet.providers.client import (
-    Caller,
-    Connection,
-    Reply,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+    classify_http_error,
     hundredths,
-    not_a_verdict,
+    parse_callback_json,
     plain_text,
-    spoken_object,
     text,
     unclear,
     units,
@@ -80,19 +80,19 @@ _SUCCESSFUL: Final = frozenset({"SUCCESSFUL", "SUCCESS"})
 class FeexPay:
     remote = True
 
-    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
-        self._http = Caller(http_client, connection.base_url)
+    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        self._http = ProviderClient(http_client, connection.base_url)
         self._shop = connection.settings["shop"]
         self._headers = {"Authorization": f"Bearer {connection.settings['api_key']}"}
         self._clock = clock
 
-    def first_question(self, charge: Charge) -> Instant | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator not in _NO_PAYOUT
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         if obstacle := _obstacle(charge):
             return obstacle
         if charge.operator in _TEXTS_CODES and not charge.otp:
@@ -102,22 +102,22 @@ class FeexPay:
         body = self._card(charge) if card else self._payin(charge)
         return self._taken(await self._post(f"/api/transactions/public/{path}", body))
 
-    async def send_code(self, charge: Charge) -> CodeAnswer:
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
         if charge.operator not in _TEXTS_CODES:
-            return NotTaken("configuration", f"FeexPay texts no code for {charge.operator}")
+            return NotProcessed("configuration", f"FeexPay texts no code for {charge.operator}")
         if obstacle := _obstacle(charge):
             return obstacle
         body = self._payin(structs.replace(charge, otp=None))
         return _texted(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         reference = charge.provider_ref or await self._search(charge.reference, charge.created_at, "PAYIN")
         if isinstance(reference, Unknown):
             return reference
         reply = await self._get(f"/api/transactions/public/single/status/{reference}")
         return _outcome(reply, reference, _currency(charge.operator))
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         operator = reversal.charge.operator
         path, label = _PAYOUTS.get(operator, (operator, None))
         body: dict[str, object] = {
@@ -131,7 +131,7 @@ class FeexPay:
             body["network"] = label
         return self._taken(await self._post(f"/api/payouts/public/{path}", body))
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         sent_at = reversal.sent_at or self._clock.now()
         reference = reversal.provider_ref or await self._search(reversal.reference, sent_at, "PAYOUT")
         if isinstance(reference, Unknown):
@@ -142,16 +142,16 @@ class FeexPay:
     async def probe(self) -> str:
         """Something harmless, for `guichet operators check`: the shop's balances."""
         reply = await self._get(f"/api/balance/public/getByShop/{self._shop}")
-        return "ok" if isinstance(reply, Reply) and reply.ok else reply.raw
+        return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Unsigned: whoever calls, the operator is asked."""
-        body = spoken_object(callback) or {}
+        body = parse_callback_json(callback) or {}
         ours, theirs = text(body.get("callback_info")), text(body.get("reference")) or text(body.get("order_id"))
         if not ours and not theirs:
             return None
         kind = "refund" if "payout" in str(body.get("type", "")).lower() else "payment"
-        return Hint(kind, ours, theirs)
+        return CallbackReference(kind, ours, theirs)
 
     def _payin(self, charge: Charge) -> dict[str, object]:
         body: dict[str, object] = {
@@ -190,9 +190,9 @@ class FeexPay:
             ),
         }
 
-    def _taken(self, reply: Reply | NotTaken | Unknown) -> InitiateAnswer:
+    def _taken(self, reply: ProviderResponse | NotProcessed | Unknown) -> InitiationResult:
         """Some networks answer a final status here; it is not believed but asked about at once."""
-        if not isinstance(reply, Reply):
+        if not isinstance(reply, ProviderResponse):
             return reply
         if reply.ok:
             body = reply.object() or {}
@@ -201,7 +201,7 @@ class FeexPay:
                 return Unknown(reply.raw)
             page = body.get("payment_url") or body.get("url")
             final = str(body.get("status", "")).upper() in _FAILED | _SUCCESSFUL
-            return Accepted(str(reference), page, ask_at=self._clock.now() if final else None)
+            return Accepted(str(reference), page, next_poll_at=self._clock.now() if final else None)
         return _refusal(reply)
 
     async def _search(self, ours: str, sent_at: Instant, kind: str) -> str | Unknown:
@@ -216,7 +216,7 @@ class FeexPay:
             "end_date": iso(sent_at + DAY)[:10],
         }
         reply = await self._ask_history(body)
-        if not isinstance(reply, Reply):
+        if not isinstance(reply, ProviderResponse):
             return unclear(reply)
         rows = (reply.object() or {}).get("data") if reply.ok else None
         if isinstance(rows, list):
@@ -228,14 +228,14 @@ class FeexPay:
     async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         return await read_history(self._ask_history, self._shop, since, until)
 
-    async def _ask_history(self, body: Mapping[str, object]) -> Reply | NotTaken | Unknown:
+    async def _ask_history(self, body: Mapping[str, object]) -> ProviderResponse | NotProcessed | Unknown:
         path = "/api/transactions/history"
         return await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_HISTORY)
 
-    async def _post(self, path: str, body: Mapping[str, object]) -> Reply | NotTaken | Unknown:
+    async def _post(self, path: str, body: Mapping[str, object]) -> ProviderResponse | NotProcessed | Unknown:
         return await self._http.send("POST", path, json=body, headers=self._headers)
 
-    async def _get(self, path: str) -> Reply | NotTaken | Unknown:
+    async def _get(self, path: str) -> ProviderResponse | NotProcessed | Unknown:
         return await self._http.send("GET", path, headers=self._headers)
 
 
@@ -243,18 +243,18 @@ def _currency(operator: str) -> str:
     return _CURRENCIES.get(operator, "XOF")
 
 
-def _obstacle(charge: Charge) -> NotTaken | None:
+def _obstacle(charge: Charge) -> NotProcessed | None:
     """Why a payin is never sent."""
     if charge.amount < _MIN_PAYIN:
-        return NotTaken("limit_reached", "FeexPay takes no payin below 100")
+        return NotProcessed("limit_reached", "FeexPay takes no payin below 100")
     if charge.currency != _currency(charge.operator):
-        return NotTaken("configuration", f"FeexPay does not take {charge.currency} for {charge.operator}")
+        return NotProcessed("configuration", f"FeexPay does not take {charge.currency} for {charge.operator}")
     return None
 
 
-def _texted(reply: Reply | NotTaken | Unknown) -> CodeAnswer:
+def _texted(reply: ProviderResponse | NotProcessed | Unknown) -> OtpRequestResult:
     """The shape of this answer is nowhere written down: any success counts unless it says that it failed."""
-    if not isinstance(reply, Reply):
+    if not isinstance(reply, ProviderResponse):
         return reply
     if not reply.ok:
         return _refusal(reply)
@@ -266,7 +266,7 @@ def _texted(reply: Reply | NotTaken | Unknown) -> CodeAnswer:
     return Accepted()
 
 
-def _refusal(reply: Reply) -> Refused | NotTaken | Unknown:
+def _refusal(reply: ProviderResponse) -> Refused | NotProcessed | Unknown:
     """An explicit no at initiation; a duplicate or an incident is no answer at all.
 
     Source: docs/providers/feexpay.md, "Errors".
@@ -277,17 +277,17 @@ def _refusal(reply: Reply) -> Refused | NotTaken | Unknown:
         return Unknown(reply.raw)
     if code == "ERR_PAYOUT_NOT_ENABLED":
         return Refused("no_refund", reply.raw)
-    if common := not_a_verdict(reply):
+    if common := classify_http_error(reply):
         return common
     if reply.status == 404:
-        return NotTaken("configuration", reply.raw)
+        return NotProcessed("configuration", reply.raw)
     if reply.status in (400, 405, 422):
         return Refused(_reason(f"{code} {body.get('message', '')}"), reply.raw)
     return Unknown(reply.raw)
 
 
-def _outcome(reply: Reply | NotTaken | Unknown, reference: str, currency: str) -> StatusAnswer:
-    if not isinstance(reply, Reply):
+def _outcome(reply: ProviderResponse | NotProcessed | Unknown, reference: str, currency: str) -> StatusResult:
+    if not isinstance(reply, ProviderResponse):
         return unclear(reply)
     body: dict[str, Any] = (reply.object() or {}) if reply.ok else {}
     status = str(body.get("status", "")).upper()

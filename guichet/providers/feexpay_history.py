@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from guichet.clock import DAY, Instant, from_datetime, iso
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
-from guichet.providers.base import NotTaken, Unknown
-from guichet.providers.client import Reply, hundredths, text, unclear
+from guichet.providers.base import NotProcessed, Unknown
+from guichet.providers.client import ProviderResponse, hundredths, text, unclear
 
 _MOST_DAYS: Final = 31
 #: An answer with this many rows may be cut off.
@@ -25,7 +25,7 @@ _STATUSES: Final = {
     "EXPIRED": "failed",
 }
 
-Ask = Callable[[Mapping[str, object]], Awaitable[Reply | NotTaken | Unknown]]
+Ask = Callable[[Mapping[str, object]], Awaitable[ProviderResponse | NotProcessed | Unknown]]
 
 
 async def read_history(ask: Ask, shop: str, since: Instant, until: Instant) -> list[Line] | Unknown:
@@ -67,7 +67,7 @@ async def _rows(
 ) -> list[dict[str, Any]] | Unknown:
     body = {"shop": shop, "start_date": days[0], "end_date": days[-1], "type": kind, "status": status}
     reply = await ask(body)
-    if not isinstance(reply, Reply):
+    if not isinstance(reply, ProviderResponse):
         return unclear(reply)
     rows = (reply.object() or {}).get("data") if reply.ok else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -14,29 +14,29 @@ from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 from guichet.providers.client import (
-    Caller,
-    Connection,
-    Reply,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+    classify_http_error,
     hundredths,
-    not_a_verdict,
+    parse_callback_json,
     plain_text,
-    spoken_object,
     text,
     unclear,
     units,
 )
-from guichet.providers.oauth import Outcome, Tokens
+from guichet.providers.oauth import AccessTokens, Outcome
 
 REQUIRED: Final = ("target_env", "subscription_key", "api_user", "api_key")
 OPTIONAL: Final = ("disbursement_subscription_key", "disbursement_api_user", "disbursement_api_key", "refund_via")
@@ -84,7 +84,7 @@ _TOKEN_TIMEOUT: Final = 8.0
 class Mtn:
     remote = True
 
-    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
+    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a target environment or a `refund_via` that does not exist."""
         settings = connection.settings
         self._env = settings["target_env"]
@@ -95,7 +95,7 @@ class Mtn:
         if self._refund_via not in ("refund", "transfer"):
             raise ValueError("refund_via must be refund or transfer")
         self._clock = clock
-        http = Caller(http_client, connection.base_url)
+        http = ProviderClient(http_client, connection.base_url)
         self._collection = _Product(http, clock, "collection", self._env, settings, "")
         self._disbursement = (
             _Product(http, clock, "disbursement", self._env, settings, "disbursement_")
@@ -103,7 +103,7 @@ class Mtn:
             else None
         )
 
-    def first_question(self, charge: Charge) -> Instant | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -111,9 +111,9 @@ class Mtn:
         serves = self._operator in (None, operator)
         return serves and self._disbursement is not None and (collected_here or self._refund_via == "transfer")
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         if self._operator not in (None, charge.operator) or charge.currency != self._currency:
-            return NotTaken("configuration", f"{self._env} does not take {charge.operator} in {charge.currency}")
+            return NotProcessed("configuration", f"{self._env} does not take {charge.operator} in {charge.currency}")
         body = {
             **self._text(charge.reference, charge.amount, charge.description),
             "payer": {"partyIdType": "MSISDN", "partyId": charge.phone_number},
@@ -121,7 +121,7 @@ class Mtn:
         reply = await self._collection.post("requesttopay", charge.reference, body, charge.callback_url)
         return _taken(reply, charge.reference)
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         reply = await self._collection.get(f"requesttopay/{charge.reference}")
         if not _is_not_found(reply) or charge.provider_ref is not None:
             return _outcome(reply, charge.reference)
@@ -132,7 +132,7 @@ class Mtn:
             return Refused("operator_unavailable", "MTN never received the request")
         return Unknown("MTN does not know the request")
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         if self._disbursement is None:
             return Refused("no_refund")
         charge = reversal.charge
@@ -142,7 +142,7 @@ class Mtn:
         reply = await self._disbursement.post(self._refund_via, reversal.reference, body, charge.callback_url)
         return _taken(reply, reversal.reference)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         """A disbursement that MTN never received is sent again: the same id cannot pay twice."""
         if self._disbursement is None:
             return Unknown("the connection has no disbursement account")
@@ -154,17 +154,17 @@ class Mtn:
     async def probe(self) -> str:
         for product in (self._collection, self._disbursement):
             reply = await product.get("account/balance") if product else None
-            if reply is not None and not (isinstance(reply, Reply) and reply.ok):
+            if reply is not None and not (isinstance(reply, ProviderResponse) and reply.ok):
                 return f"{product.name if product else ''}: {reply.raw}"
         return "ok"
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """The body is unsigned and names nothing but our own externalId; our reference is in the path as well."""
-        body = spoken_object(callback)
+        body = parse_callback_json(callback)
         if body is None or "status" not in body:
             return None
         kind = "refund" if "payee" in body else "payment"
-        return Hint(kind, text(body.get("externalId")))
+        return CallbackReference(kind, text(body.get("externalId")))
 
     def _text(self, reference: str, amount: int, words: str) -> dict[str, object]:
         plain = plain_text(words, _LONGEST_TEXT)
@@ -181,7 +181,7 @@ class _Product:
     """Collection or Disbursement: its own subscription key, user and token."""
 
     def __init__(
-        self, http: Caller, clock: Clock, name: str, env: str, settings: Mapping[str, str], prefix: str
+        self, http: ProviderClient, clock: Clock, name: str, env: str, settings: Mapping[str, str], prefix: str
     ) -> None:
         self.name = name
         self._http = http
@@ -190,7 +190,7 @@ class _Product:
         user = settings.get(f"{prefix}api_user") or settings["api_user"]
         secret = settings.get(f"{prefix}api_key") or settings["api_key"]
         self._basic = base64.b64encode(f"{user}:{secret}".encode()).decode()
-        self._tokens = Tokens(clock, self._fetch_token)
+        self._tokens = AccessTokens(clock, self._fetch_token)
 
     async def post(self, path: str, reference: str, body: Mapping[str, object], callback: str | None) -> Outcome:
         extra = {"X-Reference-Id": reference} | ({"X-Callback-Url": callback} if callback else {})
@@ -215,29 +215,29 @@ class _Product:
         return await self._http.send("POST", f"/{self.name}/token/", headers=headers, timeout=_TOKEN_TIMEOUT)
 
 
-def _taken(reply: Outcome, reference: str) -> InitiateAnswer:
+def _taken(reply: Outcome, reference: str) -> InitiationResult:
     """The answer to a POST (docs/providers/mtn.md, "Errors"). 409 is our own request, received before."""
-    if not isinstance(reply, Reply):
+    if not isinstance(reply, ProviderResponse):
         return reply
     if reply.status in (202, 409):
         return Accepted(reference)
-    return _refusal(reply) or not_a_verdict(reply) or Unknown(reply.raw)
+    return _refusal(reply) or classify_http_error(reply) or Unknown(reply.raw)
 
 
-def _refusal(reply: Reply) -> Refused | NotTaken | None:
+def _refusal(reply: ProviderResponse) -> Refused | NotProcessed | None:
     """What MTN refuses in so many words, in a 400 or under a business code in a 500."""
     code = str((reply.object() or {}).get("code", ""))
     if code in _OURS:
-        return NotTaken("configuration", reply.raw)
+        return NotProcessed("configuration", reply.raw)
     if reply.status == 500 and code in _REASONS and code not in _INCIDENTS:
         return Refused(_REASONS[code], reply.raw)
     if reply.status == 404:
-        return Refused("configuration", reply.raw) if code else NotTaken("configuration", reply.raw)
+        return Refused("configuration", reply.raw) if code else NotProcessed("configuration", reply.raw)
     return Refused(_REASONS.get(code, "refused"), reply.raw) if reply.status == 400 else None
 
 
-def _outcome(reply: Outcome, reference: str) -> StatusAnswer:
-    if not isinstance(reply, Reply):
+def _outcome(reply: Outcome, reference: str) -> StatusResult:
+    if not isinstance(reply, ProviderResponse):
         return unclear(reply)
     body: dict[str, Any] = (reply.object() or {}) if reply.ok else {}
     status = str(body.get("status", "")).upper()
@@ -256,10 +256,10 @@ def _reason(stated: object) -> str:
 
 
 def _is_not_found(reply: Outcome) -> bool:
-    if not isinstance(reply, Reply) or reply.status != 404:
+    if not isinstance(reply, ProviderResponse) or reply.status != 404:
         return False
     return (reply.object() or {}).get("code") == "RESOURCE_NOT_FOUND"
 
 
-def _as_status(answer: InitiateAnswer) -> StatusAnswer:
-    return Unknown(answer.raw) if isinstance(answer, NotTaken) else answer
+def _as_status(answer: InitiationResult) -> StatusResult:
+    return Unknown(answer.raw) if isinstance(answer, NotProcessed) else answer

@@ -14,28 +14,28 @@ from guichet.http_client import HttpClient
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 from guichet.providers.client import (
-    Caller,
-    Connection,
-    Reply,
-    landing,
-    not_a_verdict,
-    spoken_object,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+    classify_http_error,
+    parse_callback_json,
+    return_page,
     text,
     unclear,
     units,
 )
-from guichet.providers.oauth import Outcome, Tokens
+from guichet.providers.oauth import AccessTokens, Outcome
 
 REQUIRED: Final = ("country", "client_id", "client_secret", "merchant_key")
 OPTIONAL: Final = ("oauth_path", "currency", "merchant_name", "return_url")
@@ -51,7 +51,7 @@ _PENDING: Final = frozenset({"INITIATED", "PENDING"})
 class Orange:
     remote = True
 
-    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
+    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         settings = connection.settings
         self._country = settings["country"].lower()
         self._merchant_key = settings["merchant_key"]
@@ -61,22 +61,22 @@ class Orange:
         self._oauth = settings.get("oauth_path") or _OAUTH
         pair = f"{settings['client_id']}:{settings['client_secret']}"
         self._basic = base64.b64encode(pair.encode()).decode()
-        self._http = Caller(http_client, connection.base_url)
-        self._tokens = Tokens(clock, self._fetch_token)
+        self._http = ProviderClient(http_client, connection.base_url)
+        self._tokens = AccessTokens(clock, self._fetch_token)
 
-    def first_question(self, charge: Charge) -> Instant | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
-        page, notify = landing(charge, self._return_url, _LONGEST_URL), charge.callback_url
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        page, notify = return_page(charge, self._return_url, _LONGEST_URL), charge.callback_url
         wrong_route = self._country != "dev" and charge.operator != f"orange_{self._country}"
         if wrong_route or charge.currency != "XOF":
-            return NotTaken("configuration", f"{self._country}: no {charge.operator} in {charge.currency}")
+            return NotProcessed("configuration", f"{self._country}: no {charge.operator} in {charge.currency}")
         if page is None or notify is None or len(notify) > _LONGEST_URL:
-            return NotTaken("configuration", "the return or notification address is missing or too long")
+            return NotProcessed("configuration", "the return or notification address is missing or too long")
         body: dict[str, object] = {
             "merchant_key": self._merchant_key,
             "currency": self._currency,
@@ -91,14 +91,14 @@ class Orange:
             body["reference"] = self._name
         return _taken(await self._post("webpayment", body), order_id(charge.reference))
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         token = charge.memo.get("pay_token")
         if not token:
             return Unknown("the answer that carried the pay_token was lost")
         order = order_id(charge.reference)
         body: dict[str, object] = {"order_id": order, "amount": units(charge.amount), "pay_token": token}
         reply = await self._post("transactionstatus", body)
-        if not isinstance(reply, Reply):
+        if not isinstance(reply, ProviderResponse):
             return unclear(reply)
         answer = (reply.object() or {}) if reply.ok else {}
         state = str(answer.get("status", "")).upper()
@@ -111,25 +111,25 @@ class Orange:
             return Refused("expired" if state == "EXPIRED" else "rejected_by_payer", reply.raw)
         return Accepted(order) if state in _PENDING else Unknown(reply.raw)
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         return Refused("no_refund")
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return Unknown("Orange Web Payment refunds nothing")
 
     async def probe(self) -> str:
         """A question about an order that does not exist: the account is right if Orange looks for it."""
         nothing: dict[str, object] = {"order_id": "probe", "amount": 1, "pay_token": "probe"}
         reply = await self._post("transactionstatus", nothing)
-        looked = isinstance(reply, Reply) and reply.status < 500 and reply.status not in (401, 403, 429)
+        looked = isinstance(reply, ProviderResponse) and reply.status < 500 and reply.status not in (401, 403, 429)
         return "ok" if looked else reply.raw
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Unsigned. It names nothing of ours: our reference is in its address, `notif_token` proves little."""
-        body = spoken_object(callback)
+        body = parse_callback_json(callback)
         if body is None or not body.get("notif_token"):
             return None
-        return Hint("payment", None, text(body.get("order_id")))
+        return CallbackReference("payment", None, text(body.get("order_id")))
 
     async def _post(self, what: str, body: dict[str, object]) -> Outcome:
         return await self._tokens.call(partial(self._send, what, body))
@@ -149,8 +149,8 @@ def order_id(reference: str) -> str:
     return base64.b32encode(UUID(reference).bytes).decode().rstrip("=")
 
 
-def _taken(reply: Outcome, order: str) -> InitiateAnswer:
-    if not isinstance(reply, Reply):
+def _taken(reply: Outcome, order: str) -> InitiationResult:
+    if not isinstance(reply, ProviderResponse):
         return reply
     body = reply.object() or {}
     token, page = text(body.get("pay_token")), text(body.get("payment_url"))
@@ -161,8 +161,8 @@ def _taken(reply: Outcome, order: str) -> InitiateAnswer:
     if reply.status in (400, 403) and code == 1201:
         return Refused("refused", reply.raw)
     if reply.status in (400, 403) and code in _OURS:
-        return NotTaken("configuration", reply.raw)
-    if common := not_a_verdict(reply):
+        return NotProcessed("configuration", reply.raw)
+    if common := classify_http_error(reply):
         return common
     known = reply.status == 400 and isinstance(code, int) and code != _TAKEN_BEFORE
     return Refused("refused", reply.raw) if known else Unknown(reply.raw)

@@ -14,25 +14,25 @@ from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 from guichet.providers.client import (
-    Caller,
-    Connection,
-    Reply,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+    classify_http_error,
     hundredths,
-    landing,
-    not_a_verdict,
+    parse_callback_json,
     plain_text,
-    spoken_object,
+    return_page,
     text,
     unclear,
     units,
@@ -90,10 +90,10 @@ _PENDING: Final = frozenset({"ACCEPTED", "ENQUEUED", "PROCESSING", "IN_RECONCILI
 class PawaPay:
     remote = True
 
-    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
+    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a key that cannot be used."""
         settings = connection.settings
-        self._http = Caller(http_client, connection.base_url)
+        self._http = ProviderClient(http_client, connection.base_url)
         self._base_url = connection.base_url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {settings['token']}"}
         signing, callbacks = settings.get("signing_key"), settings.get("callback_public_key")
@@ -105,16 +105,16 @@ class PawaPay:
         self._return_url = settings.get("return_url")
         self._clock = clock
 
-    def first_question(self, charge: Charge) -> Instant | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _PROVIDERS
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
         if charge.currency != currency:
-            return NotTaken("configuration", f"pawaPay does not take {charge.operator} in {charge.currency}")
+            return NotProcessed("configuration", f"pawaPay does not take {charge.operator} in {charge.currency}")
         body: dict[str, object] = {
             "depositId": charge.reference,
             "amount": str(units(charge.amount)),
@@ -126,7 +126,7 @@ class PawaPay:
         if charge.operator in _WITH_CODE:
             body["preAuthorisationCode"] = charge.otp
         if charge.operator in _REDIRECTING:
-            page = landing(charge, self._return_url)
+            page = return_page(charge, self._return_url)
             body |= {"successfulUrl": page, "failedUrl": page}
         answer = _taken(await self._post("deposits", body), "depositId", charge.reference)
         redirects = charge.operator in _REDIRECTING and isinstance(answer, Accepted)
@@ -140,10 +140,10 @@ class PawaPay:
             if isinstance(answer, Accepted) and answer.redirect_url:
                 return answer
             if isinstance(answer, Succeeded | Refused):
-                return Accepted(charge.reference, ask_at=self._clock.now())
+                return Accepted(charge.reference, next_poll_at=self._clock.now())
         return Accepted(charge.reference)
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         reply = await self._get(f"/v2/deposits/{charge.reference}")
         if not _is_not_found(reply):
             return _outcome(reply, charge.reference)
@@ -152,11 +152,11 @@ class PawaPay:
             return Refused("operator_unavailable", "pawaPay never received the deposit")
         return Unknown("pawaPay does not know the deposit")
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         charge = reversal.charge
         provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
         if reversal.currency != currency:
-            return NotTaken("configuration", f"pawaPay does not pay {charge.operator} in {reversal.currency}")
+            return NotProcessed("configuration", f"pawaPay does not pay {charge.operator} in {reversal.currency}")
         body: dict[str, object] = {
             "amount": str(units(reversal.amount)),
             "currency": currency,
@@ -169,7 +169,7 @@ class PawaPay:
         body["customerMessage"] = "Remboursement"
         return _taken(await self._post("payouts", body), "payoutId", reversal.reference)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         what = "refunds" if reversal.collected_here else "payouts"
         reply = await self._get(f"/v2/{what}/{reversal.reference}")
         if not _is_not_found(reply) or reversal.provider_ref is not None:
@@ -178,27 +178,27 @@ class PawaPay:
         if isinstance(again, Refused) and self._clock.now() - (reversal.sent_at or 0) < _NEVER_TAKEN_AFTER:
             # The first sending may still be under way, and be what this one was refused for.
             return Unknown(again.raw)
-        return Unknown(again.raw) if isinstance(again, NotTaken) else again
+        return Unknown(again.raw) if isinstance(again, NotProcessed) else again
 
     async def probe(self) -> str:
         reply = await self._get("/v2/wallet-balances")
-        return "ok" if isinstance(reply, Reply) and reply.ok else reply.raw
+        return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
 
-    def read_callback(self, callback: Callback) -> Hint | None:
-        body = spoken_object(callback)
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        body = parse_callback_json(callback)
         if body is None:
             return None
         if self._callback_key and not http_signatures.verified(self._callback_key, callback, self._clock.now()):
             return None
         for name, kind in (("refundId", "refund"), ("payoutId", "refund"), ("depositId", "payment")):
             if ours := text(body.get(name)):
-                return Hint(kind, ours, ours, verified=self._callback_key is not None)
+                return CallbackReference(kind, ours, ours, verified=self._callback_key is not None)
         return None
 
-    async def _get(self, path: str) -> Reply | NotTaken | Unknown:
+    async def _get(self, path: str) -> ProviderResponse | NotProcessed | Unknown:
         return await self._http.send("GET", path, headers=self._headers)
 
-    async def _post(self, what: str, body: dict[str, object]) -> Reply | NotTaken | Unknown:
+    async def _post(self, what: str, body: dict[str, object]) -> ProviderResponse | NotProcessed | Unknown:
         path, raw = f"/v2/{what}", msgspec.json.encode(body)
         headers = {**self._headers, "Content-Type": "application/json"}
         if self._signing_key is not None:
@@ -221,38 +221,38 @@ def _failure(body: dict[str, Any]) -> str:
     return str(reason.get("failureCode", "")) if isinstance(reason, dict) else ""
 
 
-def _taken(reply: Reply | NotTaken | Unknown, id_name: str, reference: str) -> InitiateAnswer:
+def _taken(reply: ProviderResponse | NotProcessed | Unknown, id_name: str, reference: str) -> InitiationResult:
     """The answer to a POST (docs/providers/pawapay.md, "Initiating a payment", "Errors").
 
     A 500 has no status: nothing can be concluded from it.
     """
-    if not isinstance(reply, Reply):
+    if not isinstance(reply, ProviderResponse):
         return reply
     body = reply.object() or {}
     if reply.ok and body.get("status") in ("ACCEPTED", "DUPLICATE_IGNORED", "ENQUEUED"):
         echoed = body.get(id_name, reference)
         return Accepted(reference) if echoed == reference else Unknown(reply.raw)
-    if common := not_a_verdict(reply):
+    if common := classify_http_error(reply):
         return common
     if body.get("status") == "REJECTED" and (reply.ok or reply.status == 400):
         return _rejection(_failure(body), reply.raw)
     return Unknown(reply.raw)
 
 
-def _rejection(code: str, raw: str) -> NotTaken | Refused | Unknown:
+def _rejection(code: str, raw: str) -> NotProcessed | Refused | Unknown:
     if code in _NOT_TAKEN:
-        return NotTaken(_NOT_TAKEN[code], raw)
+        return NotProcessed(_NOT_TAKEN[code], raw)
     if code in ("", "UNKNOWN_ERROR", "REFUND_IN_PROGRESS"):
         return Unknown(raw)
     return Refused(_REASONS.get(code, "refused"), raw)
 
 
-def _is_not_found(reply: Reply | NotTaken | Unknown) -> bool:
-    return isinstance(reply, Reply) and reply.ok and (reply.object() or {}).get("status") == "NOT_FOUND"
+def _is_not_found(reply: ProviderResponse | NotProcessed | Unknown) -> bool:
+    return isinstance(reply, ProviderResponse) and reply.ok and (reply.object() or {}).get("status") == "NOT_FOUND"
 
 
-def _outcome(reply: Reply | NotTaken | Unknown, reference: str) -> StatusAnswer:
-    if not isinstance(reply, Reply):
+def _outcome(reply: ProviderResponse | NotProcessed | Unknown, reference: str) -> StatusResult:
+    if not isinstance(reply, ProviderResponse):
         return unclear(reply)
     body = (reply.object() or {}) if reply.ok else {}
     data = body.get("data") if body.get("status") == "FOUND" else None

@@ -1,4 +1,4 @@
-"""The operators' file (`GUICHET_OPERATORS_FILE`, TOML): connections, and for each operator code their order.
+"""The operators' file (`GUICHET_PROVIDERS_FILE`, TOML): connections, and for each operator code their order.
 
     [connections.feexpay]
     family = "feexpay"
@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
-from guichet.providers.base import Connector
-from guichet.providers.client import Connection
+from guichet.providers.base import Provider
+from guichet.providers.client import ProviderAccount
 from guichet.providers.families import FAMILIES
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
 from guichet.settings import SettingsError
@@ -34,15 +34,15 @@ _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
 _COMMON: Final = ("family", "base_url")
 
 
-class OperatorsFileError(SettingsError):
+class ProvidersFileError(SettingsError):
     """The operators' file is unusable; one sentence for the person who edited it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Operators:
+class ProvidersConfig:
     """Who can be asked (by name), and in which order for each operator code of the contract."""
 
-    connections: Mapping[str, Connection]
+    connections: Mapping[str, ProviderAccount]
     routes: Mapping[str, tuple[str, ...]]
     #: Where each connection stands: file and line.
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -59,23 +59,23 @@ class Operators:
             families[each.family].append(name)
         return Registry(clock, built, self.routes, families)
 
-    def _build(self, connection: Connection, http_client: HttpClient, clock: Clock) -> Connector:
+    def _build(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> Provider:
         try:
             return FAMILIES[connection.family].build(connection, http_client, clock)
         except ValueError as error:
             where = self.sources.get(connection.name, "the operators' file")
-            raise OperatorsFileError(f"{where}: [connections.{connection.name}] {error}.") from None
+            raise ProvidersFileError(f"{where}: [connections.{connection.name}] {error}.") from None
 
 
-NOBODY: Final = Operators({}, {})
+NO_PROVIDERS: Final = ProvidersConfig({}, {})
 
 
-def read_operators(
+def read_providers_file(
     path: Path,
     environ: Mapping[str, str],
     operator_codes: Collection[str],
     placeholders: Mapping[str, str] | None = None,
-) -> Operators:
+) -> ProvidersConfig:
     """Raises OperatorsFileError: unreadable file, unknown family or setting, missing secret, route to nowhere.
 
     `{name}` in the text stands for the placeholder of that name.
@@ -86,7 +86,7 @@ def read_operators(
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise OperatorsFileError(f"{path.name}: {error}.") from None
+        raise ProvidersFileError(f"{path.name}: {error}.") from None
     return _Reader(path.name, text, environ).operators(raw, operator_codes)
 
 
@@ -98,16 +98,16 @@ class _Reader:
         self._lines = text.splitlines()
         self._environ = environ
 
-    def operators(self, raw: Mapping[str, Any], codes: Collection[str]) -> Operators:
+    def operators(self, raw: Mapping[str, Any], codes: Collection[str]) -> ProvidersConfig:
         for key in raw:
             if key not in ("connections", "routes"):
                 self._fault(f"[{key}]", None, "only [connections.NAME] and [routes] are known")
         connections = {name: self._connection(name, table) for name, table in raw.get("connections", {}).items()}
         routes = {code: self._route(code, names, connections, codes) for code, names in raw.get("routes", {}).items()}
         sources = {name: f"{self._file}, line {self._line(f'[connections.{name}]', None)}" for name in connections}
-        return Operators(connections, routes, sources)
+        return ProvidersConfig(connections, routes, sources)
 
-    def _connection(self, name: str, table: object) -> Connection:
+    def _connection(self, name: str, table: object) -> ProviderAccount:
         section = f"[connections.{name}]"
         if not _NAME.fullmatch(name) or name in (SANDBOX, UNCONNECTED):
             self._fault(
@@ -127,7 +127,7 @@ class _Reader:
         if url.scheme not in ("http", "https") or not url.hostname:
             self._fault(section, "base_url", "must be an http or https address")
         own = {key: value for key, value in settings.items() if key not in _COMMON}
-        return Connection(name, settings["family"], settings["base_url"].rstrip("/"), own)
+        return ProviderAccount(name, settings["family"], settings["base_url"].rstrip("/"), own)
 
     def _setting(self, section: str, key: str, value: object, known: Collection[str]) -> str:
         if key not in known:
@@ -144,7 +144,7 @@ class _Reader:
         return self._environ[variable]
 
     def _route(
-        self, code: str, names: object, connections: Mapping[str, Connection], codes: Collection[str]
+        self, code: str, names: object, connections: Mapping[str, ProviderAccount], codes: Collection[str]
     ) -> tuple[str, ...]:
         if code not in codes:
             self._fault("[routes]", code, "is not an operator code of the catalogue")
@@ -157,7 +157,7 @@ class _Reader:
 
     def _fault(self, section: str, key: str | None, problem: str) -> NoReturn:
         where = f"{section} {key}" if key else section
-        raise OperatorsFileError(f"{self._file}, line {self._line(section, key)}: {where} {problem}.")
+        raise ProvidersFileError(f"{self._file}, line {self._line(section, key)}: {where} {problem}.")
 
     def _line(self, section: str, key: str | None) -> int:
         inside = 0

@@ -6,15 +6,15 @@ from typing import Final
 from guichet.clock import Clock
 from guichet.providers.base import (
     Callback,
+    CallbackReference,
     Charge,
-    CodeAnswer,
-    Connector,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
+    OtpRequestResult,
+    Provider,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Unknown,
 )
 from guichet.providers.sandbox import Sandbox
@@ -28,7 +28,7 @@ class Unconnected:
 
     remote = False
 
-    def first_question(self, charge: Charge) -> None:
+    def first_poll_at(self, charge: Charge) -> None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -37,22 +37,22 @@ class Unconnected:
     async def probe(self) -> str:
         return "not connected"
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         return Refused("not_connected")
 
-    async def send_code(self, charge: Charge) -> CodeAnswer:
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
         return Refused("not_connected")
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         return Refused("not_connected")
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         return Refused("not_connected")
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return Refused("not_connected")
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
 
 
@@ -64,19 +64,19 @@ class Missing(Unconnected):
     def __init__(self, name: str) -> None:
         self._why = f"the connection {name} is no longer in the operators' file"
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
-        return NotTaken("configuration", self._why)
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        return NotProcessed("configuration", self._why)
 
-    async def send_code(self, charge: Charge) -> CodeAnswer:
-        return NotTaken("configuration", self._why)
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
+        return NotProcessed("configuration", self._why)
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         return Unknown(self._why)
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
-        return NotTaken("configuration", self._why)
+    async def refund(self, reversal: Reversal) -> InitiationResult:
+        return NotProcessed("configuration", self._why)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return Unknown(self._why)
 
 
@@ -86,11 +86,11 @@ class Registry:
     def __init__(
         self,
         clock: Clock,
-        connections: Mapping[str, Connector],
+        connections: Mapping[str, Provider],
         routes: Mapping[str, Sequence[str]],
         families: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._connections: dict[str, Connector] = {
+        self._connections: dict[str, Provider] = {
             SANDBOX: Sandbox(clock),
             UNCONNECTED: Unconnected(),
             **connections,
@@ -107,16 +107,16 @@ class Registry:
     def refund_route(self, env: str, operator: str, collected_by: str) -> str | None:
         """Who gives the money back: who took it, else another route that pays out to the same operator (or None)."""
         for name in (collected_by, *self.routes(env, operator)):
-            connector = self._connections.get(name)
-            if connector and connector.can_refund(operator, collected_here=name == collected_by):
+            provider = self._connections.get(name)
+            if provider and provider.can_refund(operator, collected_here=name == collected_by):
                 return name
         return None
 
-    def connector(self, name: str) -> Connector:
+    def provider(self, name: str) -> Provider:
         """A connection that was taken out of the file says nothing any more: what it holds stays pending."""
         return self._connections.get(name) or Missing(name)
 
-    def listening(self, name: str) -> Mapping[str, Connector]:
+    def listening(self, name: str) -> Mapping[str, Provider]:
         """Who may be meant by a notification: the connection of that name, or every connection of that family."""
         if name in self._connections:
             return {name: self._connections[name]}

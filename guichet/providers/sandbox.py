@@ -12,12 +12,12 @@ from guichet.providers.base import (
     CARDS,
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
+    InitiationResult,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
 )
 
@@ -26,26 +26,26 @@ VALIDATES_AFTER: Final = 10 * SECOND
 #: Nothing but that it was taken: one for all.
 _WAITING: Final = Accepted()
 
-Outcome = Callable[[Charge, Instant], StatusAnswer]
+Outcome = Callable[[Charge, Instant], StatusResult]
 
 
 def _done(charge: Charge) -> Succeeded:
     return Succeeded(charge.amount, charge.currency)
 
 
-def _validates_at_once(charge: Charge, now: Instant) -> StatusAnswer:
+def _validates_at_once(charge: Charge, now: Instant) -> StatusResult:
     return _done(charge)
 
 
-def _never_validates(charge: Charge, now: Instant) -> StatusAnswer:
+def _never_validates(charge: Charge, now: Instant) -> StatusResult:
     return _WAITING
 
 
-def _refuses(charge: Charge, now: Instant) -> StatusAnswer:
+def _refuses(charge: Charge, now: Instant) -> StatusResult:
     return Refused("rejected_by_payer")
 
 
-def _validates_later(charge: Charge, now: Instant) -> StatusAnswer:
+def _validates_later(charge: Charge, now: Instant) -> StatusResult:
     return _done(charge) if now - charge.created_at >= VALIDATES_AFTER else _WAITING
 
 
@@ -67,7 +67,7 @@ class Sandbox:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
-    def first_question(self, charge: Charge) -> Instant:
+    def first_poll_at(self, charge: Charge) -> Instant:
         """The instant at which the outcome exists."""
         ending = _ending(charge)
         if ending in ("0000", "0003"):
@@ -80,24 +80,24 @@ class Sandbox:
     async def probe(self) -> str:
         return "ok"
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         if _ending(charge) == REFUSED_AT_INITIATION:
             return Refused("refused", raw="sandbox: the number ends with 0001")
         return _WAITING
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         if charge.operator in CARDS:
             return _WAITING
         outcome = SUFFIXES.get(_ending(charge), _validates_later)
         return outcome(charge, self._clock.now())
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         return Succeeded(reversal.amount, reversal.currency)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return Succeeded(reversal.amount, reversal.currency)
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
 
 

@@ -16,33 +16,33 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock, Instant
 from guichet.http_client import HttpClient
-from guichet.providers import signatures as signed
+from guichet.providers import signatures
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 from guichet.providers.client import (
-    Caller,
-    Connection,
-    Reply,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+    classify_http_error,
     header,
     hundredths,
-    not_a_verdict,
-    spoken_object,
+    parse_callback_json,
     text,
     unclear,
     units,
 )
-from guichet.providers.oauth import Outcome, Tokens
+from guichet.providers.oauth import AccessTokens, Outcome
 
 REQUIRED: Final = ("client_id", "client_secret", "merchant_code")
 OPTIONAL: Final = ("retailer_msisdn", "retailer_pin", "webhook_secret")
@@ -67,7 +67,7 @@ _ACCOUNT: Final = frozenset({"2041", "4003"})
 class Sonatel:
     remote = True
 
-    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
+    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         settings = connection.settings
         self._form = {
             "client_id": settings["client_id"],
@@ -78,20 +78,20 @@ class Sonatel:
         self._retailer = settings.get("retailer_msisdn")
         self._pin = settings.get("retailer_pin")
         self._webhook_secret = settings.get("webhook_secret")
-        self._http = Caller(http_client, connection.base_url)
+        self._http = ProviderClient(http_client, connection.base_url)
         self._clock = clock
-        self._tokens = Tokens(clock, self._fetch_token)
+        self._tokens = AccessTokens(clock, self._fetch_token)
 
-    def first_question(self, charge: Charge) -> Instant | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """A cash-in, whoever collected; it needs a retailer's account."""
         return operator == OPERATOR and bool(self._retailer and self._pin)
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         if charge.operator != OPERATOR or charge.currency != _CURRENCY:
-            return NotTaken("configuration", f"Sonatel does not take {charge.operator} in {charge.currency}")
+            return NotProcessed("configuration", f"Sonatel does not take {charge.operator} in {charge.currency}")
         body = {
             "customer": {**_msisdn(charge.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},
             "partner": {"idType": "CODE", "id": self._merchant},
@@ -100,14 +100,14 @@ class Sonatel:
         }
         return self._taken(await self._post("payments/onestep", body), charge.reference)
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         return await self._listed(charge.reference, "MERCHANT_PAYMENT")
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         if reversal.currency != _CURRENCY:
-            return NotTaken("configuration", f"Sonatel does not pay in {reversal.currency}")
+            return NotProcessed("configuration", f"Sonatel does not pay in {reversal.currency}")
         pin = await self._encrypted_pin()
-        if isinstance(pin, NotTaken):
+        if isinstance(pin, NotProcessed):
             return pin
         body = {
             "partner": {"idType": "MSISDN", "id": self._retailer, "encryptedPinCode": pin},
@@ -118,31 +118,31 @@ class Sonatel:
         }
         return self._taken(await self._post("cashins", body), reversal.reference)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return await self._listed(reversal.reference, "CASHIN")
 
     async def probe(self) -> str:
         reply = await self._get("/api/account/v1/publicKeys")
-        return "ok" if isinstance(reply, Reply) and reply.ok else reply.raw
+        return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
 
-    def read_callback(self, callback: Callback) -> Hint | None:
-        body = spoken_object(callback)
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        body = parse_callback_json(callback)
         if body is None or not self._authentic(callback):
             return None
         nested = body.get("transaction")
         told = nested if isinstance(nested, dict) else body
         ours, theirs = text(told.get("reference")), text(told.get("transactionId"))
         kind = "refund" if told.get("type") == "CASHIN" else "payment"
-        return Hint(kind, ours, theirs, verified=bool(self._webhook_secret)) if ours or theirs else None
+        return CallbackReference(kind, ours, theirs, verified=bool(self._webhook_secret)) if ours or theirs else None
 
     def _authentic(self, callback: Callback) -> bool:
         if not self._webhook_secret:
             return True
         given = header(callback, "x-sonatel-signature")
-        return signed.timestamped(self._webhook_secret, b",", given, callback.body, self._clock.now())
+        return signatures.verify_signature(self._webhook_secret, b",", given, callback.body, self._clock.now())
 
-    def _taken(self, reply: Outcome, reference: str) -> InitiateAnswer:
-        if not isinstance(reply, Reply):
+    def _taken(self, reply: Outcome, reference: str) -> InitiationResult:
+        if not isinstance(reply, ProviderResponse):
             return reply
         body = reply.object() or {}
         if reply.ok:
@@ -153,13 +153,13 @@ class Sonatel:
                 return Refused(_reason(body), reply.raw)
             final = status == "SUCCESS"
             known = theirs and (final or status in _PENDING)
-            return Accepted(theirs, ask_at=self._clock.now() if final else None) if known else Unknown(reply.raw)
+            return Accepted(theirs, next_poll_at=self._clock.now() if final else None) if known else Unknown(reply.raw)
         return _refusal(reply, str(body.get("code", "")), body)
 
-    async def _listed(self, reference: str, kind: str) -> StatusAnswer:
+    async def _listed(self, reference: str, kind: str) -> StatusResult:
         """What the list of transactions says of our reference. Nothing listed concludes nothing: it may lag."""
         reply = await self._get("/api/eWallet/v1/transactions", {"reference": reference})
-        if not isinstance(reply, Reply):
+        if not isinstance(reply, ProviderResponse):
             return unclear(reply)
         rows = reply.value() if reply.ok else None
         if not isinstance(rows, list):
@@ -169,17 +169,17 @@ class Sonatel:
         kinds = (Succeeded, Accepted, Unknown, Refused)
         return min(ours, key=lambda answer: kinds.index(type(answer)), default=Unknown("not listed"))
 
-    async def _encrypted_pin(self) -> str | NotTaken:
+    async def _encrypted_pin(self) -> str | NotProcessed:
         """The retailer's PIN under the operator's RSA key of the day."""
         reply = await self._get("/api/account/v1/publicKeys")
-        if not isinstance(reply, Reply):
-            return NotTaken(raw=f"no public key: {reply.raw}")
+        if not isinstance(reply, ProviderResponse):
+            return NotProcessed(raw=f"no public key: {reply.raw}")
         try:
             key = serialization.load_der_public_key(base64.b64decode(str((reply.object() or {}).get("key", ""))))
         except (ValueError, binascii.Error):
-            return NotTaken(raw=f"no public key: {reply.status}")
+            return NotProcessed(raw=f"no public key: {reply.status}")
         if not isinstance(key, rsa.RSAPublicKey):
-            return NotTaken("configuration", "the public key is not an RSA key")
+            return NotProcessed("configuration", "the public key is not an RSA key")
         return base64.b64encode(key.encrypt((self._pin or "").encode(), padding.PKCS1v15())).decode()
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Outcome:
@@ -210,17 +210,17 @@ def _reason(body: Mapping[str, Any]) -> str:
     return _REASONS.get(str(body.get("code", "")), "refused")
 
 
-def _refusal(reply: Reply, code: str, body: Mapping[str, Any]) -> NotTaken | Refused | Unknown:
-    if common := not_a_verdict(reply):
+def _refusal(reply: ProviderResponse, code: str, body: Mapping[str, Any]) -> NotProcessed | Refused | Unknown:
+    if common := classify_http_error(reply):
         return common
     if code in _ACCOUNT or reply.status == 415:
-        return NotTaken("configuration", reply.raw)
+        return NotProcessed("configuration", reply.raw)
     if reply.status not in (400, 404, 422) or code in ("", _BAD_BODY):
         return Unknown(reply.raw)
     return Refused(_reason(body), reply.raw)
 
 
-def _row_outcome(row: Mapping[str, Any]) -> StatusAnswer:
+def _row_outcome(row: Mapping[str, Any]) -> StatusResult:
     status, theirs = str(row.get("status", "")).upper(), text(row.get("transactionId"))
     if status == "SUCCESS":
         amount = row.get("amount")

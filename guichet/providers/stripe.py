@@ -10,29 +10,29 @@ from typing import Any, Final
 from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.money import DECIMALS
 from guichet.http_client import HttpClient
-from guichet.providers import signatures as signed
+from guichet.providers import signatures
 from guichet.providers.base import (
     CARDS,
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 from guichet.providers.client import (
-    Caller,
-    Connection,
-    Reply,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+    classify_http_error,
     header,
-    landing,
-    not_a_verdict,
-    spoken_object,
+    parse_callback_json,
+    return_page,
     text,
     unclear,
     units,
@@ -59,9 +59,9 @@ _REASONS: Final = {
 class Stripe:
     remote = True
 
-    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
+    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         settings = connection.settings
-        self._http = Caller(http_client, connection.base_url)
+        self._http = ProviderClient(http_client, connection.base_url)
         self._headers = {"Authorization": f"Bearer {settings['secret_key']}"}
         if version := settings.get("api_version"):
             self._headers["Stripe-Version"] = version
@@ -69,19 +69,19 @@ class Stripe:
         self._return_url = settings.get("return_url")
         self._clock = clock
 
-    def first_question(self, charge: Charge) -> Instant | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         """A card is refunded where it was charged, nowhere else."""
         return operator in CARDS and collected_here
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
-        page, amount = landing(charge, self._return_url), _smallest(charge.amount, charge.currency)
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        page, amount = return_page(charge, self._return_url), _smallest(charge.amount, charge.currency)
         if charge.operator not in CARDS or charge.currency not in DECIMALS or page is None:
-            return NotTaken("configuration", f"Stripe: {charge.operator} in {charge.currency}, back to {page}")
+            return NotProcessed("configuration", f"Stripe: {charge.operator} in {charge.currency}, back to {page}")
         if amount > _MOST:
-            return NotTaken("limit_reached", "Stripe takes eight digits at most")
+            return NotProcessed("limit_reached", "Stripe takes eight digits at most")
         price = "line_items[0][price_data]"
         form = {
             "mode": "payment",
@@ -97,13 +97,13 @@ class Stripe:
             "payment_intent_data[metadata][reference]": charge.reference,
         } | ({"customer_email": charge.email} if charge.email else {})
         reply = await self._post(_SESSIONS, form, charge.reference)
-        if isinstance(reply, Reply) and reply.ok:
+        if isinstance(reply, ProviderResponse) and reply.ok:
             session = reply.object() or {}
             theirs, url = text(session.get("id")), text(session.get("url"))
             return Accepted(theirs, url) if theirs else Unknown(reply.raw)
         return _refusal(reply)
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         if charge.provider_ref is not None:
             return _outcome(await self._get(f"{_SESSIONS}/{charge.provider_ref}"))
         if self._clock.now() - charge.created_at >= _KEY_LIFE:
@@ -111,14 +111,14 @@ class Stripe:
         again = await self.initiate(charge)
         if isinstance(again, Accepted):
             return _outcome(await self._get(f"{_SESSIONS}/{again.provider_ref}"))
-        return Unknown(again.raw) if isinstance(again, NotTaken) else again
+        return Unknown(again.raw) if isinstance(again, NotProcessed) else again
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         """The session is read first: a refund names the payment inside it."""
         session = await self._get(f"{_SESSIONS}/{reversal.charge.provider_ref}")
-        intent = text((session.object() or {}).get("payment_intent")) if isinstance(session, Reply) else None
+        intent = text((session.object() or {}).get("payment_intent")) if isinstance(session, ProviderResponse) else None
         if intent is None:
-            return NotTaken("operator_unavailable", f"no payment found to refund: {session.raw}")
+            return NotProcessed("operator_unavailable", f"no payment found to refund: {session.raw}")
         form = {
             "payment_intent": intent,
             "amount": str(_smallest(reversal.amount, reversal.currency)),
@@ -126,22 +126,22 @@ class Stripe:
             "metadata[reference]": reversal.reference,
         }
         reply = await self._post("/v1/refunds", form, reversal.reference)
-        return _refunded(reply) if isinstance(reply, Reply) and reply.ok else _refusal(reply)
+        return _refunded(reply) if isinstance(reply, ProviderResponse) and reply.ok else _refusal(reply)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         if reversal.provider_ref is not None:
             return _refunded(await self._get(f"/v1/refunds/{reversal.provider_ref}"))
         if self._clock.now() - (reversal.sent_at or 0) >= _KEY_LIFE:
             return Unknown("the answer was lost, and the key under which it could be asked for has expired")
         again = await self.refund(reversal)
-        return Unknown(again.raw) if isinstance(again, NotTaken) else again
+        return Unknown(again.raw) if isinstance(again, NotProcessed) else again
 
     async def probe(self) -> str:
         reply = await self._get("/v1/balance")
-        return "ok" if isinstance(reply, Reply) and reply.ok else reply.raw
+        return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
 
-    def read_callback(self, callback: Callback) -> Hint | None:
-        event = spoken_object(callback)
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        event = parse_callback_json(callback)
         data = event.get("data") if event else None
         subject = data.get("object") if isinstance(data, dict) else None
         if not isinstance(subject, dict) or not self._authentic(callback):
@@ -152,18 +152,18 @@ class Stripe:
         )
         kind = "refund" if subject.get("object") == "refund" else "payment"
         theirs = text(subject.get("id"))
-        return Hint(kind, ours, theirs, verified=bool(self._webhook_secret)) if ours or theirs else None
+        return CallbackReference(kind, ours, theirs, verified=bool(self._webhook_secret)) if ours or theirs else None
 
     def _authentic(self, callback: Callback) -> bool:
         if not self._webhook_secret:
             return True
         given = header(callback, "stripe-signature")
-        return signed.timestamped(self._webhook_secret, b".", given, callback.body, self._clock.now())
+        return signatures.verify_signature(self._webhook_secret, b".", given, callback.body, self._clock.now())
 
-    async def _get(self, path: str) -> Reply | NotTaken | Unknown:
+    async def _get(self, path: str) -> ProviderResponse | NotProcessed | Unknown:
         return await self._http.send("GET", path, headers=self._headers)
 
-    async def _post(self, path: str, form: Mapping[str, str], key: str) -> Reply | NotTaken | Unknown:
+    async def _post(self, path: str, form: Mapping[str, str], key: str) -> ProviderResponse | NotProcessed | Unknown:
         return await self._http.send("POST", path, form=form, headers={**self._headers, "Idempotency-Key": key})
 
 
@@ -178,8 +178,8 @@ def _hundredths(stated: object, currency: str | None) -> int | None:
     return stated if DECIMALS.get(currency or "") else stated * 100
 
 
-def _outcome(reply: Reply | NotTaken | Unknown) -> StatusAnswer:
-    if not isinstance(reply, Reply):
+def _outcome(reply: ProviderResponse | NotProcessed | Unknown) -> StatusResult:
+    if not isinstance(reply, ProviderResponse):
         return unclear(reply)
     session: dict[str, Any] = (reply.object() or {}) if reply.ok else {}
     theirs, currency = text(session.get("id")), (text(session.get("currency")) or "").upper() or None
@@ -193,8 +193,8 @@ def _outcome(reply: Reply | NotTaken | Unknown) -> StatusAnswer:
     return Unknown(reply.raw)
 
 
-def _refunded(reply: Reply | NotTaken | Unknown) -> Accepted | Succeeded | Refused | Unknown:
-    if not isinstance(reply, Reply):
+def _refunded(reply: ProviderResponse | NotProcessed | Unknown) -> Accepted | Succeeded | Refused | Unknown:
+    if not isinstance(reply, ProviderResponse):
         return unclear(reply)
     refund: dict[str, Any] = (reply.object() or {}) if reply.ok else {}
     theirs, currency = text(refund.get("id")), (text(refund.get("currency")) or "").upper() or None
@@ -208,11 +208,11 @@ def _refunded(reply: Reply | NotTaken | Unknown) -> Accepted | Succeeded | Refus
     return Unknown(reply.raw)
 
 
-def _refusal(reply: Reply | NotTaken | Unknown) -> NotTaken | Refused | Unknown:
+def _refusal(reply: ProviderResponse | NotProcessed | Unknown) -> NotProcessed | Refused | Unknown:
     """An answer that is not 2xx. A key used before, or in use, means that something was taken under it."""
-    if not isinstance(reply, Reply):
+    if not isinstance(reply, ProviderResponse):
         return reply
-    if common := not_a_verdict(reply):
+    if common := classify_http_error(reply):
         return common
     error = (reply.object() or {}).get("error")
     if not isinstance(error, dict) or error.get("type") == "idempotency_error":

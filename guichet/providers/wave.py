@@ -10,29 +10,29 @@ import msgspec
 
 from guichet.clock import HOUR, SECOND, Clock, Instant
 from guichet.http_client import HttpClient
-from guichet.providers import signatures as signed
+from guichet.providers import signatures
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
-    NotTaken,
+    InitiationResult,
+    NotProcessed,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
 from guichet.providers.client import (
-    Caller,
-    Connection,
-    Reply,
+    ProviderAccount,
+    ProviderClient,
+    ProviderResponse,
+    classify_http_error,
     header,
     hundredths,
-    landing,
-    not_a_verdict,
-    spoken_object,
+    parse_callback_json,
+    return_page,
     text,
     unclear,
     units,
@@ -59,10 +59,10 @@ _OURS: Final = frozenset({"currency-mismatch", "country-mismatch"})
 class Wave:
     remote = True
 
-    def __init__(self, connection: Connection, http_client: HttpClient, clock: Clock) -> None:
+    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a webhook mode that does not exist."""
         settings = connection.settings
-        self._http = Caller(http_client, connection.base_url)
+        self._http = ProviderClient(http_client, connection.base_url)
         self._headers = {"Authorization": f"Bearer {settings['api_key']}"}
         self._signing_secret = settings.get("signing_secret")
         self._webhook_secret = settings.get("webhook_secret")
@@ -73,16 +73,16 @@ class Wave:
         self._return_url = settings.get("return_url")
         self._clock = clock
 
-    def first_question(self, charge: Charge) -> Instant | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _OPERATORS
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
-        page = landing(charge, self._return_url)
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        page = return_page(charge, self._return_url)
         if charge.operator not in _OPERATORS or charge.currency != "XOF" or page is None:
-            return NotTaken("configuration", f"Wave: {charge.operator} in {charge.currency}, back to {page}")
+            return NotProcessed("configuration", f"Wave: {charge.operator} in {charge.currency}, back to {page}")
         body = {
             "amount": str(units(charge.amount)),
             "currency": charge.currency,
@@ -95,19 +95,25 @@ class Wave:
         if self._aggregated:
             body["aggregated_merchant_id"] = self._aggregated
         reply = await self._post(_SESSIONS, body)
-        session = reply.object() if isinstance(reply, Reply) and reply.ok else None
-        if isinstance(reply, Reply) and reply.ok:
+        session = reply.object() if isinstance(reply, ProviderResponse) and reply.ok else None
+        if isinstance(reply, ProviderResponse) and reply.ok:
             return _waiting(session) if session else Unknown(reply.raw)
         return _refusal(reply)
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         if charge.provider_ref is None:
             return await self._search(charge)
         reply = await self._get(f"{_SESSIONS}/{charge.provider_ref}")
-        session = reply.object() if isinstance(reply, Reply) and reply.ok else None
-        return _outcome(session) if session else unclear(reply) if not isinstance(reply, Reply) else Unknown(reply.raw)
+        session = reply.object() if isinstance(reply, ProviderResponse) and reply.ok else None
+        return (
+            _outcome(session)
+            if session
+            else unclear(reply)
+            if not isinstance(reply, ProviderResponse)
+            else Unknown(reply.raw)
+        )
 
-    async def _search(self, charge: Charge) -> StatusAnswer:
+    async def _search(self, charge: Charge) -> StatusResult:
         sessions = await self._found(f"{_SESSIONS}/search", charge.reference)
         if isinstance(sessions, Unknown):
             return sessions
@@ -119,27 +125,27 @@ class Wave:
         kinds = (Succeeded, Accepted, Unknown, Refused)
         return min(answers, key=lambda answer: kinds.index(type(answer)))
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         if not reversal.collected_here:
             return await self._pay_out(reversal)
         session = reversal.charge.provider_ref
         if session is None:
-            return NotTaken("operator_unavailable", "the session is not known")
+            return NotProcessed("operator_unavailable", "the session is not known")
         reply = await self._post(f"{_SESSIONS}/{session}/refund", None)
-        if isinstance(reply, Reply) and reply.ok:
+        if isinstance(reply, ProviderResponse) and reply.ok:
             return Succeeded(reversal.amount, reversal.currency)
         return _refusal(reply)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         """There is nothing to poll: the repeat of a refund, or of a payout under its key, tells how it went."""
         if not reversal.collected_here and reversal.provider_ref is not None:
             return _paid_out(await self._get(f"/v1/payout/{reversal.provider_ref}"))
         answer = await self.refund(reversal)
-        return Unknown(answer.raw) if isinstance(answer, NotTaken) else answer
+        return Unknown(answer.raw) if isinstance(answer, NotProcessed) else answer
 
-    async def _pay_out(self, reversal: Reversal) -> InitiateAnswer:
+    async def _pay_out(self, reversal: Reversal) -> InitiationResult:
         if reversal.currency != "XOF":
-            return NotTaken("configuration", f"Wave does not pay out in {reversal.currency}")
+            return NotProcessed("configuration", f"Wave does not pay out in {reversal.currency}")
         body = {
             "currency": reversal.currency,
             "receive_amount": str(units(reversal.amount)),
@@ -150,51 +156,53 @@ class Wave:
         if self._aggregated:
             body["aggregated_merchant_id"] = self._aggregated
         reply = await self._post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
-        if isinstance(reply, Reply) and reply.ok:
+        if isinstance(reply, ProviderResponse) and reply.ok:
             return _paid_out(reply)
         return _refusal(reply)
 
     async def probe(self) -> str:
         reply = await self._get("/v1/balance")
-        return "ok" if isinstance(reply, Reply) and reply.ok else reply.raw
+        return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
 
-    def read_callback(self, callback: Callback) -> Hint | None:
-        body = spoken_object(callback)
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        body = parse_callback_json(callback)
         session = body.get("data") if body else None
         if not isinstance(session, dict) or not self._authentic(callback):
             return None
         ours, theirs = text(session.get("client_reference")), text(session.get("id"))
-        return Hint("payment", ours, theirs, verified=bool(self._webhook_secret)) if ours or theirs else None
+        return (
+            CallbackReference("payment", ours, theirs, verified=bool(self._webhook_secret)) if ours or theirs else None
+        )
 
     def _authentic(self, callback: Callback) -> bool:
         """Without a configured secret a notification stays an unverified hint."""
         if not self._webhook_secret:
             return True
         if self._webhook_mode == "shared":
-            return signed.same(f"Bearer {self._webhook_secret}", header(callback, "authorization"))
+            return signatures.constant_time_equal(f"Bearer {self._webhook_secret}", header(callback, "authorization"))
         given = header(callback, "wave-signature")
-        return signed.timestamped(self._webhook_secret, b"", given, callback.body, self._clock.now())
+        return signatures.verify_signature(self._webhook_secret, b"", given, callback.body, self._clock.now())
 
     async def _found(self, path: str, reference: str) -> list[dict[str, Any]] | Unknown:
         reply = await self._http.send("GET", path, query={"client_reference": reference}, headers=self._headers)
-        if not isinstance(reply, Reply):
+        if not isinstance(reply, ProviderResponse):
             return unclear(reply)
         rows = (reply.object() or {}).get("result") if reply.ok else None
         if not isinstance(rows, list):
             return Unknown(reply.raw)
         return [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
 
-    async def _get(self, path: str) -> Reply | NotTaken | Unknown:
+    async def _get(self, path: str) -> ProviderResponse | NotProcessed | Unknown:
         return await self._http.send("GET", path, headers=self._headers)
 
     async def _post(
         self, path: str, body: dict[str, str] | None, extra: dict[str, str] | None = None
-    ) -> Reply | NotTaken | Unknown:
+    ) -> ProviderResponse | NotProcessed | Unknown:
         raw = b"" if body is None else msgspec.json.encode(body)
         headers = {**self._headers, "Content-Type": "application/json", **(extra or {})}
         if self._signing_secret:
             moment = str(self._clock.now() // SECOND)
-            proof = signed.hexadecimal(self._signing_secret, moment.encode() + raw)
+            proof = signatures.hmac_sha256_hex(self._signing_secret, moment.encode() + raw)
             headers["Wave-Signature"] = f"t={moment},v1={proof}"
         return await self._http.send("POST", path, body=raw, headers=headers)
 
@@ -204,7 +212,7 @@ def _waiting(session: dict[str, Any]) -> Accepted | Unknown:
     return Accepted(theirs, text(session.get("wave_launch_url"))) if theirs else Unknown("a session without an id")
 
 
-def _outcome(session: dict[str, Any]) -> StatusAnswer:
+def _outcome(session: dict[str, Any]) -> StatusResult:
     checkout, payment = session.get("checkout_status"), session.get("payment_status")
     if checkout == "complete" and payment == "succeeded":
         return Succeeded(hundredths(session.get("amount")), text(session.get("currency")), text(session.get("id")))
@@ -217,8 +225,8 @@ def _outcome(session: dict[str, Any]) -> StatusAnswer:
     return Unknown(f"{checkout} and {payment}")
 
 
-def _paid_out(reply: Reply | NotTaken | Unknown) -> Accepted | Succeeded | Refused | Unknown:
-    if not isinstance(reply, Reply):
+def _paid_out(reply: ProviderResponse | NotProcessed | Unknown) -> Accepted | Succeeded | Refused | Unknown:
+    if not isinstance(reply, ProviderResponse):
         return unclear(reply)
     payout = (reply.object() or {}) if reply.ok else {}
     theirs = text(payout.get("id"))
@@ -234,18 +242,18 @@ def _paid_out(reply: Reply | NotTaken | Unknown) -> Accepted | Succeeded | Refus
     return Unknown(reply.raw)
 
 
-def _refusal(reply: Reply | NotTaken | Unknown) -> NotTaken | Refused | Unknown:
+def _refusal(reply: ProviderResponse | NotProcessed | Unknown) -> NotProcessed | Refused | Unknown:
     """An answer that is not 2xx (docs/providers/wave.md, "Errors").
 
     A reused key means that something was taken under it.
     """
-    if not isinstance(reply, Reply):
+    if not isinstance(reply, ProviderResponse):
         return reply
-    if common := not_a_verdict(reply):
+    if common := classify_http_error(reply):
         return common
     code = str((reply.object() or {}).get("code", ""))
     if code in _OURS:
-        return NotTaken("configuration", reply.raw)
+        return NotProcessed("configuration", reply.raw)
     if reply.status not in (400, 404, 409, 422) or not code or code == "idempotency-mismatch":
         return Unknown(reply.raw)
     return Refused(_REASONS.get(code, "refused"), reply.raw)

@@ -134,12 +134,12 @@ async def _for_a_person(db: Database, now: Instant) -> list[Family]:
     found = {kind: count for kind, count, _ in await checkup.open_incidents(db)}
     for kind in sorted({*_KINDS, *found}):
         incidents.add_metric((kind,), found.get(kind, 0))
-    strays = Family(
+    unmatched_callbacks = Family(
         "guichet_stray_callbacks",
         "Operators' notifications of the last day that match nothing.",
-        await checkup.stray_since(db, now),
+        await checkup.unmatched_callbacks_since(db, now),
     )
-    return [incidents, strays]
+    return [incidents, unmatched_callbacks]
 
 
 def _seconds(since: Instant, now: Instant) -> float:

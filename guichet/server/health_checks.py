@@ -225,7 +225,7 @@ async def open_incidents(db: Database) -> list[tuple[str, int, Instant]]:
     return [tuple(row) for row in await db.scan(_INCIDENTS)]
 
 
-async def stray_since(db: Database, now: Instant) -> int:
+async def unmatched_callbacks_since(db: Database, now: Instant) -> int:
     """Notifications of the last day that match nothing."""
     return int((await db.scan(_STRAYS, since=now - DAY))[0][0])
 

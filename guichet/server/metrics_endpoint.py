@@ -10,17 +10,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.metrics import REGISTRY
 from guichet.server.db_metrics import Figures
 
 PATH: Final = "/metrics"
 
 
-def routes(core: Core) -> list[Route]:
+def routes(ctx: AppContext) -> list[Route]:
     """The one route; with `GUICHET_METRICS_TOKEN` it asks for it as a bearer token."""
-    expected = core.settings.metrics_token
-    figures = Figures(core.db, core.clock)
+    expected = ctx.settings.metrics_token
+    figures = Figures(ctx.db, ctx.clock)
     of_the_database = CollectorRegistry()
     of_the_database.register(figures)
 
@@ -35,10 +35,10 @@ def routes(core: Core) -> list[Route]:
     return [Route(PATH, metrics, methods=["GET"])]
 
 
-def routes_behind_token(core: Core) -> list[Route]:
+def routes_behind_token(ctx: AppContext) -> list[Route]:
     """On the service's own port: only with a token, and only when the metrics have no port of their own."""
-    settings = core.settings
-    return [] if settings.metrics_token is None or settings.metrics_port is not None else routes(core)
+    settings = ctx.settings
+    return [] if settings.metrics_token is None or settings.metrics_port is not None else routes(ctx)
 
 
 def _authorized(request: Request, expected: str) -> bool:

@@ -8,23 +8,23 @@ from contextlib import asynccontextmanager, nullcontext
 import uvicorn
 from starlette.types import ASGIApp
 
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.server.errors import StartupError
 from guichet.settings import Settings
 
 
 @asynccontextmanager
-async def metrics_port(core: Core, number: int = 1) -> AsyncIterator[None]:
+async def metrics_port(ctx: AppContext, number: int = 1) -> AsyncIterator[None]:
     """Serves until the block ends; nothing without `GUICHET_METRICS_PORT`.
 
     `number`: which process of `--workers` this is, from 1; the next ports belong to the next processes.
     """
-    with _listening(core.settings, number) as listening:
+    with _listening(ctx.settings, number) as listening:
         if listening is None:
             yield
             return
         config = uvicorn.Config(
-            _exposition(core),
+            _exposition(ctx),
             log_config=None,
             access_log=False,
             proxy_headers=False,
@@ -46,13 +46,13 @@ async def metrics_port(core: Core, number: int = 1) -> AsyncIterator[None]:
                 connection.shutdown()
 
 
-def _exposition(core: Core) -> ASGIApp:
+def _exposition(ctx: AppContext) -> ASGIApp:
     from starlette.routing import Router  # noqa: PLC0415 - `guichet --help` does without
 
     from guichet.server.json_response import no_such_address  # noqa: PLC0415
     from guichet.server.metrics_endpoint import routes  # noqa: PLC0415
 
-    return Router(routes(core), redirect_slashes=False, default=no_such_address)
+    return Router(routes(ctx), redirect_slashes=False, default=no_such_address)
 
 
 def check_metrics_ports(settings: Settings, workers: int) -> None:

@@ -14,7 +14,7 @@ from guichet.clock import Instant
 from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Transaction
 from guichet.db.tables import deliveries
-from guichet.db.work_queue import PENDING, Claim, DueRows, is_still_pending
+from guichet.db.work_queue import PENDING, Claim, WorkQueue, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 
 _NEW_COLUMNS: Final = [column.name for column in deliveries.c if column.name != "id"]
@@ -40,7 +40,7 @@ def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
 
 #: A lane is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts takes
 #: all the room.
-_QUEUE: Final = DueRows(
+_QUEUE: Final = WorkQueue(
     deliveries,
     ("destination", "merchant_id"),
     {"attempts": deliveries.c.attempts + 1},
@@ -97,7 +97,7 @@ class Outcome:
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     """In their order, which is the one of their first attempts."""
-    await tx.write_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
+    await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Delivery], int]:
@@ -107,11 +107,11 @@ async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int
 
 
 async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, closed: Sequence[Collection[str]] = ()
+    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Delivery]:
     """Up to `most` deliveries to attempt now, the attempt already counted; they come back at `until` if this process
-    dies. `closed`: destinations, and ids of merchants, that take none now. Cost: see `queues.py`."""
-    return await _QUEUE.claim(db, now, until, most, closed)
+    dies. `saturated`: destinations, and ids of merchants, that take none now. Cost: see `queues.py`."""
+    return await _QUEUE.claim(db, now, until, most, saturated)
 
 
 async def give_up_exhausted(db: Database, now: Instant) -> None:
@@ -121,7 +121,7 @@ async def give_up_exhausted(db: Database, now: Instant) -> None:
 
 async def record(db: Database, outcomes: Sequence[Outcome]) -> None:
     """All of them or none, in one round trip."""
-    await db.write_many(_RECORD, [_recorded(outcome) for outcome in outcomes])
+    await db.execute_many(_RECORD, [_recorded(outcome) for outcome in outcomes])
 
 
 def _recorded(outcome: Outcome) -> dict[str, object]:

@@ -6,8 +6,8 @@ from typing import Final
 
 from guichet import metrics
 from guichet.clock import SECOND, Instant
-from guichet.context import Core
-from guichet.db.batching import Batches
+from guichet.context import AppContext
+from guichet.db.batching import Batching
 from guichet.db.work_queue import Claim
 from guichet.domain.events import Delivery, retry_delay
 from guichet.http_client import HttpClient
@@ -36,22 +36,22 @@ class Due:
 class Attempts:
     """One attempt at each delivery that is due."""
 
-    def __init__(self, core: Core, http_client: HttpClient) -> None:
-        self._db = core.db
-        self._clock = core.clock
-        self._vault = core.vault
+    def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
+        self._db = ctx.db
+        self._clock = ctx.clock
+        self._vault = ctx.vault
         self._http_client = http_client
         self._log = log.bind()
-        self._outcomes: Batches[Outcome, None] = Batches(self._record, RECORDED_AT_ONCE)
+        self._outcomes: Batching[Outcome, None] = Batching(self._record, RECORDED_AT_ONCE)
 
-    async def claim(self, now: Instant, until: Instant, most: int, closed: Sequence[Sequence[str]]) -> Claim[Due]:
-        claim = await deliveries.claim_due(self._db, now, until, most, closed)
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Due]:
+        claim = await deliveries.claim_due(self._db, now, until, most, saturated)
         if not claim.jobs:
             return Claim((), claim.next_due)
         endpoints = await merchants.endpoints_of(self._db, {job.merchant_id for job in claim.jobs})
         return Claim([Due(job, endpoints[job.merchant_id, job.env].secret) for job in claim.jobs], claim.next_due)
 
-    def lane(self, job: Due) -> tuple[str, ...]:
+    def partition_key(self, job: Due) -> tuple[str, ...]:
         return job.delivery.destination, str(job.delivery.merchant_id)
 
     async def work(self, job: Due) -> Awaitable[None]:

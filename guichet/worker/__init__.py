@@ -9,7 +9,7 @@ import asyncio
 from typing import Final
 
 from guichet import metrics
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.db.engine import StorageError
 from guichet.http_client import HttpClient
 from guichet.logs import log
@@ -25,19 +25,19 @@ GRACE: Final = 1.2
 class Worker:
     """All loops in one process. `alive` says whether each is still turning."""
 
-    def __init__(self, core: Core, http_client: HttpClient) -> None:
+    def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self.loops: list[Loop] = [
-            Queue("asking", core.wake.questions, core.clock, Questions(core), PER_CONNECTION),
-            Queue("disbursing", core.wake.refunds, core.clock, Disbursements(core), PER_CONNECTION),
+            Queue("asking", ctx.wakeups.polling, ctx.clock, Questions(ctx), PER_CONNECTION),
+            Queue("disbursing", ctx.wakeups.refunds, ctx.clock, Disbursements(ctx), PER_CONNECTION),
             Queue(
                 "delivering",
-                core.wake.deliveries,
-                core.clock,
-                Attempts(core, http_client),
+                ctx.wakeups.deliveries,
+                ctx.clock,
+                Attempts(ctx, http_client),
                 PER_DESTINATION,
                 PER_MERCHANT,
             ),
-            Housekeeping(core),
+            Housekeeping(ctx),
         ]
         self._tasks: list[asyncio.Task[None]] = []
 

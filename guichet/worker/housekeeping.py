@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from guichet.clock import SECOND, Instant
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.db import list_counts as counts
 from guichet.ledger import hash_chain as seals
 from guichet.ledger import postings as ledger
@@ -26,11 +26,11 @@ class Housekeeping:
 
     name = "housekeeping"
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, ctx: AppContext) -> None:
         self.wake = asyncio.Event()
-        self._core = core
+        self._core = ctx
         self._seal_at: Instant = 0
-        self._pruning = Pruning(core.db, core.settings)
+        self._pruning = Pruning(ctx.db, ctx.settings)
 
     async def step(self) -> Turn:
         released = await ledger.release_suspended(self._core.db, self._core.clock.now(), BATCH)

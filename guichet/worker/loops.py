@@ -9,7 +9,7 @@ from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.work_queue import Claim
 from guichet.logs import log
-from guichet.payments.polling import LEASE
+from guichet.payments.polling import LEASE_DURATION
 
 #: What a queue works on at once in this process.
 MAX_IN_FLIGHT: Final = 512
@@ -17,7 +17,7 @@ MAX_IN_FLIGHT: Final = 512
 POLL: Final = 1.0
 #: Seconds until the next look after one that closed a lane, unless its work ends before: most of what is due now is
 #: likely to stand in that lane, and a look past it is the costly one.
-BREATH: Final = 0.005
+SATURATED_BACKOFF: Final = 0.005
 
 T = TypeVar("T")
 
@@ -40,13 +40,13 @@ class Loop(Protocol):
         """Returns when nothing that `step` started is still running."""
 
 
-class Jobs(Protocol[T]):
+class QueueJobs(Protocol[T]):
     """One queue's work. Each part of a job's lane (a webhook's destination, its merchant; an operator's connection) has
     a cap on how much of it is in flight."""
 
-    async def claim(self, now: Instant, until: Instant, most: int, closed: Sequence[Sequence[str]]) -> Claim[T]: ...
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[T]: ...
 
-    def lane(self, job: T) -> tuple[str, ...]: ...
+    def partition_key(self, job: T) -> tuple[str, ...]: ...
 
     async def work(self, job: T) -> Awaitable[None] | None:
         """What is left to do, if anything, once the job has left its lane."""
@@ -55,7 +55,7 @@ class Jobs(Protocol[T]):
 class Queue(Generic[T]):
     """Claims what is due and works on it side by side."""
 
-    def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: Jobs[T], *caps: int) -> None:
+    def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: QueueJobs[T], *caps: int) -> None:
         """`caps`: one for each part of a lane, the first the smallest."""
         self.name = name
         self.wake = wake
@@ -73,31 +73,31 @@ class Queue(Generic[T]):
         if most <= 0:
             return Turn(False, POLL)
         now = self._clock.now()
-        claim = await self._jobs.claim(now, now + LEASE, most, self._closed())
+        claim = await self._jobs.claim(now, now + LEASE_DURATION, most, self._saturated())
         for job in claim.jobs:
             self._start(job)
         # What is due but was not claimed waits for work that is running: its end wakes this loop.
         pause = _pause(claim.next_due, self._clock.now())
         if pause == 0 and not all(self._is_open(job) for job in claim.jobs):
-            pause = BREATH
+            pause = SATURATED_BACKOFF
         return Turn(bool(claim.jobs), pause)
 
     async def idle(self) -> None:
         while self._running:
             await asyncio.wait(self._running)
 
-    def _closed(self) -> list[list[str]]:
+    def _saturated(self) -> list[list[str]]:
         return [
             [part for part, load in loads.items() if load > most]
             for loads, most in zip(self._loads, self._open_up_to, strict=True)
         ]
 
     def _is_open(self, job: T) -> bool:
-        parts = zip(self._loads, self._jobs.lane(job), self._open_up_to, strict=True)
+        parts = zip(self._loads, self._jobs.partition_key(job), self._open_up_to, strict=True)
         return all(loads[part] <= most for loads, part, most in parts)
 
     def _start(self, job: T) -> None:
-        for loads, part in zip(self._loads, self._jobs.lane(job), strict=True):
+        for loads, part in zip(self._loads, self._jobs.partition_key(job), strict=True):
             loads[part] += 1
         task = asyncio.create_task(self._do(job))
         self._running.add(task)
@@ -108,16 +108,16 @@ class Queue(Generic[T]):
             try:
                 rest = await self._jobs.work(job)
             finally:
-                self._leave_lane(job)
+                self._leave_partition(job)
             if rest is not None:
                 await rest
         except Exception as error:  # Its lease brings it back.
             self._failures.inc()
             log.error("worker.item_failed", loop=self.name, error=repr(error))
 
-    def _leave_lane(self, job: T) -> None:
+    def _leave_partition(self, job: T) -> None:
         """Wakes the loop where that lets it claim more."""
-        for loads, part in zip(self._loads, self._jobs.lane(job), strict=True):
+        for loads, part in zip(self._loads, self._jobs.partition_key(job), strict=True):
             loads[part] -= 1
             if not loads[part]:
                 del loads[part]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from guichet.clock import Instant
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.db.work_queue import Claim
 from guichet.domain.payments import Payment, Refund
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
-from guichet.payments.polling import ask_due
+from guichet.payments.polling import poll_due_payment
 from guichet.payments.refund import disburse
 
 #: Questions to one operator at once, and refunds: a dead one delays no other.
@@ -19,29 +19,31 @@ PER_CONNECTION: Final = 128
 class Questions:
     """Asks operators about payments whose next question is due."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, ctx: AppContext) -> None:
+        self._core = ctx
 
-    async def claim(self, now: Instant, until: Instant, most: int, closed: Sequence[Sequence[str]]) -> Claim[Payment]:
-        return await payments.claim_due(self._core.db, now, until, most, closed)
+    async def claim(
+        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+    ) -> Claim[Payment]:
+        return await payments.claim_due(self._core.db, now, until, most, saturated)
 
-    def lane(self, job: Payment) -> tuple[str, ...]:
+    def partition_key(self, job: Payment) -> tuple[str, ...]:
         return (job.connection or "",)
 
     async def work(self, job: Payment) -> None:
-        await ask_due(self._core, job)
+        await poll_due_payment(self._core, job)
 
 
 class Disbursements:
     """Sends refunds, and asks what became of those that were sent."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, ctx: AppContext) -> None:
+        self._core = ctx
 
-    async def claim(self, now: Instant, until: Instant, most: int, closed: Sequence[Sequence[str]]) -> Claim[Refund]:
-        return await refunds.claim_due(self._core.db, now, until, most, closed)
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Refund]:
+        return await refunds.claim_due(self._core.db, now, until, most, saturated)
 
-    def lane(self, job: Refund) -> tuple[str, ...]:
+    def partition_key(self, job: Refund) -> tuple[str, ...]:
         return (job.connection or "",)
 
     async def work(self, job: Refund) -> None:

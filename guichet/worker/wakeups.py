@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import fields
 from typing import Final
 
-from guichet.context import Core, Wake
+from guichet.context import AppContext, WakeUps
 from guichet.db.engine import StorageError
 from guichet.logs import log
 
@@ -22,9 +22,9 @@ LONGEST_PAUSE: Final = 5.0
 
 
 @asynccontextmanager
-async def wakeups(core: Core, *, working: bool) -> AsyncIterator[None]:
+async def wakeups(ctx: AppContext, *, working: bool) -> AsyncIterator[None]:
     """Runs beside the service. `working`: this process has loops, which hear of what the others announce."""
-    running = asyncio.create_task(_listen(core) if working else _announce(core), name="wakeups")
+    running = asyncio.create_task(_listen(ctx) if working else _announce(ctx), name="wakeups")
     try:
         yield
     finally:
@@ -32,28 +32,28 @@ async def wakeups(core: Core, *, working: bool) -> AsyncIterator[None]:
         await asyncio.gather(running, return_exceptions=True)
 
 
-def _topics(wake: Wake) -> dict[str, asyncio.Event]:
-    return {field.name: getattr(wake, field.name) for field in fields(wake)}
+def _topics(wakeups: WakeUps) -> dict[str, asyncio.Event]:
+    return {field.name: getattr(wakeups, field.name) for field in fields(wakeups)}
 
 
-async def _announce(core: Core) -> None:
-    await asyncio.gather(*(_announce_topic(core, topic, due) for topic, due in _topics(core.wake).items()))
+async def _announce(ctx: AppContext) -> None:
+    await asyncio.gather(*(_announce_topic(ctx, topic, due) for topic, due in _topics(ctx.wakeups).items()))
 
 
-async def _announce_topic(core: Core, topic: str, due: asyncio.Event) -> None:
+async def _announce_topic(ctx: AppContext, topic: str, due: asyncio.Event) -> None:
     """Off the path of requests: what they make due while one announcement is on its way shares the next."""
     while True:
         await due.wait()
         due.clear()
         try:
-            await core.db.announce(topic)
+            await ctx.db.announce(topic)
         except StorageError as error:
             log.warning("wakeups.not_announced", topic=topic, error=str(error))
         await asyncio.sleep(GAP)
 
 
-async def _listen(core: Core) -> None:
-    topics = _topics(core.wake)
+async def _listen(ctx: AppContext) -> None:
+    topics = _topics(ctx.wakeups)
     pause = FIRST_PAUSE
 
     def connected() -> None:
@@ -70,7 +70,7 @@ async def _listen(core: Core) -> None:
 
     while True:
         try:
-            await core.db.listen(connected, heard)
+            await ctx.db.listen(connected, heard)
         except Exception as error:  # A refused password too: the loops go on looking by themselves meanwhile.
             log.warning("wakeups.lost", error=repr(error), again_in_seconds=pause)
         else:

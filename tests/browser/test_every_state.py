@@ -129,14 +129,14 @@ async def _used_up(shop: Shop, awa: Customer) -> None:
 
 async def _suspended(shop: Shop, awa: Customer) -> None:
     path = await shop.link()
-    await merchants.set_status(shop.core.db, shop.merchant_id, "suspended")
+    await merchants.set_status(shop.ctx.db, shop.merchant_id, "suspended")
     await awa.open(path)
 
 
 async def _frozen(shop: Shop, awa: Customer) -> None:
     path = await shop.link()
-    async with shop.core.db.transaction() as tx:
-        await ledger.set_wallet_status(tx, shop.merchant_id, "live", "XOF", "Gelé", shop.core.clock.now())
+    async with shop.ctx.db.transaction() as tx:
+        await ledger.set_wallet_status(tx, shop.merchant_id, "live", "XOF", "Gelé", shop.ctx.clock.now())
     await awa.open(path)
 
 
@@ -146,9 +146,9 @@ async def _unknown(shop: Shop, awa: Customer) -> None:
 
 async def _server_error(shop: Shop, awa: Customer) -> None:
     path = await shop.link()
-    await shop.core.db.close()
+    await shop.ctx.db.close()
     assert await awa.open(path) == 500
-    await shop.core.db.open()
+    await shop.ctx.db.open()
 
 
 async def _poster(shop: Shop, awa: Customer) -> None:

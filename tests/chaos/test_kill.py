@@ -83,16 +83,16 @@ async def start(settings: Settings) -> Server:
 
 @asynccontextmanager
 async def calling(key: str) -> AsyncIterator[aiohttp.ClientSession]:
-    connector = aiohttp.TCPConnector(limit=32, force_close=False)
+    provider = aiohttp.TCPConnector(limit=32, force_close=False)
     headers = {"Authorization": f"Bearer {key}"}
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as client:
+    async with aiohttp.ClientSession(connector=provider, headers=headers) as client:
         yield client
 
 
 async def merchant(settings: Settings) -> str:
     """The test key of a new merchant."""
     async with service(settings) as opened:
-        _, keys = await create_merchant(opened.core, "M")
+        _, keys = await create_merchant(opened.ctx, "M")
     return keys["test"]
 
 
@@ -196,7 +196,7 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
 
 async def half_a_minute_passes(settings: Settings) -> None:
     """While nobody is running: the leases of the dead run out, without this test waiting for it."""
-    async with service(settings) as opened, opened.core.db.transaction() as tx:
+    async with service(settings) as opened, opened.ctx.db.transaction() as tx:
         for table in (payments, refunds, deliveries):
             earlier = update(table).where(table.c.status == "pending").values(due_at=table.c.due_at - 30 * SECOND)
             await tx.write(earlier)
@@ -204,4 +204,4 @@ async def half_a_minute_passes(settings: Settings) -> None:
 
 async def audited(settings: Settings) -> None:
     async with service(settings) as opened:
-        await check_books(opened.core.db, told=True)
+        await check_books(opened.ctx.db, told=True)

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import select
 
 from guichet.bootstrap import Service, create_merchant, database, service
-from guichet.context import Core, Wake
+from guichet.context import AppContext, WakeUps
 from guichet.db.engine import Database
 from guichet.db.tables import refunds as refunds_table
 from guichet.domain.errors import GuichetError
@@ -23,8 +23,8 @@ from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments import repository as payments
-from guichet.payments.create import Order, collect
-from guichet.payments.polling import refresh
+from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.polling import poll_payment
 from guichet.payments.refund import request_refund
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
@@ -49,20 +49,20 @@ class World:
     life: str
 
     @asynccontextmanager
-    async def process(self, mortal: Mortal | None = None) -> AsyncIterator[tuple[Core, Worker]]:
+    async def process(self, mortal: Mortal | None = None) -> AsyncIterator[tuple[AppContext, Worker]]:
         inner = database(self.settings)
         await inner.open()
         try:
             db: Database = inner if mortal is None else WatchedDatabase(inner, mortal)
-            core = replace(
-                self.ground.core,
+            ctx = replace(
+                self.ground.ctx,
                 db=db,
                 clock=self.clock,
                 registry=Registry(self.clock, self.operators, ROUTES),
-                catalogues=Catalogues(db, self.clock, self.ground.core.catalogues.base),
-                wake=Wake(),
+                catalogues=Catalogues(db, self.clock, self.ground.ctx.catalogues.base),
+                wakeups=WakeUps(),
             )
-            yield core, Worker(core, self.ground.http_client)
+            yield ctx, Worker(ctx, self.ground.http_client)
         finally:
             await inner.close()
 
@@ -82,46 +82,48 @@ def operators_of(seed: int) -> dict[str, LyingOperator]:
     return {name: LyingOperator(decide, mood) for name in ROUTES["mtn"]}
 
 
-async def pay(core: Core, caller: Caller, name: str, ending: str = "1234") -> None:
-    order = Order(amount=503_000, currency="XOF", operator="mtn", phone_number=f"2299700{ending}", external_id=name)
+async def pay(ctx: AppContext, caller: Caller, name: str, ending: str = "1234") -> None:
+    order = PaymentRequest(
+        amount=503_000, currency="XOF", operator="mtn", phone_number=f"2299700{ending}", external_id=name
+    )
     try:
-        await collect(core, caller, order)
+        await create_payment(ctx, caller, order)
     except GuichetError:
         return
 
 
-async def refund(core: Core, caller: Caller, name: str) -> None:
-    payment = await payments.by_external_id(core.db, caller.merchant.id, caller.env, name)
+async def refund(ctx: AppContext, caller: Caller, name: str) -> None:
+    payment = await payments.by_external_id(ctx.db, caller.merchant.id, caller.env, name)
     if payment is None:
         return
-    payment = await refresh(core, payment)
+    payment = await poll_payment(ctx, payment)
     if payment.status == "succeeded":
         try:
-            await request_refund(core, payment, None)
+            await request_refund(ctx, payment, None)
         except GuichetError:
             return
 
 
-async def a_life(world: World, core: Core, worker: Worker) -> None:
+async def a_life(world: World, ctx: AppContext, worker: Worker) -> None:
     """Two live payments and a test one, settled, refunded."""
     test = Caller(world.caller.merchant, "test")
     a, b, t = (f"{name} of {world.life}" for name in "abt")
-    await pay(core, world.caller, a)
-    await pay(core, test, t, "0000")
-    await pay(core, world.caller, b)
+    await pay(ctx, world.caller, a)
+    await pay(ctx, test, t, "0000")
+    await pay(ctx, world.caller, b)
     world.clock.advance(6)
     await worker.run_until_idle()
     for caller, name in ((world.caller, a), (test, t), (world.caller, b)):
-        await refund(core, caller, name)
+        await refund(ctx, caller, name)
     world.clock.advance(6)
     await worker.run_until_idle()
 
 
 async def live_and_die(world: World, mortal: Mortal) -> None:
-    async with world.process(mortal) as (core, worker):
+    async with world.process(mortal) as (ctx, worker):
         before = asyncio.all_tasks()
         try:
-            await a_life(world, core, worker)
+            await a_life(world, ctx, worker)
         except Died:
             pass
         finally:
@@ -136,27 +138,27 @@ async def come_to_an_end(world: World) -> None:
     """A fresh process; the operators speak plainly now. Everything must be final within a few hours."""
     for operator in world.operators.values():
         operator.mood = lambda verb, reference: ""
-    async with world.process() as (core, worker):
+    async with world.process() as (ctx, worker):
         for seconds in (31, 31, 61, 121, 301, 601, 1801, 3601):
             world.clock.advance(seconds)
             await worker.run_until_idle()
-        made = [await payments_of(world, core, env) for env in ("live", "test")]
+        made = [await payments_of(world, ctx, env) for env in ("live", "test")]
         assert {row.status for rows in made for row in rows} <= {"succeeded", "failed", "refunded"}
-        returned = await refunds_of(world, core, made[0] + made[1])
+        returned = await refunds_of(world, ctx, made[0] + made[1])
         assert {row.status for row in returned} <= {"succeeded", "failed"}
-        await check_books(core.db, told=True)
+        await check_books(ctx.db, told=True)
         the_operators_say_the_same(world, made[0], [row for row in returned if row.env == "live"])
 
 
-async def payments_of(world: World, core: Core, env: str) -> list[Payment]:
+async def payments_of(world: World, ctx: AppContext, env: str) -> list[Payment]:
     """Of this life."""
     wanted = [f"{name} of {world.life}" for name in "abt"]
-    found = [await payments.by_external_id(core.db, world.caller.merchant.id, env, name) for name in wanted]
+    found = [await payments.by_external_id(ctx.db, world.caller.merchant.id, env, name) for name in wanted]
     return [row for row in found if row is not None]
 
 
-async def refunds_of(world: World, core: Core, made: list[Payment]) -> list[Refund]:
-    everything = [Refund(*row) for row in await core.db.scan(select(refunds_table))]
+async def refunds_of(world: World, ctx: AppContext, made: list[Payment]) -> list[Refund]:
+    everything = [Refund(*row) for row in await ctx.db.scan(select(refunds_table))]
     return [row for row in everything if (row.payment_id, row.env) in {(each.id, each.env) for each in made}]
 
 
@@ -174,8 +176,8 @@ def the_operators_say_the_same(world: World, made: list[Payment], returned: list
 async def ground(settings: Settings) -> AsyncIterator[tuple[Service, Caller]]:
     """A migrated database with a merchant whose endpoints nobody listens at: what is queued is what counts here."""
     async with service(settings) as opened:
-        merchant, _ = await create_merchant(opened.core, "M")
-        async with opened.core.db.transaction() as tx:
+        merchant, _ = await create_merchant(opened.ctx, "M")
+        async with opened.ctx.db.transaction() as tx:
             for env in ("live", "test"):
                 await merchants.configure_endpoint(tx, merchant.id, env, "https://localhost:9/hook", None, 0)
         yield opened, Caller(merchant, "live")
@@ -184,7 +186,7 @@ async def ground(settings: Settings) -> AsyncIterator[tuple[Service, Caller]]:
 async def run(ground: tuple[Service, Caller], clock: ManualClock, seed: int, death: int | None) -> int:
     """One life and what follows it, on the same database as the lives before: nothing of them may be touched."""
     opened, caller = ground
-    made = World(opened.core.settings, clock, operators_of(seed), caller, opened, f"{seed}/{death}")
+    made = World(opened.ctx.settings, clock, operators_of(seed), caller, opened, f"{seed}/{death}")
     mortal = Mortal(death)
     await live_and_die(made, mortal)
     await come_to_an_end(made)
@@ -196,7 +198,7 @@ LIVES = {"sqlite": ((1, 14), (2, 14), (3, 14)), "postgresql": ((4, 5), (5, 5))}
 
 async def test_a_process_may_die_between_any_two_steps(ground: tuple[Service, Caller]) -> None:
     clock = ManualClock()
-    kind = "sqlite" if ground[0].core.settings.embedded else "postgresql"
+    kind = "sqlite" if ground[0].ctx.settings.embedded else "postgresql"
     for seed, deaths in LIVES[kind]:
         points = await run(ground, clock, seed, None)
         assert points > 60

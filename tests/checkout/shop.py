@@ -14,19 +14,19 @@ import uvicorn
 
 from guichet import bootstrap
 from guichet.clock import Clock
-from guichet.context import Core
+from guichet.context import AppContext
 from guichet.domain.catalogue import Catalogue
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    CodeAnswer,
-    Hint,
-    InitiateAnswer,
+    InitiationResult,
+    OtpRequestResult,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
     Unknown,
 )
@@ -42,17 +42,17 @@ class Operator:
 
     remote: bool = True
     charges: dict[str, Charge] = field(default_factory=dict)
-    decided: dict[str, StatusAnswer] = field(default_factory=dict)
+    decided: dict[str, StatusResult] = field(default_factory=dict)
     #: Debits to come for which a code was asked, and what is answered.
     codes: list[Charge] = field(default_factory=list)
-    code_answer: CodeAnswer = field(default_factory=Accepted)
+    code_answer: OtpRequestResult = field(default_factory=Accepted)
     #: Seconds an answer takes.
     slowness: float = 0
 
-    def first_question(self, charge: Charge) -> None:
+    def first_poll_at(self, charge: Charge) -> None:
         return None
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         await asyncio.sleep(self.slowness)
         self.charges[charge.reference] = charge
         if (charge.phone_number or "").endswith("0001"):
@@ -61,12 +61,12 @@ class Operator:
             return Accepted(redirect_url=f"http://operator.test/confirm/{charge.reference}")
         return Accepted()
 
-    async def send_code(self, charge: Charge) -> CodeAnswer:
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
         await asyncio.sleep(self.slowness)
         self.codes.append(charge)
         return self.code_answer
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         await asyncio.sleep(self.slowness)
         return self.decided.get(charge.reference, Unknown())
 
@@ -87,13 +87,13 @@ class Operator:
     async def probe(self) -> str:
         return "ok"
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         return Succeeded(reversal.amount, reversal.currency)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return Succeeded(reversal.amount, reversal.currency)
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
 
 
@@ -142,8 +142,8 @@ class Shop:
     test: str
 
     @property
-    def core(self) -> Core:
-        return self.service.core
+    def ctx(self) -> AppContext:
+        return self.service.ctx
 
     def pass_time(self, seconds: float) -> None:
         assert isinstance(self.clock, ManualClock)
@@ -218,7 +218,7 @@ async def open_shop(
     async with bootstrap.service(
         replace(settings, public_url=url), clock, connections={"obedient": operator}, routes=routes
     ) as service:
-        merchant, keys = await bootstrap.create_merchant(service.core, name, currency=currency)
+        merchant, keys = await bootstrap.create_merchant(service.ctx, name, currency=currency)
         app = bootstrap.application(service, None)
         async with _serving(app, sock), aiohttp.ClientSession() as http:
             yield Shop(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])

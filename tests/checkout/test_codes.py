@@ -5,10 +5,10 @@ import re
 import pytest
 
 from guichet.checkout.otp_codes import PER_ADDRESS, PER_PHONE
-from guichet.db.engine import given
+from guichet.db.engine import require
 from guichet.payments import link_repository as links
 from guichet.payments.otp_codes import CodeNotSent
-from guichet.providers.base import Accepted, CodeAnswer, NotTaken, Refused, Unknown
+from guichet.providers.base import Accepted, NotProcessed, OtpRequestResult, Refused, Unknown
 from tests.checkout.shop import CATALOGUE, Answer, Shop
 
 PHONE = "01 97 00 00 45"
@@ -56,7 +56,7 @@ async def test_a_code_is_asked_for_and_nothing_is_paid(any_shop: Shop) -> None:
     assert not shop.operator.charges
     assert await shop.api("GET", "/payments") == []
     token = "".join(path.split("/")[2:])
-    assert given(await links.by_token(shop.core.db, token)).reserved == 0
+    assert require(await links.by_token(shop.ctx.db, token)).reserved == 0
     # The same form, still open, with what was typed; the code is next.
     form = answer.form("coris")
     assert (form["phone_number"], form["otp"]) == (PHONE, "12")
@@ -97,13 +97,13 @@ async def test_only_the_number_counts_and_it_must_be_one(shop: Shop, phone: str)
         (Refused("payer_not_found"), "phone-number-coris", "pas de compte actif chez Coris Money"),
         (Refused("refused", "raw words"), "otp-coris", "pas voulu envoyer de code"),
         (Refused("bad_otp"), "otp-coris", "pas voulu envoyer de code"),
-        (NotTaken("operator_unavailable"), "otp-coris", "ne répond pas pour le moment"),
-        (NotTaken("configuration"), "otp-coris", "problème de notre côté"),
+        (NotProcessed("operator_unavailable"), "otp-coris", "ne répond pas pour le moment"),
+        (NotProcessed("configuration"), "otp-coris", "problème de notre côté"),
         (Refused("not_connected"), "otp-coris", "pas encore disponible"),
         (Unknown("timeout"), "otp-coris", "Attendez une minute"),
     ],
 )
-async def test_no_code_is_told_beside_its_field(shop: Shop, said: CodeAnswer, field: str, words: str) -> None:
+async def test_no_code_is_told_beside_its_field(shop: Shop, said: OtpRequestResult, field: str, words: str) -> None:
     shop.operator.code_answer = said
     answer = await ask(shop, await shop.link())
     assert answer.status == 422

@@ -188,7 +188,7 @@ async def test_a_form_for_a_shut_or_unknown_mode_charges_nobody(shop: Shop) -> N
 
 async def test_modes_closed_by_the_service_are_not_offered(shop: Shop) -> None:
     closed = ModeOverride(shop.merchant_id, "mtn", active=False, fee_percent=None, fee_fixed=None)
-    await catalogue.set_override(shop.core.db, closed)
+    await catalogue.set_override(shop.ctx.db, closed)
     page = await shop.get(await shop.link())
     offered = {form["operator"] for form in page.forms()}
     assert "mtn" not in offered
@@ -224,12 +224,12 @@ async def test_a_suspended_merchant_and_a_frozen_wallet(shop: Shop) -> None:
         assert answer.status == 409
         assert "en pause" in answer.text
     await _set_wallet(shop, "Actif")
-    await merchants.set_status(shop.core.db, shop.merchant_id, "suspended")
+    await merchants.set_status(shop.ctx.db, shop.merchant_id, "suspended")
     for answer in (await shop.get(path), await shop.post(path, form)):
         assert answer.status == 403
         assert "ne peut pas encaisser" in answer.text
     assert not shop.operator.charges
-    await merchants.set_status(shop.core.db, shop.merchant_id, "active")
+    await merchants.set_status(shop.ctx.db, shop.merchant_id, "active")
     assert (await shop.post(path, form)).status == 303
 
 
@@ -348,5 +348,5 @@ async def test_the_poster_shows_the_address_as_a_code(shop: Shop) -> None:
 
 
 async def _set_wallet(shop: Shop, status: str) -> None:
-    async with shop.core.db.transaction() as tx:
-        await ledger.set_wallet_status(tx, shop.merchant_id, "live", "XOF", status, shop.core.clock.now())
+    async with shop.ctx.db.transaction() as tx:
+        await ledger.set_wallet_status(tx, shop.merchant_id, "live", "XOF", status, shop.ctx.clock.now())

@@ -9,7 +9,7 @@ import guichet.checkout
 from guichet.checkout import i18n
 from guichet.checkout.render import Renderer
 from guichet.checkout.states import STATES
-from guichet.providers.base import REASONS
+from guichet.providers.base import REFUSAL_REASONS
 
 HERE = Path(guichet.checkout.__file__).parent
 SOURCES = "\n".join(path.read_text() for path in [*HERE.glob("*.py"), *HERE.glob("templates/*.html")])
@@ -36,7 +36,7 @@ def test_every_key_that_is_used_exists() -> None:
     assert used <= TEXTS["fr"].keys()
 
 
-@pytest.mark.parametrize("reason", sorted(REASONS.keys() - {"no_refund"}))  # what a payment can fail for
+@pytest.mark.parametrize("reason", sorted(REFUSAL_REASONS.keys() - {"no_refund"}))  # what a payment can fail for
 def test_every_reason_for_a_failure_has_a_sentence(reason: str) -> None:
     text = Renderer().text("fr", f"failure.{reason}", mode="MTN MoMo", total="5 088 F CFA")
     assert "%" not in text

@@ -87,12 +87,12 @@ async def test_a_frozen_wallet_and_the_credits_that_waited(cli: Cli, settings: S
     assert (frozen["merchant_id"], frozen["env"], frozen["currency"]) == (merchant, "live", "XOF")
     assert (frozen["status"], frozen["balance"], frozen["released"]) == ("Gelé", 0, 0)
     async with service(settings) as opened:
-        core = opened.core
+        ctx = opened.ctx
         for number in range(250):  # more than one batch
-            async with core.db.transaction() as tx:
+            async with ctx.db.transaction() as tx:
                 waiting = collection("mtn", 1_00, 2, "XOF", to_suspense=True)
                 await ledger.post(
-                    tx, [Movement(merchant, "live", "XOF", "payment.succeeded", number, waiting, core.clock.now())]
+                    tx, [Movement(merchant, "live", "XOF", "payment.succeeded", number, waiting, ctx.clock.now())]
                 )
     assert cli("wallet", "status", merchant, "XOF", "Fermé", "--json").json["balance"] == 0
 
@@ -175,6 +175,6 @@ def test_a_fee_that_cannot_be_kept_exactly(sqlite_cli: Cli, option: str, figure:
 async def test_names_are_kept_as_they_are(sqlite_cli: Cli, sqlite_settings: Settings) -> None:
     made = sqlite_cli("merchant", "create", " Chez Ngoné & fils ", "--json").json
     async with service(sqlite_settings) as opened:
-        found = await merchants.get(opened.core.db, made["id"])
+        found = await merchants.get(opened.ctx.db, made["id"])
     assert found is not None
     assert found.name == made["name"] == "Chez Ngoné & fils"

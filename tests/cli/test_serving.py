@@ -27,7 +27,7 @@ WRONG = {
     "GUICHET_EGRESS_ALLOW": "10.0.0.1/8",
     "GUICHET_EGRESS_CA_FILE": "/nowhere/ca.pem",
     "GUICHET_CATALOGUE_FILE": "/nowhere/catalogue.toml",
-    "GUICHET_OPERATORS_FILE": "/nowhere/operators.toml",
+    "GUICHET_PROVIDERS_FILE": "/nowhere/operators.toml",
     "GUICHET_ALLOW_SIMULATOR": "perhaps",
     "GUICHET_KEEP_DELIVERIES_DAYS": "90d",
     "GUICHET_KEEP_LOGS_DAYS": "40000",

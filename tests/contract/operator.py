@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from guichet.providers.base import (
     Accepted,
     Callback,
+    CallbackReference,
     Charge,
-    Hint,
-    InitiateAnswer,
+    InitiationResult,
     Refused,
     Reversal,
-    StatusAnswer,
+    StatusResult,
     Succeeded,
 )
 
@@ -23,14 +23,16 @@ class ScriptedOperator:
     """Takes every debit and says it is still waiting, until a test says otherwise."""
 
     remote: bool = True
-    initiation: Callable[[Charge], InitiateAnswer] = lambda charge: Accepted(provider_ref=f"op-{charge.reference}")
-    state: Callable[[Charge], StatusAnswer] = lambda charge: Accepted()
-    refunding: Callable[[Reversal], InitiateAnswer] = lambda reversal: Accepted(provider_ref=f"re-{reversal.reference}")
-    refund_state: Callable[[Reversal], StatusAnswer] = lambda reversal: Accepted()
+    initiation: Callable[[Charge], InitiationResult] = lambda charge: Accepted(provider_ref=f"op-{charge.reference}")
+    state: Callable[[Charge], StatusResult] = lambda charge: Accepted()
+    refunding: Callable[[Reversal], InitiationResult] = lambda reversal: Accepted(
+        provider_ref=f"re-{reversal.reference}"
+    )
+    refund_state: Callable[[Reversal], StatusResult] = lambda reversal: Accepted()
     charges: list[Charge] = field(default_factory=list)
     reversals: list[Reversal] = field(default_factory=list)
 
-    def first_question(self, charge: Charge) -> int | None:
+    def first_poll_at(self, charge: Charge) -> int | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -39,25 +41,25 @@ class ScriptedOperator:
     async def probe(self) -> str:
         return "ok"
 
-    async def initiate(self, charge: Charge) -> InitiateAnswer:
+    async def initiate(self, charge: Charge) -> InitiationResult:
         self.charges.append(charge)
         return self.initiation(charge)
 
-    async def status(self, charge: Charge) -> StatusAnswer:
+    async def status(self, charge: Charge) -> StatusResult:
         return self.state(charge)
 
-    async def refund(self, reversal: Reversal) -> InitiateAnswer:
+    async def refund(self, reversal: Reversal) -> InitiationResult:
         self.reversals.append(reversal)
         return self.refunding(reversal)
 
-    async def refund_status(self, reversal: Reversal) -> StatusAnswer:
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
         return self.refund_state(reversal)
 
-    def read_callback(self, callback: Callback) -> Hint | None:
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
 
 
-def paid(charge: Charge) -> StatusAnswer:
+def paid(charge: Charge) -> StatusResult:
     return Succeeded(charge.amount, charge.currency)
 
 
@@ -65,7 +67,7 @@ def refused(charge: Charge) -> Refused:
     return Refused("rejected_by_payer")
 
 
-def paid_back(reversal: Reversal) -> StatusAnswer:
+def paid_back(reversal: Reversal) -> StatusResult:
     return Succeeded(reversal.amount, reversal.currency)
 
 

@@ -12,7 +12,7 @@ from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers import sandbox
-from guichet.providers.base import Accepted, Charge, Refused, StatusAnswer, Succeeded
+from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
 from guichet.schemas import wire
 from guichet.webhooks.sender import USER_AGENT
 from guichet.webhooks.signing import sign
@@ -286,7 +286,7 @@ def _charge(suffix: str) -> Charge:
 
 
 async def _status(charge: Charge, age: int) -> str:
-    answer: StatusAnswer = await sandbox.Sandbox(StandingClock(BORN + age)).status(charge)
+    answer: StatusResult = await sandbox.Sandbox(StandingClock(BORN + age)).status(charge)
     return {Accepted: "pending", Succeeded: "succeeded", Refused: "failed"}[type(answer)]
 
 

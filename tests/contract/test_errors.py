@@ -36,7 +36,7 @@ async def _unauthorized(house: House) -> Answer:
 async def _key_expired(house: House) -> Answer:
     shop = await house.merchant()
     key, now = new_key("test"), house.clock.now()
-    async with house.core.db.transaction() as tx:
+    async with house.ctx.db.transaction() as tx:
         await merchants.add_key(tx, shop.id, "test", key, now + 5 * SECOND, now)
     mine = Account(house, shop.id, {"test": key})
     assert (await mine.get("/balance")).status == 200

@@ -35,7 +35,7 @@ async def test_an_operator_with_and_without_what_it_requires(sqlite_house: House
     payment = check_success(await shop.post("/payments", order(code)), CREATED)
     assert payment["payment_mode"] == {name: modes[code][name] for name in payment["payment_mode"]}
     assert payment["status"] == "pending"
-    page = rf"{re.escape(sqlite_house.core.settings.public_url)}/checkout/[A-Za-z0-9]{{32}}"
+    page = rf"{re.escape(sqlite_house.ctx.settings.public_url)}/checkout/[A-Za-z0-9]{{32}}"
     assert bool(re.fullmatch(page, payment["payment_url"] or "")) is card
     by_number = {k: v for k, v in order(code).items() if k != "operator"} | {"payment_mode_id": modes[code]["id"]}
     assert (await shop.post("/payments", by_number)).data["payment_mode"]["operator"] == code
@@ -100,7 +100,7 @@ async def test_unknown_and_closed_modes(house: House) -> None:
     assert refused_fields(await shop.post("/payments", by_number)) == {"payment_mode_id"}
 
     closed = ModeOverride(shop.id, "mtn", active=False, fee_percent=None, fee_fixed=None)
-    await set_override(house.core.db, closed)
+    await set_override(house.ctx.db, closed)
     house.clock.advance(1)
     assert refused_fields(await shop.post("/payments", order())) == {"operator"}
     assert refused_fields(await shop.post("/payment-modes/fees", quote)) == {"operator"}
@@ -108,14 +108,14 @@ async def test_unknown_and_closed_modes(house: House) -> None:
     assert (await other.post("/payments", order())).status == 201
     assert "mtn" in [mode["operator"] for mode in (await other.get("/payment-modes")).data]
 
-    await set_override(house.core.db, ModeOverride(None, "VISA", active=False, fee_percent=None, fee_fixed=None))
+    await set_override(house.ctx.db, ModeOverride(None, "VISA", active=False, fee_percent=None, fee_fixed=None))
     house.clock.advance(1)
     assert refused_fields(await other.post("/payments", order("VISA"))) == {"operator"}
 
 
 async def test_a_merchants_own_fees_are_the_ones_applied(house: House) -> None:
     shop, other = await house.merchant(), await house.merchant()
-    await set_override(house.core.db, ModeOverride(shop.id, "mtn", active=None, fee_percent=5_500, fee_fixed=25_00))
+    await set_override(house.ctx.db, ModeOverride(shop.id, "mtn", active=None, fee_percent=5_500, fee_fixed=25_00))
     house.clock.advance(1)
     [mode] = [mode for mode in (await shop.get("/payment-modes")).data if mode["operator"] == "mtn"]
     assert (mode["fee_percent"], mode["fee_fixed"]) == (0.55, 25)

@@ -94,7 +94,7 @@ async def test_links_as_they_are_answered(house: House) -> None:
     assert (await shop.get(f"/payment-links/{limited['id']}")).data == limited
     assert len({link["url"] for link in (permanent, limited)}) == 2
     for link in (permanent, limited):
-        base = house.core.settings.public_url + "/pay/"
+        base = house.ctx.settings.public_url + "/pay/"
         assert link["url"].startswith(base)
         fragments = link["url"].removeprefix(base).split("/")
         assert [len(fragment) for fragment in fragments] == [22, 22]

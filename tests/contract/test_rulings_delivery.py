@@ -213,8 +213,8 @@ async def test_d39_a_revoked_key_stops_within_a_second_everywhere(two_processes:
     there = Account(two, shop.id, shop.keys)
     for account in (shop, there):
         assert (await account.get("/balance")).status == 200
-    [test_key, _] = await merchants.keys_of(one.core.db, shop.id)
-    await merchants.revoke_key(one.core.db, test_key.id, one.clock.now())
+    [test_key, _] = await merchants.keys_of(one.ctx.db, shop.id)
+    await merchants.revoke_key(one.ctx.db, test_key.id, one.clock.now())
     await asyncio.sleep(1)
     for account in (shop, there):
         check_error(await account.get("/balance"), "unauthorized")
@@ -227,7 +227,7 @@ async def test_d39_an_expired_key_stops_at_once_and_a_suspended_account_within_a
     one, two = two_processes
     shop = await one.merchant()
     key, now = new_key("live"), one.clock.now()
-    async with one.core.db.transaction() as tx:
+    async with one.ctx.db.transaction() as tx:
         await merchants.add_key(tx, shop.id, "live", key, now + SECOND // 2, now)
     brief = Account(two, shop.id, {"live": key}, "live")
     assert (await brief.get("/balance")).status == 200
@@ -235,7 +235,7 @@ async def test_d39_an_expired_key_stops_at_once_and_a_suspended_account_within_a
     check_error(await brief.get("/balance"), "key_expired")
     there = Account(two, shop.id, shop.keys)
     assert (await there.live.get("/balance")).status == 200
-    await merchants.set_status(one.core.db, shop.id, "suspended")
+    await merchants.set_status(one.ctx.db, shop.id, "suspended")
     await asyncio.sleep(1)
     check_error(await there.live.get("/balance"), "merchant_inactive")
     assert (await there.get("/balance")).status == 200
@@ -245,7 +245,7 @@ async def test_d39_keys_have_one_shape_and_are_not_stored(house: House, settings
     shop = await house.merchant()
     for env, key in shop.keys.items():
         assert re.fullmatch(rf"sk_{env}_[A-Za-z0-9]{{32}}", key)
-    stored = await merchants.keys_of(house.core.db, shop.id)
+    stored = await merchants.keys_of(house.ctx.db, shop.id)
     assert not any(key in repr(stored) for key in shop.keys.values())
 
 

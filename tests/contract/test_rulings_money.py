@@ -10,7 +10,7 @@ import pytest
 from guichet.clock import SECOND, iso
 from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
 from guichet.ledger import postings as ledger
-from guichet.providers.base import Accepted, Charge, StatusAnswer, Succeeded, Unknown
+from guichet.providers.base import Accepted, Charge, StatusResult, Succeeded, Unknown
 from tests.contract.hooks import listen, notifications
 from tests.contract.operator import ScriptedOperator, paid, paid_back, refused
 from tests.contract.shapes import check_error, check_resource, order
@@ -20,7 +20,7 @@ from tests.peers import Peer
 
 async def _set_wallet(house: House, account: Account, status: str) -> None:
     """What `guichet wallet` does."""
-    async with house.core.db.transaction() as tx:
+    async with house.ctx.db.transaction() as tx:
         await ledger.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
 
 
@@ -43,25 +43,25 @@ async def test_d20_a_refusal_at_initiation_is_recorded_and_told_once(
         assert (await shop.get("/webhooks/deliveries")).body["meta"]["total"] == 0
 
 
-def _too_little(charge: Charge) -> StatusAnswer:
+def _too_little(charge: Charge) -> StatusResult:
     return Succeeded(charge.amount - 100, charge.currency)
 
 
-def _wrong_currency(charge: Charge) -> StatusAnswer:
+def _wrong_currency(charge: Charge) -> StatusResult:
     return Succeeded(charge.amount, "XAF")
 
 
-def _no_amount(charge: Charge) -> StatusAnswer:
+def _no_amount(charge: Charge) -> StatusResult:
     return Succeeded(None, None)
 
 
-def _unclear(charge: Charge) -> StatusAnswer:
+def _unclear(charge: Charge) -> StatusResult:
     return Unknown("timeout")
 
 
 @pytest.mark.parametrize("word", [_unclear, _too_little, _wrong_currency, _no_amount])
 async def test_d21_what_is_unclear_stays_pending(
-    live_house: House, operator: ScriptedOperator, word: Callable[[Charge], StatusAnswer]
+    live_house: House, operator: ScriptedOperator, word: Callable[[Charge], StatusResult]
 ) -> None:
     shop = (await live_house.merchant()).live
     operator.initiation = lambda charge: Unknown("timeout")
@@ -104,7 +104,7 @@ async def test_d23_a_refund_that_the_wallet_does_not_cover(
     operator.state = paid
     assert (await shop.get("/payments/a")).data["status"] == "succeeded"
     withdrawal = [Posting("amount", WALLET, "bank", 100)]
-    async with live_house.core.db.transaction() as tx:
+    async with live_house.ctx.db.transaction() as tx:
         now = live_house.clock.now()
         await ledger.post(tx, [Movement(shop.id, "live", "XOF", "withdrawal", 1, withdrawal, now)])
     refund = await shop.post("/payments/a/refund")

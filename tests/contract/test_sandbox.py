@@ -72,7 +72,7 @@ async def test_a_test_cards_page_offers_two_choices_and_leads_back(house: House,
     shop = await house.merchant()
     back = "https://shop.example/back?cart=7"
     payment = (await shop.post("/payments", order("VISA", return_url=back))).data
-    page = payment["payment_url"].removeprefix(house.core.settings.public_url)
+    page = payment["payment_url"].removeprefix(house.ctx.settings.public_url)
     shown = await house.call("GET", page)
     assert shown.status == 200
     action, name, values = _form(shown.raw.decode())

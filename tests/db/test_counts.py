@@ -19,7 +19,7 @@ _START = 1_760_000_000 * SECOND
 
 
 async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
-    db: Database = house.core.db
+    db: Database = house.ctx.db
     template = Payment(
         id=0, merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending", amount=100,
         fee_amount=0, total_amount=100, currency="XOF", description="", operator="mtn", phone_number=None,
@@ -70,7 +70,7 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
         10**18,
     ]
     for folding in (0, 60, 10_000):
-        await counts.fold(house.core.db, folding) if folding else None
+        await counts.fold(house.ctx.db, folding) if folding else None
         for _ in range(40):
             wanted = PaymentFilter(
                 status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
@@ -78,7 +78,7 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
                 until=rng.choice(edges),
             )
             offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
-            rows, total = await payments.page(house.core.db, shop.id, "test", wanted, 10, offset)
+            rows, total = await payments.page(house.ctx.db, shop.id, "test", wanted, 10, offset)
             expected = _expected(stored, wanted)
             assert (total, [row.id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
                 wanted,
@@ -109,7 +109,7 @@ async def test_folding_loses_nothing_and_leaves_nothing(house: House) -> None:
         await shop.pay("0000")
     assert (await shop.get("/payments?per_page=1")).body["meta"]["total"] == 30
     await house.settle()
-    assert await counts.fold(house.core.db, 1000) == 0
+    assert await counts.fold(house.ctx.db, 1000) == 0
     answers: list[Any] = [
         (await shop.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
     ]

@@ -57,7 +57,7 @@ async def listed(shop: Account) -> tuple[int, int]:
 
 
 async def rows(house: House, table: Any) -> int:
-    return int((await house.core.db.scan(select(func.count()).select_from(table)))[0][0])
+    return int((await house.ctx.db.scan(select(func.count()).select_from(table)))[0][0])
 
 
 async def test_deliveries_go_after_their_age_and_the_total_stays_exact(house: House, authority: Authority) -> None:
@@ -72,13 +72,13 @@ async def test_deliveries_go_after_their_age_and_the_total_stays_exact(house: Ho
         # What went is counted at once, folded or not, and on every page.
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
         assert (await shop.get("/webhooks/deliveries?per_page=2&page=2")).body["meta"]["total"] == 3
-        while await counts.fold(house.core.db, 1000):
+        while await counts.fold(house.ctx.db, 1000):
             """Until nothing is left to fold."""
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
-        assert await house.core.db.all(select(t.counts).where(t.counts.c.n == 0)) == [], "nor are they remembered"
+        assert await house.ctx.db.all(select(t.counts).where(t.counts.c.n == 0)) == [], "nor are they remembered"
         assert (await shop.get("/payments?per_page=100")).body["meta"]["total"] == 10
         assert (await rows(house, t.payments), await rows(house, t.postings) > 0) == (12, True)
-        await check_books(house.core.db)
+        await check_books(house.ctx.db)
 
 
 async def test_what_still_waits_is_kept_whatever_its_age(house: House) -> None:
@@ -112,14 +112,14 @@ async def test_cancelled_before_any_attempt(house: House) -> None:
 
 
 async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(house: House) -> None:
-    shop, db = await house.merchant(), house.core.db
+    shop, db = await house.merchant(), house.ctx.db
     now = house.clock.now()
     for number in range(3):
         reference = f"00000000-0000-4000-8000-{number:012d}"
         await incidents.report(db, shop.id, "live", incidents.MISMATCH, "payment", reference, None, "says 1", now)
     first, second, _ = await incidents.still_open(db)
     await incidents.close(db, first.id, now)
-    await incidents.quarantine(db, "op", "/x", "{}", "unknown", now)
+    await incidents.store_unmatched_callback(db, "op", "/x", "{}", "unknown", now)
     await db.write(insert(t.audits).values(started_at=now, finished_at=now, postings=0, payments=0, refunds=0))
     house.clock.advance(364 * _DAY_SECONDS)
     await incidents.close(db, second.id, house.clock.now())
@@ -139,7 +139,7 @@ async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(settings: Sett
     for_ever = replace(settings, keep_deliveries_days=0, keep_logs_days=1)
     async with open_house(for_ever) as house, told(house, authority) as shop:
         await paid(house, shop, 2)
-        await incidents.quarantine(house.core.db, "op", "/x", "{}", "unknown", house.clock.now())
+        await incidents.store_unmatched_callback(house.ctx.db, "op", "/x", "{}", "unknown", house.clock.now())
         house.clock.advance(36_500 * _DAY_SECONDS)
         await keep_house(house)
         assert (await listed(shop), await rows(house, t.stray_callbacks)) == ((2, 2), 0)
@@ -164,7 +164,7 @@ async def test_a_backlog_goes_batch_by_batch_and_the_rest_is_left_alone_for_an_h
 
 async def test_odd_dates_and_waiting_rows_hold_back_nobody(house: House) -> None:
     """The oldest ids are all pending, or dated a century ahead by a clock that was wrong."""
-    shop, db = await house.merchant(), house.core.db
+    shop, db = await house.merchant(), house.ctx.db
     old = house.clock.now() - 100 * DAY
     await _fill(house, shop, 30, old)
     await db.write(update(t.deliveries).values(status="pending", due_at=old, delivered_at=None))
@@ -181,7 +181,7 @@ async def test_several_workers_prune_at_once(settings: Settings) -> None:
         await _fill(house, shop, 5, house.clock.now(), first=1000)
         for other in others:
             await other.open()
-        databases = [house.core.db, *others] if others else [house.core.db] * 4
+        databases = [house.ctx.db, *others] if others else [house.ctx.db] * 4
         gone = await asyncio.gather(*(_round(db, house.clock.now() - DAY, 20) for db in databases))
         # Each row was deleted, and counted as deleted, once.
         assert (sum(gone), await listed(shop)) == (300, (5, 5))
@@ -201,7 +201,7 @@ async def _round(db: Database, before: Instant, most: int) -> int:
 
 async def _fill(house: House, shop: Account, number: int, created_at: int, first: int = 0) -> None:
     """Acknowledged deliveries made at an instant, oldest first."""
-    async with house.core.db.transaction() as tx:
+    async with house.ctx.db.transaction() as tx:
         for each in range(first, first + number):
             reference = f"00000000-0000-4000-8000-{each:012d}"
             await tx.write(

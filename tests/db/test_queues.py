@@ -20,15 +20,15 @@ from guichet.clock import SECOND
 from guichet.db import list_counts as counts
 from guichet.db import postgres
 from guichet.db import tables as t
-from guichet.db.array_statements import Unnested
-from guichet.db.batching import Batches
-from guichet.db.engine import Compiled, Database, given
+from guichet.db.array_statements import ArrayStatements
+from guichet.db.batching import Batching
+from guichet.db.engine import Compiled, Database, require
 from guichet.db.work_queue import SHARE, WINDOW, Claim
 from guichet.domain.events import Delivery
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import postings as ledger
 from guichet.merchants import repository as merchants
-from guichet.merchants.ttl_cache import ShortLived
+from guichet.merchants.ttl_cache import TtlCache
 from guichet.merchants.vault import UnreadableSecret, Vault
 from guichet.payments import link_repository as links
 from guichet.payments import refund_repository as refunds
@@ -48,8 +48,8 @@ UNTIL = NOW + 30 * SECOND
 @pytest.fixture
 async def db(settings: Settings) -> AsyncIterator[Database]:
     async with service(settings) as opened:
-        await create_merchant(opened.core, "M")
-        yield opened.core.db
+        await create_merchant(opened.ctx, "M")
+        yield opened.ctx.db
 
 
 @pytest.fixture
@@ -123,8 +123,8 @@ CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
 }
 
 
-async def claimed_of(queue: str, db: Database, most: int, closed: Sequence[Sequence[str]] = ()) -> Sequence[Any]:
-    return (await CLAIMS[queue](db, NOW, UNTIL, most, closed)).jobs
+async def claimed_of(queue: str, db: Database, most: int, saturated: Sequence[Sequence[str]] = ()) -> Sequence[Any]:
+    return (await CLAIMS[queue](db, NOW, UNTIL, most, saturated)).jobs
 
 
 @pytest.mark.parametrize("queue", CLAIMS)
@@ -169,11 +169,11 @@ async def test_what_waits_in_a_closed_lane_hides_nothing(db: Database) -> None:
     async with db.transaction() as tx:
         for number, row in enumerate([*crowd, *others]):
             common = {"reference": str(uuid4()), "due_at": row["due_at"]}
-            lane = "closed" if row["closed"] else f"open{number}"
-            await tx.write(insert(t.payments).values({**PAYMENT, **common, "connection": lane}))
-            refund = {"payment_id": number + 1, "connection": lane if row["closed"] else None}
+            partition_key = "closed" if row["closed"] else f"open{number}"
+            await tx.write(insert(t.payments).values({**PAYMENT, **common, "connection": partition_key}))
+            refund = {"payment_id": number + 1, "connection": partition_key if row["closed"] else None}
             await tx.write(insert(t.refunds).values({**REFUND, **common, **refund}))
-            await tx.write(insert(t.deliveries).values({**DELIVERY, **common, "destination": lane}))
+            await tx.write(insert(t.deliveries).values({**DELIVERY, **common, "destination": partition_key}))
     for queue in CLAIMS:
         found = [*await claimed_of(queue, db, 2, [["closed"], []]), *await claimed_of(queue, db, 2, [["closed"], []])]
         assert sorted(row.id for row in found) == [2 * WINDOW, 2 * WINDOW + 1, 2 * WINDOW + 2], queue
@@ -257,7 +257,7 @@ async def test_what_comes_together_is_written_together() -> None:
             raise ValueError("7")
         return [10 * item for item in items]
 
-    batches = Batches(write, most=3)
+    batches = Batching(write, most=3)
     alone = asyncio.create_task(batches.add(1))
     while not written:
         await asyncio.sleep(0)
@@ -297,7 +297,7 @@ async def test_folding_by_several_workers_keeps_the_balance(db: Database, worker
     await asyncio.gather(*(credit(number) for number in range(1, 41)), *(fold(each) for each in workers))
     while await ledger.fold(db, 100):
         pass
-    wallet = given(await ledger.wallet(db, 1, "live", "XOF"))
+    wallet = require(await ledger.wallet(db, 1, "live", "XOF"))
     assert wallet.balance == 100 * sum(range(1, 41))
     assert await db.scan(select(t.wallet_entries)) == []
 
@@ -363,7 +363,7 @@ BIG = "payments|refunds|deliveries|payment_links|wallet_entries|postings|counts|
 async def test_plans_use_indexes(settings: Settings) -> None:
     """A full scan of what grows is a fault, on both databases."""
     async with service(settings) as opened:
-        db = opened.core.db
+        db = opened.ctx.db
         await _load(db, embedded=settings.embedded)
         faults = []
         for name, ask in HOT.items():
@@ -394,7 +394,7 @@ async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
     await server.close()
     kept = {**postgres._PLANS, "plan_cache_mode": "force_generic_plan"}
     connection = await asyncpg.connect(postgres_server.replace("/postgres?", "/first_day?"), server_settings=kept)
-    unnested = Unnested()
+    unnested = ArrayStatements()
     for name, (statement, key) in MANY.items():
         compiled = Compiled(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
         await connection.execute(f"PREPARE {name} AS {compiled.text}")
@@ -489,7 +489,7 @@ async def test_a_change_is_seen_within_a_second() -> None:
         asked += 1
         return stored.get(key)
 
-    memory = ShortLived(clock, load)
+    memory = TtlCache(clock, load)
     assert [await memory.get("key") for _ in range(5)] == [1] * 5
     assert asked == 1
     stored["key"] = 2
@@ -508,7 +508,7 @@ async def test_what_does_not_exist_is_not_remembered() -> None:
     async def load(key: str) -> int | None:
         return stored.get(key)
 
-    memory = ShortLived(ManualClock(), load)
+    memory = TtlCache(ManualClock(), load)
     assert await memory.get("new") is None
     stored["new"] = 1
     assert await memory.get("new") == 1
@@ -520,7 +520,7 @@ async def test_a_clock_that_goes_back_freezes_nothing() -> None:
     async def load(key: str) -> int | None:
         return stored[key]
 
-    memory = ShortLived(clock, load)
+    memory = TtlCache(clock, load)
     assert await memory.get("key") == 1
     stored["key"] = 2
     clock.advance(-3600)
@@ -531,7 +531,7 @@ async def test_the_memory_is_bounded() -> None:
     async def load(key: int) -> int | None:
         return key
 
-    memory = ShortLived(ManualClock(), load)
+    memory = TtlCache(ManualClock(), load)
     for key in range(10_050):
         await memory.get(key)
     assert len(memory._values) == 10_000

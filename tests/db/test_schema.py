@@ -342,7 +342,7 @@ def test_no_named_constraint_is_forgotten() -> None:
 
 async def test_a_constraint_says_its_name(db: Database, settings: Settings) -> None:
     async with service(settings) as opened:
-        await create_merchant(opened.core, "M")
+        await create_merchant(opened.ctx, "M")
     for reference in (PAYMENT["reference"], UUID):
         await db.write(insert(t.payments).values({**PAYMENT, "env": "live", "reference": reference}))
     said = []

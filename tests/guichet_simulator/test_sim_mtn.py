@@ -36,7 +36,7 @@ def order(phone: str = "2290161000000", **more: Any) -> dict[str, Any]:
     return body | {"payerMessage": "Commande", "payeeNote": "Commande"} | more
 
 
-async def collect(
+async def create_payment(
     simulator: Simulator, headers: dict[str, str], status: int = 202, ref: str = "", **more: Any
 ) -> tuple[str, Any]:
     ref = ref or str(uuid.uuid4())
@@ -56,7 +56,7 @@ async def ask_until(simulator: Simulator, path: str, headers: dict[str, str], wa
 
 async def test_the_way_of_a_collection(simulator: Simulator, mailbox: Mailbox) -> None:
     headers = await access(simulator) | {"X-Callback-Url": f"{mailbox.url}/operators/mtn/callback/ref-1"}
-    ref, body = await collect(simulator, headers)
+    ref, body = await create_payment(simulator, headers)
     assert body is None
     pending = await simulator.json("GET", f"{COLLECT}/{ref}", headers=headers)
     assert pending == order() | {"status": "PENDING"}
@@ -74,7 +74,7 @@ async def test_the_way_of_a_collection(simulator: Simulator, mailbox: Mailbox) -
 async def test_a_callback_comes_once_even_when_it_is_not_taken(simulator: Simulator, mailbox: Mailbox) -> None:
     mailbox.answers[:] = [500]
     headers = await access(simulator) | {"X-Callback-Url": mailbox.url}
-    await collect(simulator, headers, phone="2290161009007")
+    await create_payment(simulator, headers, phone="2290161009007")
     await mailbox.wait_for(1)
     async with asyncio.timeout(5):
         while True:
@@ -87,9 +87,9 @@ async def test_a_callback_comes_once_even_when_it_is_not_taken(simulator: Simula
 
 async def test_the_same_reference_is_taken_once(simulator: Simulator) -> None:
     headers = await access(simulator)
-    ref, _ = await collect(simulator, headers, phone="2290161009007")
+    ref, _ = await create_payment(simulator, headers, phone="2290161009007")
     for _ in range(2):
-        _, body = await collect(simulator, headers, 409, ref, phone="2290161009007")
+        _, body = await create_payment(simulator, headers, 409, ref, phone="2290161009007")
         assert body["code"] == "RESOURCE_ALREADY_EXIST"
     assert await simulator.debits(reference="ref-1") == 1
 
@@ -112,7 +112,7 @@ REFUSED: list[tuple[dict[str, str], dict[str, Any], int, str | None]] = [
 async def test_refused_calls(
     simulator: Simulator, headers: dict[str, str], change: dict[str, Any], status: int, code: str | None
 ) -> None:
-    _, body = await collect(simulator, await access(simulator) | headers, status, **change)
+    _, body = await create_payment(simulator, await access(simulator) | headers, status, **change)
     assert (body or {}).get("code") == code
     assert (await simulator.truth())["transactions"] == []
 
@@ -128,7 +128,7 @@ async def test_who_may_call(simulator: Simulator) -> None:
         headers | {"Ocp-Apim-Subscription-Key": ""},
         await access(simulator, "disbursement"),
     ):
-        _, body = await collect(simulator, wrong, 401)
+        _, body = await create_payment(simulator, wrong, 401)
         assert body["statusCode"] == 401
     await simulator.force("mtn", "unauthorized", "token")
     await simulator.json("POST", "/mtn/collection/token/", 401, headers=BASIC)
@@ -153,7 +153,7 @@ FAULTS: list[tuple[str, int, str | None, int]] = [
 async def test_faults(simulator: Simulator, scenario: str, status: int, code: str | None, stored: int) -> None:
     headers = await access(simulator)
     await simulator.force("mtn", scenario)
-    _, body = await collect(simulator, headers, status)
+    _, body = await create_payment(simulator, headers, status)
     assert (body or {}).get("code") == code
     assert len((await simulator.truth())["transactions"]) == stored
 
@@ -163,10 +163,10 @@ async def test_after_a_lost_answer_the_status_tells(simulator: Simulator) -> Non
     for phone, status in (("2290161009010", 200), ("2290161009012", 404)):
         ref = str(uuid.uuid4())
         with pytest.raises(aiohttp.ClientError):
-            await collect(simulator, headers, ref=ref, phone=phone)
+            await create_payment(simulator, headers, ref=ref, phone=phone)
         answer = await simulator.json("GET", f"{COLLECT}/{ref}", status, headers=headers)
         assert answer.get("code") == (None if status == 200 else "RESOURCE_NOT_FOUND")
-    await collect(simulator, headers, ref=ref, phone="2290161009007")
+    await create_payment(simulator, headers, ref=ref, phone="2290161009007")
     assert await simulator.debits(reference="ref-1") == 1
 
 
@@ -182,7 +182,7 @@ OUTCOMES = [
 @pytest.mark.parametrize(("phone", "status", "reason"), OUTCOMES)
 async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str, reason: str | None) -> None:
     headers = await access(simulator)
-    ref, _ = await collect(simulator, headers, phone=phone)
+    ref, _ = await create_payment(simulator, headers, phone=phone)
     answer = await ask_until(simulator, f"{COLLECT}/{ref}", headers, status)
     assert answer.get("reason") == reason
 
@@ -194,7 +194,7 @@ async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str,
 async def test_what_a_success_states(simulator: Simulator, scenario: str, amount: str | None, currency: str) -> None:
     headers = await access(simulator)
     await simulator.force("mtn", scenario, after=0)
-    ref, _ = await collect(simulator, headers)
+    ref, _ = await create_payment(simulator, headers)
     answer = await ask_until(simulator, f"{COLLECT}/{ref}", headers, "SUCCESSFUL")
     assert (answer.get("amount"), answer["currency"]) == (amount, currency)
 
@@ -205,12 +205,12 @@ async def test_each_country_speaks_its_currency(simulator: Simulator) -> None:
         ("mtnivorycoast", "XOF", "mtn_ci"),
         ("mtncongo", "XAF", "mtn_cg"),
     ):
-        await collect(simulator, await access(simulator, environment=environment), currency=currency)
+        await create_payment(simulator, await access(simulator, environment=environment), currency=currency)
         assert (await simulator.truth())["transactions"][0]["operator"] == operator
 
 
 async def test_refunds(simulator: Simulator, mailbox: Mailbox) -> None:
-    ref, _ = await collect(simulator, await access(simulator), phone="2290161009007")
+    ref, _ = await create_payment(simulator, await access(simulator), phone="2290161009007")
     headers = await access(simulator, "disbursement") | {"X-Callback-Url": mailbox.url}
     body = {"amount": "500", "currency": "XOF", "externalId": "refund-1", "payerMessage": "x", "payeeNote": "x"}
     refund = str(uuid.uuid4())
@@ -258,7 +258,7 @@ async def test_transfers(simulator: Simulator, phone: str, status: int, final: s
 
 async def test_probes(simulator: Simulator) -> None:
     headers = await access(simulator)
-    await collect(simulator, headers, phone="2290161009007")
+    await create_payment(simulator, headers, phone="2290161009007")
     path = "/mtn/collection/v1_0"
     assert await simulator.json("GET", f"{path}/accountholder/msisdn/2290161000000/active", headers=headers) == {
         "result": True

@@ -13,13 +13,13 @@ from guichet.domain.catalogue import quote
 from guichet.domain.money import round_to_currency
 from guichet.ledger import postings as ledger
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusAnswer
+from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusResult
 from guichet.settings import Settings
 from tests.fakes import ScriptedOperator, done
 from tests.house import Account, House, ManualClock, open_house
 
 
-def _settled(asked: Charge) -> StatusAnswer:
+def _settled(asked: Charge) -> StatusResult:
     """The last digit of the customer's number decides, as in the sandbox."""
     match (asked.phone_number or "")[-1]:
         case "2":
@@ -30,7 +30,7 @@ def _settled(asked: Charge) -> StatusAnswer:
             return done(asked)
 
 
-def _returned(asked: Reversal) -> StatusAnswer:
+def _returned(asked: Reversal) -> StatusResult:
     """The amount refunded decides: one franc more or less than a round one."""
     match asked.amount // 100 % 10:
         case 2:
@@ -118,7 +118,7 @@ async def _freeze_and_thaw(house: House, shop: Account) -> None:
 
 
 async def _status(house: House, account: Account, status: str) -> None:
-    async with house.core.db.transaction() as tx:
+    async with house.ctx.db.transaction() as tx:
         await ledger.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
 
 

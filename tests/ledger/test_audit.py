@@ -22,7 +22,7 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands)
         late = await house.merchant("Late")
         await late.pay("0000", amount=100)
         await house.settle(1)
-        await check_books(house.core.db)
+        await check_books(house.ctx.db)
     report = cli("ledger", "audit", "--json").json
     assert report["clean"] is True
     assert set(report["checks"].values()) == {None}

@@ -5,7 +5,7 @@ from typing import Any
 
 from guichet.clock import DAY, MINUTE, SystemClock, iso
 from guichet.payments import incidents
-from guichet.providers.base import Accepted, NotTaken, Refused
+from guichet.providers.base import Accepted, NotProcessed, Refused
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.fakes import ScriptedOperator, done
@@ -33,7 +33,7 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
         await house.settle(20)
         stuck = (await shop.live.get("/payments")).data[0]
         await incidents.report(
-            house.core.db,
+            house.ctx.db,
             shop.id,
             "live",
             incidents.MISMATCH,
@@ -43,7 +43,7 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
             "x",
             house.clock.now(),
         )
-        await incidents.quarantine(house.core.db, "op", "/x", "{}", "unknown", SystemClock().now())
+        await incidents.store_unmatched_callback(house.ctx.db, "op", "/x", "{}", "unknown", SystemClock().now())
         await house.settle(20)
     await hands.run(f"UPDATE deliveries SET created_at = {SystemClock().now() - MINUTE}")
     soon = iso(SystemClock().now() + 10 * DAY)
@@ -78,7 +78,7 @@ async def test_a_route_that_fails(settings: Settings, cli: Cli) -> None:
     """Through no fault of the customer; a customer's refusal is not the route's."""
     op, down = ScriptedOperator(), ScriptedOperator()
     op.script("initiate", Refused("rejected_by_payer"), done)
-    down.script("initiate", NotTaken("configuration"), NotTaken("operator_unavailable"), done)
+    down.script("initiate", NotProcessed("configuration"), NotProcessed("operator_unavailable"), done)
     connected: dict[str, Any] = {
         "connections": {"op": op, "down": down},
         "routes": {"mtn": ["op"], "moov": ["down"]},

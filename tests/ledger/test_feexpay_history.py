@@ -8,8 +8,8 @@ import msgspec
 
 from guichet.clock import DAY, from_datetime
 from guichet.domain.reconciliation import Line
-from guichet.providers.base import NotTaken, Unknown
-from guichet.providers.client import Reply
+from guichet.providers.base import NotProcessed, Unknown
+from guichet.providers.client import ProviderResponse
 from guichet.providers.feexpay_history import read_history
 
 START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
@@ -33,7 +33,7 @@ class Gateway:
             for number in range(count)
         ]
 
-    async def ask(self, body: Mapping[str, object]) -> Reply | NotTaken | Unknown:
+    async def ask(self, body: Mapping[str, object]) -> ProviderResponse | NotProcessed | Unknown:
         self.asked.append(body)
         kind = {"PAYIN": "PAYMENT_API", "PAYOUT": "PAYOUT_API"}.get(str(body["type"]))
         wanted = [
@@ -43,7 +43,9 @@ class Gateway:
             and kind in (None, row["type"])
             and body["status"] in ("ALL", row["status"])
         ][:500]
-        return Reply(200, {}, msgspec.json.encode({"success": True, "total": len(wanted), "data": wanted}), True)
+        return ProviderResponse(
+            200, {}, msgspec.json.encode({"success": True, "total": len(wanted), "data": wanted}), True
+        )
 
 
 async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
@@ -69,7 +71,7 @@ async def test_a_day_that_cannot_be_had_whole_is_refused() -> None:
 
 
 async def test_an_answer_that_is_none_is_refused() -> None:
-    async def broken(_: Mapping[str, object]) -> Reply:
-        return Reply(200, {}, b'{"success": true, "data": nul', True)
+    async def broken(_: Mapping[str, object]) -> ProviderResponse:
+        return ProviderResponse(200, {}, b'{"success": true, "data": nul', True)
 
     assert isinstance(await read_history(broken, "s", START, START), Unknown)

@@ -11,7 +11,7 @@ import pytest
 
 from guichet.cli.provider_statement_file import PRESETS
 from guichet.clock import DAY, SystemClock, iso
-from guichet.providers.client import Connection
+from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, Done, cli_for
 from tests.ledger.life import Hands, Life, live, operator, yesterday
@@ -33,7 +33,7 @@ moov = ["op"]
 def _with_operators(cli: Cli, text: str = OPERATORS) -> Cli:
     path = cli.folder / "operators.toml"
     path.write_text(text)
-    return cli.having(GUICHET_OPERATORS_FILE=str(path))
+    return cli.having(GUICHET_PROVIDERS_FILE=str(path))
 
 
 def _statement(cli: Cli, text: str) -> Path:
@@ -177,7 +177,9 @@ def test_misuse(sqlite_settings: Settings) -> None:
     assert "The history of op cannot be had" in unreachable.err
 
 
-FEEXPAY = Setup({"fx": Connection("fx", "feexpay", "{sim}/feexpay", {"api_key": "k", "shop": "s"})}, {"mtn": ["fx"]})
+FEEXPAY = Setup(
+    {"fx": ProviderAccount("fx", "feexpay", "{sim}/feexpay", {"api_key": "k", "shop": "s"})}, {"mtn": ["fx"]}
+)
 
 
 async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:

@@ -20,7 +20,7 @@ from tests.ledger.life import yesterday
 
 
 async def _post(house: House, merchant_id: int, subjects: range) -> None:
-    async with house.core.db.transaction() as tx:
+    async with house.ctx.db.transaction() as tx:
         for subject in subjects:
             entries = collection("mtn", 5000_00, 0, "XOF")
             await ledger.post(
@@ -33,11 +33,11 @@ async def test_what_is_young_waits(settings: Settings) -> None:
         shop = await house.merchant()
         await _post(house, shop.id, range(3))
         await house.settle(119)
-        assert await house.core.db.scan(select(ledger_seals)) == []
+        assert await house.ctx.db.scan(select(ledger_seals)) == []
         await _post(house, shop.id, range(3, 5))
         await house.settle(10)
         await house.settle(200)
-        sealed = await house.core.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
+        sealed = await house.ctx.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
         assert [(row[1], row[2], row[3]) for row in sealed] == [(1, 3, "1-3"), (4, 5, "4-5")]
 
 
@@ -47,8 +47,8 @@ async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> N
         shop = await house.merchant()
         await _post(house, shop.id, range(1, 1203))
         await house.settle(200)
-        rows = [list(row) for row in await house.core.db.scan(select(postings).order_by(postings.c.id))]
-        sealed = await house.core.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
+        rows = [list(row) for row in await house.ctx.db.scan(select(postings).order_by(postings.c.id))]
+        sealed = await house.ctx.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
     assert [row[2] - row[1] + 1 for row in sealed] == [500, 500, 202]
     for earlier, later in pairwise(sealed):
         assert later[1] == earlier[2] + 1
@@ -65,8 +65,8 @@ async def test_two_workers_seal_once(settings: Settings) -> None:
         shop = await house.merchant()
         await _post(house, shop.id, range(1, 8))
         later = house.clock.now() + 3 * MINUTE
-        await asyncio.gather(*(seals.seal_next(house.core.db, later) for _ in range(5)))
-        assert [row[3] for row in await house.core.db.scan(select(ledger_seals))] == ["1-7"]
+        await asyncio.gather(*(seals.seal_next(house.ctx.db, later) for _ in range(5)))
+        assert [row[3] for row in await house.ctx.db.scan(select(ledger_seals))] == ["1-7"]
 
 
 async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings) -> None:
@@ -78,8 +78,8 @@ async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings)
                 await _post(house, shop.id, range(7, 0, -1))
         await _post(house, shop.id, range(8, 10))
         await house.settle(200)
-        ids = [row[0] for row in await house.core.db.scan(select(postings.c.id).order_by(postings.c.id))]
-        [row] = await house.core.db.scan(select(ledger_seals))
+        ids = [row[0] for row in await house.ctx.db.scan(select(postings.c.id).order_by(postings.c.id))]
+        [row] = await house.ctx.db.scan(select(ledger_seals))
         assert seals.from_ranges(row[3], 100) == ids
         assert row[3] == seals.as_ranges(ids)
 

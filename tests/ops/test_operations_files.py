@@ -63,7 +63,7 @@ async def exposed(settings: Settings) -> dict[str, set[str]]:
         await house.settle()
         await shop.pay()
         house.worker.start()
-        await audit(house.core.db, house.core.clock, lambda _: None)
+        await audit(house.ctx.db, house.ctx.clock, lambda _: None)
         await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
         answer = await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
         await house.worker.stop()

@@ -88,17 +88,17 @@ def test_a_secret_that_no_key_reads_is_named_and_the_others_are_done(cli: Cli) -
 @pytest.mark.parametrize("changes_first", [True, False])
 async def test_a_merchant_that_changes_its_secret_meanwhile_wins(settings: Settings, changes_first: bool) -> None:
     async with service(settings) as opened:
-        core = opened.core
-        merchant, _ = await create_merchant(core, "Awa")
-        read = {env: token for _, env, token in await secrets.everyone(core.db)}
-        now = core.clock.now()
-        again = core.vault.encrypt(core.vault.decrypt(read["test"]))
+        ctx = opened.ctx
+        merchant, _ = await create_merchant(ctx, "Awa")
+        read = {env: token for _, env, token in await secrets.everyone(ctx.db)}
+        now = ctx.clock.now()
+        again = ctx.vault.encrypt(ctx.vault.decrypt(read["test"]))
         if not changes_first:
-            assert await secrets.replace(core.db, merchant.id, "test", read["test"], again)
-        configured = await endpoints.configure(core.db, core.vault, merchant.id, "test", None, now, rotate=True)
-        assert not await secrets.replace(core.db, merchant.id, "test", read["test"], again)
-        assert (await endpoints.read(core.db, core.vault, merchant.id, "test")).secret == configured.secret
-        assert {env: token for _, env, token in await secrets.everyone(core.db)}["live"] == read["live"]
+            assert await secrets.replace(ctx.db, merchant.id, "test", read["test"], again)
+        configured = await endpoints.configure(ctx.db, ctx.vault, merchant.id, "test", None, now, rotate=True)
+        assert not await secrets.replace(ctx.db, merchant.id, "test", read["test"], again)
+        assert (await endpoints.read(ctx.db, ctx.vault, merchant.id, "test")).secret == configured.secret
+        assert {env: token for _, env, token in await secrets.everyone(ctx.db)}["live"] == read["live"]
 
 
 def test_the_newest_key_is_the_first(cli: Cli) -> None:

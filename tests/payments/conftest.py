@@ -22,8 +22,8 @@ class Live:
     second: ScriptedOperator
 
     @property
-    def core(self) -> Any:
-        return self.house.core
+    def ctx(self) -> Any:
+        return self.house.ctx
 
     async def balance(self, currency: str = "XOF") -> Any:
         return (await self.shop.get(f"/balance?currency={currency}")).data["balance"]
@@ -34,8 +34,8 @@ class Live:
         return next(str(each["status"]) for each in listed if each["reference"] == reference)
 
     async def set_wallet(self, status: str = ACTIVE, currency: str = "XOF") -> None:
-        async with self.core.db.transaction() as tx:
-            await ledger.set_wallet_status(tx, self.shop.id, "live", currency, status, self.core.clock.now())
+        async with self.ctx.db.transaction() as tx:
+            await ledger.set_wallet_status(tx, self.shop.id, "live", currency, status, self.ctx.clock.now())
 
     async def told(self) -> list[str]:
         """Events in the order in which they were queued."""
@@ -53,7 +53,7 @@ async def _live(settings: Settings) -> AsyncIterator[Live]:
         for env in ("live", "test"):
             await replace(shop, env=env).put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
         yield Live(house, shop, first, second)
-        await check_books(house.core.db, told=True)
+        await check_books(house.ctx.db, told=True)
 
 
 @pytest.fixture

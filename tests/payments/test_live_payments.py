@@ -9,19 +9,19 @@ from msgspec import structs
 from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
-from guichet.db.engine import given
-from guichet.domain.payments import ASK_AFTER, Payment
+from guichet.db.engine import require
+from guichet.domain.payments import POLL_INTERVALS, Payment
 from guichet.payments import incidents
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import Accepted, Charge, NotTaken, Refused, Succeeded, Unknown
+from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Succeeded, Unknown
 from tests.fakes import done, slow, taken
 from tests.invariants import check_books
 from tests.payments.conftest import Live
 
 
 async def stored(live: Live, payment: Any) -> Payment:
-    return given(await payments.by_reference(live.core.db, live.shop.id, "live", payment["reference"]))
+    return require(await payments.by_reference(live.ctx.db, live.shop.id, "live", payment["reference"]))
 
 
 # --- once and only once -----------------------------------------------------------------------------------------------
@@ -30,7 +30,7 @@ async def stored(live: Live, payment: Any) -> Payment:
 async def test_many_settlers_apply_one_success(live: Live) -> None:
     row = await stored(live, await live.shop.pay())
     success = Succeeded(row.total_amount, row.currency, "tx")
-    settled = await asyncio.gather(*(settle_payment(live.core, row, success) for _ in range(16)))
+    settled = await asyncio.gather(*(settle_payment(live.ctx, row, success) for _ in range(16)))
     assert {each.status for each in settled} == {"succeeded"}
     assert await live.balance() == 5000
     assert await live.told() == ["payment.succeeded"]
@@ -39,10 +39,10 @@ async def test_many_settlers_apply_one_success(live: Live) -> None:
 @pytest.mark.parametrize("late", [Refused("expired"), Succeeded(1, "XOF")])
 async def test_what_comes_after_a_success_changes_nothing(live: Live, late: Refused | Succeeded) -> None:
     row = await stored(live, await live.shop.pay())
-    await settle_payment(live.core, row, Succeeded(row.total_amount, row.currency))
+    await settle_payment(live.ctx, row, Succeeded(row.total_amount, row.currency))
     after = await stored(live, {"reference": row.reference})
     live.house.clock.advance(60)
-    assert (await settle_payment(live.core, row, late)).status == "succeeded"
+    assert (await settle_payment(live.ctx, row, late)).status == "succeeded"
     assert await stored(live, {"reference": row.reference}) == after
     assert await live.balance() == 5000
     assert await live.told() == ["payment.succeeded"]
@@ -50,8 +50,8 @@ async def test_what_comes_after_a_success_changes_nothing(live: Live, late: Refu
 
 async def test_a_success_after_a_failure_changes_nothing(live: Live) -> None:
     row = await stored(live, await live.shop.pay())
-    await settle_payment(live.core, row, Refused("rejected_by_payer"))
-    assert (await settle_payment(live.core, row, Succeeded(row.total_amount, row.currency))).status == "failed"
+    await settle_payment(live.ctx, row, Refused("rejected_by_payer"))
+    assert (await settle_payment(live.ctx, row, Succeeded(row.total_amount, row.currency))).status == "failed"
     assert await live.balance() == 0
     assert await live.told() == ["payment.failed"]
 
@@ -60,9 +60,9 @@ async def test_a_success_and_a_failure_at_once_leave_one_of_them(live: Live) -> 
     rows = [await stored(live, await live.shop.pay()) for _ in range(8)]
     both = [(Succeeded(row.total_amount, row.currency), Refused("expired")) for row in rows]
     await asyncio.gather(
-        *(settle_payment(live.core, row, end) for row, ends in zip(rows, both, strict=True) for end in ends)
+        *(settle_payment(live.ctx, row, end) for row, ends in zip(rows, both, strict=True) for end in ends)
     )
-    await check_books(live.core.db, told=True)
+    await check_books(live.ctx.db, told=True)
     succeeded = [row for row in rows if await live.state(row.reference) == "succeeded"]
     assert await live.balance() == 5000 * len(succeeded)
 
@@ -84,8 +84,8 @@ async def test_one_asks_at_a_time(live: Live) -> None:
 async def test_a_question_whose_process_died_is_asked_again_when_its_lease_ends(live: Live) -> None:
     payment = await live.shop.pay()
     row = await stored(live, payment)
-    now = live.core.clock.now()
-    assert await payments.lease(live.core.db, row.id, now, now + 30 * SECOND)
+    now = live.ctx.clock.now()
+    assert await payments.lease(live.ctx.db, row.id, now, now + 30 * SECOND)
     live.first.script("status", done)
     assert (await live.shop.get(f"/payments/{payment['reference']}")).data["status"] == "pending"
     live.house.clock.advance(30)
@@ -99,11 +99,11 @@ async def test_our_reference_is_stored_before_the_first_byte_leaves(live: Live) 
     seen = []
 
     async def look(charge: Charge) -> Accepted:
-        row = await payments.by_reference(live.core.db, live.shop.id, "live", charge.reference)
-        seen.append((given(row).status, given(row).connection))
+        row = await payments.by_reference(live.ctx.db, live.shop.id, "live", charge.reference)
+        seen.append((require(row).status, require(row).connection))
         return taken(charge)
 
-    live.first.script("initiate", NotTaken())
+    live.first.script("initiate", NotProcessed())
     live.second.script("initiate", look)
     payment = await live.shop.pay()
     assert seen == [("pending", "second")]
@@ -124,7 +124,7 @@ async def test_a_refusal_at_initiation_is_told_in_the_answer_and_nowhere_else(li
 
 
 async def test_only_a_request_that_was_not_taken_goes_to_the_next_route(live: Live) -> None:
-    live.first.script("initiate", NotTaken())
+    live.first.script("initiate", NotProcessed())
     live.second.script("status", done)
     payment = await live.shop.pay()
     assert (await stored(live, payment)).connection == "second"
@@ -148,8 +148,8 @@ async def test_an_unknown_answer_stays_with_its_route(live: Live) -> None:
 
 
 async def test_when_no_route_takes_it_the_payment_has_failed(live: Live) -> None:
-    live.first.script("initiate", NotTaken())
-    live.second.script("initiate", NotTaken())
+    live.first.script("initiate", NotProcessed())
+    live.second.script("initiate", NotProcessed())
     answer = await live.shop.post("/payments", {"amount": 5000, "operator": "mtn", "phone_number": "22997001234"})
     assert (answer.status, answer.error["code"]) == (402, "payment_failed")
     assert [each["status"] for each in (await live.shop.get("/payments")).data] == ["failed"]
@@ -158,7 +158,7 @@ async def test_when_no_route_takes_it_the_payment_has_failed(live: Live) -> None
 @pytest.mark.parametrize("others_say", [Refused("payer_not_found"), Unknown(), Accepted()])
 async def test_nobody_asks_about_a_debit_that_is_still_being_requested(live: Live, others_say: Any) -> None:
     """The first operator would say that it knows nothing of it, while the second is about to take the money."""
-    live.first.script("initiate", slow(NotTaken(), 0.15))
+    live.first.script("initiate", slow(NotProcessed(), 0.15))
     live.first.script("status", others_say)
     creating = asyncio.create_task(live.shop.pay(external_id="e"))
     await asyncio.sleep(0.05)
@@ -174,10 +174,10 @@ async def test_nobody_asks_about_a_debit_that_is_still_being_requested(live: Liv
 async def test_a_payment_that_is_final_goes_to_no_other_route(live: Live) -> None:
     """Whoever settled it meanwhile: the next operator must not debit for nothing."""
 
-    async def settled_meanwhile(charge: Charge) -> NotTaken:
+    async def settled_meanwhile(charge: Charge) -> NotProcessed:
         row = await stored(live, {"reference": charge.reference})
-        await settle_payment(live.core, row, Refused("expired"))
-        return NotTaken()
+        await settle_payment(live.ctx, row, Refused("expired"))
+        return NotProcessed()
 
     live.first.script("initiate", settled_meanwhile)
     payment = await live.shop.pay()
@@ -190,9 +190,9 @@ async def test_a_creation_that_never_came_back_is_asked_about(live: Live) -> Non
     payment = await live.shop.pay()
     row = await stored(live, payment)
     orphan = structs.replace(row, id=0, reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10", provider_ref=None)
-    now = live.core.clock.now()
+    now = live.ctx.clock.now()
     orphan = structs.replace(orphan, due_at=now + 30 * SECOND, leased_until=now + 30 * SECOND, created_at=now)
-    assert await payments.insert_new(live.core.db, orphan, orphan.due_at)
+    assert await payments.insert_new(live.ctx.db, orphan, orphan.due_at)
     live.first.script("status", done)
     await live.house.settle(29)
     assert await live.state(orphan.reference) == "pending"
@@ -208,26 +208,26 @@ async def test_what_is_unknown_stays_pending_and_is_asked_at_growing_intervals(s
     live, asked = sqlite_live, []
 
     def silent(charge: Charge) -> Unknown:
-        asked.append(live.core.clock.now())
+        asked.append(live.ctx.clock.now())
         return Unknown("timeout")
 
     live.first.script("status", silent)
     payment = await live.shop.pay()
-    started = live.core.clock.now()
-    while live.core.clock.now() - started < 6 * DAY:
-        (due,) = given(await live.core.db.one(text("SELECT min(due_at) FROM payments WHERE status = 'pending'")))
+    started = live.ctx.clock.now()
+    while live.ctx.clock.now() - started < 6 * DAY:
+        (due,) = require(await live.ctx.db.one(text("SELECT min(due_at) FROM payments WHERE status = 'pending'")))
         assert due is not None, "nothing pending is ever without a next question"
-        assert due > live.core.clock.now()
-        await live.house.settle((due - live.core.clock.now()) / SECOND)
+        assert due > live.ctx.clock.now()
+        await live.house.settle((due - live.ctx.clock.now()) / SECOND)
     gaps = [(b - a) // SECOND for a, b in zip([started, *asked], asked, strict=False)]
     young = [gap for gap, at in zip(gaps, asked, strict=True) if at - started < 72 * HOUR + 1]
     old = gaps[len(young) + 1 :]
-    assert young[1 : 1 + len(ASK_AFTER)] == list(ASK_AFTER)
-    assert set(young[len(ASK_AFTER) :]) == {3600}
+    assert young[1 : 1 + len(POLL_INTERVALS)] == list(POLL_INTERVALS)
+    assert set(young[len(POLL_INTERVALS) :]) == {3600}
     assert old
     assert set(old) == {24 * 3600}
     assert await live.state(payment["reference"]) == "pending"
-    (incident,) = await incidents.still_open(live.core.db)
+    (incident,) = await incidents.still_open(live.ctx.db)
     assert (incident.kind, incident.reference) == (incidents.STUCK, payment["reference"])
     live.first.script("status", done)
     assert (await live.shop.get(f"/payments/{payment['reference']}")).data["status"] == "succeeded"
@@ -267,7 +267,7 @@ async def test_another_amount_or_currency_is_never_credited(sqlite_live: Live, w
         await live.house.settle(60)
     assert await live.balance() == 0
     assert await live.told() == []
-    (incident,) = await incidents.still_open(live.core.db)
+    (incident,) = await incidents.still_open(live.ctx.db)
     assert (incident.kind, incident.reference) == (incidents.MISMATCH, payment["reference"])
     live.first.script("status", done)
     await live.house.settle(3600)
@@ -316,7 +316,7 @@ async def test_a_frozen_wallet_keeps_what_was_already_paid(live: Live, closed: s
     assert await live.state(payment["reference"]) == "succeeded"
     assert await live.told() == ["payment.succeeded"]
     assert await live.balance() == 0
-    await check_books(live.core.db, told=True)
+    await check_books(live.ctx.db, told=True)
     refund = await live.shop.post("/payments/e/refund")
     assert (refund.status, refund.error["code"]) == (409, "conflict")
     await live.house.settle(3600)
@@ -382,7 +382,7 @@ async def test_rounding_to_what_an_operator_can_move_is_booked(
     await live.house.settle(5)
     assert charges == [(asked, currency)]
     assert await live.balance(currency) == amount
-    await check_books(live.core.db, told=True)
+    await check_books(live.ctx.db, told=True)
     await live.shop.post(f"/payments/{payment['reference']}/refund")
     await live.house.settle(5)
     assert await live.state(payment["reference"]) == "refunded"

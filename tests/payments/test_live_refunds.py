@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from guichet.db.engine import given
+from guichet.db.engine import require
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.ledger import postings as ledger
 from guichet.payments import refund_repository as refunds
-from guichet.providers.base import Accepted, NotTaken, Refused, Reversal, Succeeded, Unknown
+from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
 from tests.fakes import done, slow
 from tests.house import House
 from tests.invariants import check_books
@@ -47,7 +47,7 @@ async def test_sixty_four_requests_at_once_make_one_refund(live: Live, env: str)
     await live.house.settle(60)
     assert (await shop.post(path)).status == 409
     assert len(live.first.asked("refund")) == (1 if env == "live" else 0)
-    await check_books(live.core.db)
+    await check_books(live.ctx.db)
 
 
 async def test_the_wallets_part_is_held_then_posted(live: Live) -> None:
@@ -88,9 +88,9 @@ async def test_a_refused_disbursement_releases_what_was_held(live: Live) -> None
 async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: Live) -> None:
     """D23. The merchant's money went elsewhere meanwhile."""
     payment = await paid(live)
-    async with live.core.db.transaction() as tx:
+    async with live.ctx.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", 100_000)]
-        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.core.clock.now())])
+        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
     assert await live.balance() == 4000
     refund = await refund_of(live, payment)
     assert refund["status"] == "pending"
@@ -105,9 +105,9 @@ async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: Live) -> None
 async def test_two_refunds_cannot_spend_the_same_money(live: Live) -> None:
     live.first.script("refund", done)
     both = [await paid(live), await paid(live)]
-    async with live.core.db.transaction() as tx:
+    async with live.ctx.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", 400_000)]
-        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.core.clock.now())])
+        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
     requested = await asyncio.gather(*(refund_of(live, payment) for payment in both))
     await live.house.settle(5)
     ends = [(await live.shop.get(f"/refunds/{each['reference']}")).data["status"] for each in requested]
@@ -139,7 +139,7 @@ async def test_an_unknown_disbursement_is_asked_about_and_never_sent_again(live:
 
 
 async def test_a_disbursement_that_was_not_taken_is_sent_again(live: Live) -> None:
-    live.first.script("refund", NotTaken(), NotTaken(), done)
+    live.first.script("refund", NotProcessed(), NotProcessed(), done)
     payment = await paid(live)
     await refund_of(live, payment)
     for seconds in (0, 5, 5, 10, 20):
@@ -155,7 +155,7 @@ async def test_another_amount_given_back_is_not_booked(live: Live) -> None:
     payment = await paid(live)
     refund = await refund_of(live, payment)
     await live.house.settle()
-    stored = given(await refunds.by_reference(live.core.db, live.shop.id, "live", refund["reference"]))
+    stored = require(await refunds.by_reference(live.ctx.db, live.shop.id, "live", refund["reference"]))
     assert stored.status == "pending"
     assert await live.balance() == 0, "still held"
     await live.house.settle(60)
@@ -167,7 +167,7 @@ async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: Li
     marks = []
 
     async def look(asked: Reversal) -> Unknown:
-        row = given(await refunds.by_reference(live.core.db, live.shop.id, "live", asked.reference))
+        row = require(await refunds.by_reference(live.ctx.db, live.shop.id, "live", asked.reference))
         marks.append(row.sent_at)
         return Unknown("killed here")
 
@@ -175,12 +175,12 @@ async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: Li
     live.first.script("refund_status", done)
     payment = await paid(live)
     refund = await refund_of(live, payment)
-    row = given(await refunds.by_reference(live.core.db, live.shop.id, "live", refund["reference"]))
-    now = live.core.clock.now()
+    row = require(await refunds.by_reference(live.ctx.db, live.shop.id, "live", refund["reference"]))
+    now = live.ctx.clock.now()
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
-    await refunds.claim_due(live.core.db, now, now + 30_000_000, 1)
-    await refunds.lease(live.core.db, row.id, now, now + 30_000_000)
-    await refunds.mark_sending(live.core.db, row.id, "first", now)
+    await refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
+    await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000)
+    await refunds.mark_sending(live.ctx.db, row.id, "first", now)
     await live.house.settle(29)
     assert live.first.asked("refund") == live.first.asked("refund_status") == []
     await live.house.settle(1)
@@ -210,4 +210,4 @@ async def test_a_test_refund_is_done_at_once_and_told_in_order(house: House) -> 
     assert (refund["status"], refund["amount"]) == ("succeeded", 5087.5)
     log = (await shop.get("/webhooks/deliveries")).data
     assert [each["event"] for each in reversed(log)] == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
-    await check_books(house.core.db, told=True)
+    await check_books(house.ctx.db, told=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert
 
-from guichet.db.engine import ConstraintViolated, given
+from guichet.db.engine import ConstraintViolated, require
 from guichet.db.tables import postings
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import COLLECTED
@@ -20,7 +20,7 @@ from tests.watched import WatchedDatabase
 
 async def pending(live: Live, number: int, **fields: Any) -> Payment:
     made = await live.shop.pay(external_id=f"e{number}", **fields)
-    return given(await payments.by_reference(live.core.db, live.shop.id, "live", made["reference"]))
+    return require(await payments.by_reference(live.ctx.db, live.shop.id, "live", made["reference"]))
 
 
 def paid(row: Payment) -> Succeeded:
@@ -33,7 +33,7 @@ async def test_different_outcomes_at_once(live: Live) -> None:
     outcomes = [(row, refused if row.id % 3 == 0 else paid(row)) for row in rows]
     # The second outcome of a payment comes too late, whichever it is, also within one batch.
     late = [(row, paid(row) if row.id % 3 == 0 else refused) for row in reversed(rows)]
-    settled = await asyncio.gather(*(settle_payment(live.core, *each) for each in [*outcomes, *late]))
+    settled = await asyncio.gather(*(settle_payment(live.ctx, *each) for each in [*outcomes, *late]))
     for (row, _), after in zip([*outcomes, *late], settled, strict=True):
         assert after.id == row.id
         assert after.status == ("failed" if row.id % 3 == 0 else "succeeded")
@@ -48,10 +48,10 @@ async def test_what_comes_together_costs_little_more_than_one(live: Live) -> Non
     statements = []
     for group in (1, 9):
         rows = [await pending(live, 10 * group + number) for number in range(group)]
-        watched = WatchedDatabase(live.core.db)
-        core = replace(live.core, db=watched)
-        await core.catalogues.of(live.shop.id)
-        await asyncio.gather(*(settle_payment(core, row, paid(row)) for row in rows))
+        watched = WatchedDatabase(live.ctx.db)
+        ctx = replace(live.ctx, db=watched)
+        await ctx.catalogues.of(live.shop.id)
+        await asyncio.gather(*(settle_payment(ctx, row, paid(row)) for row in rows))
         statements.append(len(watched.seen))
     assert statements[0] == statements[1] <= 6
 
@@ -62,17 +62,17 @@ async def test_one_that_cannot_be_settled_holds_up_no_other(live: Live) -> None:
     strange = rows[2]
     spurious = {"merchant_id": live.shop.id, "env": "live", "currency": "XOF", "cause": COLLECTED, "created_at": 1}
     spurious |= {"subject_id": strange.id, "leg": "amount", "source": "operator:mtn", "destination": "wallet"}
-    async with live.core.db.transaction() as tx:
+    async with live.ctx.db.transaction() as tx:
         await tx.write(insert(postings).values(**spurious, amount=1))
-    settling = (settle_payment(live.core, row, paid(row)) for row in rows)
+    settling = (settle_payment(live.ctx, row, paid(row)) for row in rows)
     settled = await asyncio.gather(*settling, return_exceptions=True)
     assert isinstance(settled[2], ConstraintViolated)
     assert [each.status for each in settled if isinstance(each, Payment)] == ["succeeded"] * 4
     assert await live.state(strange.reference) == "pending"
     assert await live.balance() == 4 * 5000
-    async with live.core.db.transaction() as tx:
+    async with live.ctx.db.transaction() as tx:
         await tx.write(delete(postings).where(postings.c.subject_id == strange.id))
-    assert (await settle_payment(live.core, strange, paid(strange))).status == "succeeded"
+    assert (await settle_payment(live.ctx, strange, paid(strange))).status == "succeeded"
 
 
 @pytest.mark.parametrize("status", ["Gelé", "Fermé"])
@@ -81,9 +81,9 @@ async def test_frozen_and_open_wallets_in_one_batch(live: Live, status: str) -> 
     other = (await live.house.merchant()).live
     await other.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     made = await other.pay()
-    open_one = given(await payments.by_reference(live.core.db, other.id, "live", made["reference"]))
+    open_one = require(await payments.by_reference(live.ctx.db, other.id, "live", made["reference"]))
     await live.set_wallet(status)
-    await asyncio.gather(*(settle_payment(live.core, row, paid(row)) for row in (*frozen, open_one)))
+    await asyncio.gather(*(settle_payment(live.ctx, row, paid(row)) for row in (*frozen, open_one)))
     assert await live.balance() == 0
     assert (await other.get("/balance?currency=XOF")).data["balance"] == 5000
     await live.set_wallet()

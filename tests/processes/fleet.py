@@ -149,7 +149,7 @@ def fleet_of(settings: Settings, **variables: str) -> Iterator[Fleet]:
 async def new_merchant(settings: Settings) -> str:
     """The test key of a new merchant."""
     async with service(settings) as opened:
-        _, keys = await create_merchant(opened.core, "M")
+        _, keys = await create_merchant(opened.ctx, "M")
     return keys["test"]
 
 

@@ -229,7 +229,7 @@ async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres:
     print(f"\nanswers while the database came and went: {dict(load.seen)}")  # noqa: T201
     assert len(load.answered) <= listed["meta"]["total"] <= len(load.answered) + CLIENTS
     async with service(own) as opened:
-        await check_books(opened.core.db, told=False)
+        await check_books(opened.ctx.db, told=False)
 
 
 async def test_announcements_reach_every_loop_again_after_a_loss(own: Settings) -> None:
@@ -237,21 +237,21 @@ async def test_announcements_reach_every_loop_again_after_a_loss(own: Settings) 
     async with (
         service(own) as server,
         service(own) as worker,
-        wakeups(server.core, working=False),
-        wakeups(worker.core, working=True),
+        wakeups(server.ctx, working=False),
+        wakeups(worker.ctx, working=True),
     ):
-        woken = worker.core.wake
+        woken = worker.ctx.wakeups
         for topic in ("questions", "refunds", "deliveries"):
             await soon(lambda topic=topic: getattr(woken, topic).is_set())  # type: ignore[misc]
             getattr(woken, topic).clear()
-        server.core.wake.refunds.set()
+        server.ctx.wakeups.refunds.set()
         await soon(woken.refunds.is_set)
-        assert not woken.questions.is_set()
+        assert not woken.polling.is_set()
         woken.refunds.clear()
         await execute(own, TERMINATE)
-        await soon(lambda: woken.questions.is_set() and woken.refunds.is_set() and woken.deliveries.is_set())
+        await soon(lambda: woken.polling.is_set() and woken.refunds.is_set() and woken.deliveries.is_set())
         woken.deliveries.clear()
-        server.core.wake.deliveries.set()
+        server.ctx.wakeups.deliveries.set()
         await soon(woken.deliveries.is_set)
 
 

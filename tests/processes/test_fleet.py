@@ -86,7 +86,7 @@ async def test_one_payment_one_credit_one_attempt_at_a_time(company: Company, me
     assert sum(worker.log.count(SUCCESS) for worker in company.workers) == len(orders)
     assert not any(server.says(SUCCESS) for server in company.servers)
     async with service(company.settings) as opened:
-        await check_books(opened.core.db)
+        await check_books(opened.ctx.db)
 
 
 async def test_a_worker_hears_at_once_what_a_server_stored(company: Company, merchant: Merchant) -> None:

@@ -56,7 +56,7 @@ async def test_a_whole_life_and_both_ways_of_being_woken(direct: Settings, bounc
     assert medians["announcements"] < POLL / 2
     assert set(receiver.most.values()) == {1}
     async with service(bounced) as opened:
-        await check_books(opened.core.db)
+        await check_books(opened.ctx.db)
 
 
 async def _median_delay(merchant: Merchant, receiver: Receiver, server: Member, way: str) -> float:

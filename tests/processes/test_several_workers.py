@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
-from guichet.db.engine import given
+from guichet.db.engine import require
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.peers import Peer
@@ -67,8 +67,8 @@ def open_several(fleet: Fleet, count: int = 2) -> Member:
 async def test_a_process_that_dies_is_started_again_and_nobody_is_turned_away(fleet: Fleet) -> None:
     server = await asyncio.to_thread(open_several, fleet)
     receiver = Receiver()
-    connector = aiohttp.TCPConnector(force_close=True)
-    async with aiohttp.ClientSession(connector=connector) as client, Peer(receiver) as peer:
+    provider = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(connector=provider) as client, Peer(receiver) as peer:
         merchant = Merchant(client, await new_merchant(fleet.settings))
         await merchant.receive_at(server, peer.url("127.0.0.1"))
         os.kill(pids(server)[0], signal.SIGKILL)
@@ -92,7 +92,7 @@ async def test_kept_connections_are_shared_out(fleet: Fleet) -> None:
         return [writer for _, writer in opened]
 
     def shares() -> list[int]:
-        return [connections(pid, given(server.port)) for pid in pids(server)]
+        return [connections(pid, require(server.port)) for pid in pids(server)]
 
     writers = await connect(30)
     for _ in range(15):
@@ -115,8 +115,8 @@ async def test_several_processes_write_and_one_dies_meanwhile(fleet: Fleet) -> N
     server = await asyncio.to_thread(open_several, fleet, 3)
     receiver = Receiver()
     orders = [f"order-{number}" for number in range(150)]
-    connector = aiohttp.TCPConnector(force_close=True, limit=24)
-    async with aiohttp.ClientSession(connector=connector) as client, Peer(receiver) as peer:
+    provider = aiohttp.TCPConnector(force_close=True, limit=24)
+    async with aiohttp.ClientSession(connector=provider) as client, Peer(receiver) as peer:
         merchant = Merchant(client, await new_merchant(fleet.settings))
         await merchant.receive_at(server, peer.url("127.0.0.1"))
 
@@ -142,7 +142,7 @@ async def test_several_processes_write_and_one_dies_meanwhile(fleet: Fleet) -> N
     assert {order: len(ids) for order, ids in receiver.told.items()} == dict.fromkeys(orders, 1)
     assert await asyncio.to_thread(server.stop) < 3
     async with service(fleet.settings) as opened:
-        await check_books(opened.core.db)
+        await check_books(opened.ctx.db)
 
 
 def test_no_process_survives_its_parent(fleet: Fleet) -> None:

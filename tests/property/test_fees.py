@@ -61,7 +61,7 @@ async def test_any_fee_an_operator_of_the_service_may_set(
     """Rates have four decimals of a percent, fixed parts two of the unit; a payment is charged what was quoted."""
     shop = await sqlite_house.merchant()
     override = ModeOverride(shop.id, "VISA", active=None, fee_percent=rate, fee_fixed=fixed)
-    await set_override(sqlite_house.core.db, override)
+    await set_override(sqlite_house.ctx.db, override)
     body = f'{{"amount":{_spelled(hundredths)},"operator":"visa","currency":"EUR",'.encode()
     body += b'"customer":{"firstname":"A","lastname":"B","email":"a@example.com"}}'
     quote = _exactly((await shop.post("/payment-modes/fees", body)).raw)

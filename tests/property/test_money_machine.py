@@ -28,8 +28,8 @@ from sqlalchemy import func, select
 
 from guichet.bootstrap import Service, create_merchant, database, service
 from guichet.clock import SECOND
-from guichet.context import Wake
-from guichet.db.engine import given
+from guichet.context import WakeUps
+from guichet.db.engine import require
 from guichet.db.tables import wallet_entries as entries
 from guichet.domain.errors import Conflict, PaymentFailed
 from guichet.domain.merchants import ENVS, Caller
@@ -41,9 +41,9 @@ from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
-from guichet.payments.create import Order, collect
-from guichet.payments.polling import refresh
-from guichet.payments.refund import refresh_refund, request_refund
+from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.polling import poll_payment
+from guichet.payments.refund import poll_refund, request_refund
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
 from guichet.providers.registry import Registry
@@ -86,8 +86,8 @@ class MoneyMachine(RuleBasedStateMachine):
     async def _open(self) -> None:
         path = self.ground.folder / f"{next(self.numbers)}.db"
         shutil.copy(self.ground.template, path)
-        core = self.ground.opened.core
-        self.db = database(replace(core.settings, database_url=f"sqlite:///{path}"))
+        ctx = self.ground.opened.ctx
+        self.db = database(replace(ctx.settings, database_url=f"sqlite:///{path}"))
         await self.db.open()
         self.clock = ManualClock(1_800_000_000 * SECOND)
         #: The customers' answers, by our reference; and how the operators behave now, by verb.
@@ -96,20 +96,20 @@ class MoneyMachine(RuleBasedStateMachine):
         self.operators = {
             name: LyingOperator(self.fates.get, lambda verb, _: self.moods[verb]) for name in ("first", "second")
         }
-        self.core = replace(
-            core,
+        self.ctx = replace(
+            ctx,
             db=self.db,
             clock=self.clock,
             registry=Registry(self.clock, self.operators, ROUTES),
-            catalogues=Catalogues(self.db, self.clock, core.catalogues.base),
-            wake=Wake(),
+            catalogues=Catalogues(self.db, self.clock, ctx.catalogues.base),
+            wakeups=WakeUps(),
         )
-        self.worker = Worker(self.core, self.ground.opened.http_client)
+        self.worker = Worker(self.ctx, self.ground.opened.http_client)
         self.receiver_is_well = True
         self.peer = Peer(self._receive)
         await self.peer.__aenter__()
         self.sends: Counter[str] = Counter()
-        merchant, _ = await create_merchant(self.core, "M")
+        merchant, _ = await create_merchant(self.ctx, "M")
         self.callers = {env: Caller(merchant, env) for env in ENVS}
         self.wallet_status = "Actif"
         async with self.db.transaction() as tx:
@@ -155,16 +155,16 @@ class MoneyMachine(RuleBasedStateMachine):
         self.moods["initiate"] = mood
         name = f"e{next(self.numbers)}"
         phone = f"2299700{ending}"
-        order = Order(amount * 100, currency, operator=operator, phone_number=phone, external_id=name)
+        order = PaymentRequest(amount * 100, currency, operator=operator, phone_number=phone, external_id=name)
         try:
-            collected = self.run(collect(self.core, self.callers[env], order))
+            collected = self.run(create_payment(self.ctx, self.callers[env], order))
         except Conflict:
             assert env == "live"
             assert currency == "XOF"
             assert self.wallet_status != "Actif"
             return ""
         except PaymentFailed:
-            row = given(self.run(payments.by_external_id(self.db, self.callers[env].merchant.id, env, name)))
+            row = require(self.run(payments.by_external_id(self.db, self.callers[env].merchant.id, env, name)))
             assert row.status == "failed"
             return row.reference
         assert collected.created
@@ -216,7 +216,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def _read(self, reference: str) -> None:
         row = self._payment(reference)
         if row is not None:
-            self.run(refresh(self.core, row))
+            self.run(poll_payment(self.ctx, row))
 
     @rule(reference=made, goes=st.sampled_from(["", *TAKING]), arrives=st.booleans(), at_once=st.booleans())
     def the_merchant_refunds(self, reference: str, goes: str, arrives: bool, at_once: bool) -> None:
@@ -224,7 +224,7 @@ class MoneyMachine(RuleBasedStateMachine):
         if row is None:
             return
         try:
-            requested = self.run(request_refund(self.core, row, None))
+            requested = self.run(request_refund(self.ctx, row, None))
         except Conflict:
             return
         assert row.status == "succeeded"
@@ -242,7 +242,7 @@ class MoneyMachine(RuleBasedStateMachine):
         mine = self.run(refunds.page(self.db, self.callers["live"].merchant.id, "live", 100, 0))[0]
         for refund in mine:
             if row is not None and refund.payment_id == row.id:
-                self.run(refresh_refund(self.core, refund))
+                self.run(poll_refund(self.ctx, refund))
 
     @rule(reference=made, success=st.booleans())
     def a_late_word_about_what_is_final(self, reference: str, success: bool) -> None:
@@ -250,7 +250,7 @@ class MoneyMachine(RuleBasedStateMachine):
         if row is None or row.status == "pending":
             return
         word = Succeeded(row.total_amount, row.currency) if success else Refused("expired")
-        assert self.run(settle_payment(self.core, row, word)) == row
+        assert self.run(settle_payment(self.ctx, row, word)) == row
 
     @rule(status=st.sampled_from(WALLET_STATUSES))
     def the_wallet_becomes(self, status: str) -> None:

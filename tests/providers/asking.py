@@ -10,8 +10,8 @@ from msgspec import structs
 
 from guichet.clock import SECOND
 from guichet.http_client import HttpClient
-from guichet.providers.base import Callback, Charge, Connector, Reversal
-from guichet.providers.client import Connection
+from guichet.providers.base import Callback, Charge, Provider, Reversal
+from guichet.providers.client import ProviderAccount
 from guichet.providers.families import FAMILIES
 from tests.house import ManualClock
 from tests.peers import Peer, Received
@@ -55,7 +55,7 @@ _GIVEN: Scripted = (200, TOKEN)
 
 @dataclass
 class Bench:
-    connector: Connector
+    provider: Provider
     clock: ManualClock
     answers: list[Scripted] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
@@ -90,7 +90,7 @@ async def bench(family: str, *answers: Scripted, **settings: str) -> AsyncIterat
     async with Peer(script) as peer:
         http_client = HttpClient(loopback=True)
         known = {**DOSSIERS[family].settings, **settings}
-        connection = Connection(f"{family}_one", family, peer.url("127.0.0.1", ""), known)
+        connection = ProviderAccount(f"{family}_one", family, peer.url("127.0.0.1", ""), known)
         found.append(Bench(FAMILIES[family].build(connection, http_client, clock), clock, list(answers)))
         try:
             yield found[0]

@@ -14,7 +14,7 @@ from typing import Any
 from guichet.domain.catalogue import ModeOverride
 from guichet.merchants.catalogue import set_override
 from guichet.payments import incidents
-from guichet.providers.client import Connection
+from guichet.providers.client import ProviderAccount
 from guichet.providers.orange import order_id
 from guichet_simulator.app import SECRETS
 from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
@@ -65,7 +65,7 @@ class Dossier:
     @property
     def setup(self) -> Setup:
         base = "{sim}/" + (self.base or self.family)
-        connection = Connection(f"{self.family}_one", self.family, base, self.settings)
+        connection = ProviderAccount(f"{self.family}_one", self.family, base, self.settings)
         return Setup({connection.name: connection}, {self.operator: (connection.name,)})
 
     def body(self, prefix: str, scenario: Scenario) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def rows(dossier: Dossier, only: Sequence[str] | None = None) -> list[Scenario]:
 
 async def no_fees(world: World, operator: str) -> None:
     """The debit is then the amount, whose last digits the simulator reads."""
-    await set_override(world.house.core.db, ModeOverride(None, operator, None, 0, 0))
+    await set_override(world.house.ctx.db, ModeOverride(None, operator, None, 0, 0))
     world.clock.advance(2)
 
 
@@ -206,7 +206,7 @@ async def gather(world: World, dossier: Dossier, cases: Sequence[Case]) -> None:
     """What each side says in the end."""
     shop = world.shop.live
     held = await world.held(family=dossier.family)
-    told = [(each.reference, each.kind) for each in await incidents.still_open(world.house.core.db)]
+    told = [(each.reference, each.kind) for each in await incidents.still_open(world.house.ctx.db)]
     for case in cases:
         case.payment = (await shop.get(f"/payments/{case.reference}")).data
         ours = {case.reference, dossier.filed_as(case.reference)}
@@ -297,7 +297,7 @@ def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
 
 async def check_money(world: World, cases: Sequence[Case]) -> None:
     """Our books balance, and the merchant's balance is what was credited less what was given back."""
-    await check_books(world.house.core.db)
+    await check_books(world.house.ctx.db)
     kept = sum(case.payment["amount"] for case in cases if case.payment["status"] == "succeeded")
     kept -= sum(case.payment["amount"] for case in cases if case.refund and case.refund["status"] == "pending")
     balance = (await world.shop.live.get("/balance")).data

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.providers.base import Unknown
-from guichet.providers.client import hundredths, landing, plain_text
+from guichet.providers.client import hundredths, plain_text, return_page
 from tests.providers.asking import bench, charge, reversal, told
 from tests.providers.conformance import DOSSIERS
 
@@ -50,11 +50,11 @@ def test_plain_text_is_cut() -> None:
 
 def test_where_an_operators_page_sends_the_customer_back() -> None:
     ours = "https://pay.example.com/"
-    assert landing(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
-    assert landing(charge(), "https://else.example") == "https://else.example"
-    assert landing(charge(), None) == ours
-    assert landing(charge(return_url="https://shop.example/" + "x" * 200), None, 120) == ours
-    assert landing(charge(callback_url=None), None) is None
+    assert return_page(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
+    assert return_page(charge(), "https://else.example") == "https://else.example"
+    assert return_page(charge(), None) == ours
+    assert return_page(charge(return_url="https://shop.example/" + "x" * 200), None, 120) == ours
+    assert return_page(charge(callback_url=None), None) is None
 
 
 VERBS = ("initiate", "status", "refund", "refund_status")
@@ -73,13 +73,13 @@ async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> 
             subject: Any = charge(dossier.operator, **known)
             if verb.startswith("refund"):
                 subject = reversal(dossier.operator, taken=known, provider_ref="theirs")
-            answer = await getattr(asked.connector, verb)(subject)
+            answer = await getattr(asked.provider, verb)(subject)
             if verb == "refund" and family in ("stripe", "sonatel"):
                 # The refund itself was never sent: what it needs to know first could not be read.
                 assert not [one for one in asked.received if "refunds" in one.line or "cashins" in one.line]
                 continue
             assert type(answer) is Unknown, verb
-        asked.connector.read_callback(told(body))
+        asked.provider.parse_callback(told(body))
 
 
 @pytest.mark.parametrize("status", [301, 400, 418, 500, 502, 504])
@@ -88,7 +88,7 @@ async def test_a_status_without_words_never_fails_a_payment(family: str, status:
     dossier = DOSSIERS[family]
     async with bench(family, (status, b"<html>proxy</html>")) as asked:
         for known in ({"provider_ref": "theirs", "memo": {"pay_token": "p"}}, {}):
-            answer = await asked.connector.status(charge(dossier.operator, otp="123456", **known))
+            answer = await asked.provider.status(charge(dossier.operator, otp="123456", **known))
             assert type(answer) is Unknown
 
 
@@ -99,10 +99,10 @@ async def test_secrets_stay_inside(family: str) -> None:
     secrets = [value for name, value in dossier.settings.items() if _is_secret(name)]
     async with bench(family, (401, {"message": "no"})) as asked:
         answers = [
-            await asked.connector.initiate(charge(dossier.operator, otp="987654")),
-            await asked.connector.probe(),
+            await asked.provider.initiate(charge(dossier.operator, otp="987654")),
+            await asked.provider.probe(),
         ]
-    shown = repr(answers) + repr(asked.connector)
+    shown = repr(answers) + repr(asked.provider)
     assert [secret for secret in [*secrets, "987654"] if len(secret) > 3 and secret in shown] == []
 
 

@@ -9,25 +9,27 @@ import pytest
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import InvalidRequest
 from guichet.payments.otp_codes import CodeNotSent, send_code
-from guichet.providers.client import Connection
+from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS
 from tests.invariants import check_books
 from tests.providers.world import Setup, World, open_world
 
-CORIS = Connection(
+CORIS = ProviderAccount(
     "coris_one",
     "coris",
     "{sim}/coris/external/v1/api",
     {"client_id": "c", "client_secret": SECRETS["coris"], "code_pv": "PV1"},
 )
-FEEXPAY = Connection("feexpay_one", "feexpay", "{sim}/feexpay", {"api_key": "fp_simulator", "shop": "simulatorshop01"})
+FEEXPAY = ProviderAccount(
+    "feexpay_one", "feexpay", "{sim}/feexpay", {"api_key": "fp_simulator", "shop": "simulatorshop01"}
+)
 #: A dead end: nothing listens there.
-GONE = Connection("gone", "coris", "http://127.0.0.1:9", CORIS.settings)
+GONE = ProviderAccount("gone", "coris", "http://127.0.0.1:9", CORIS.settings)
 PHONE = "2290197123456"
 
 
-def setup(*connections: Connection) -> Setup:
+def setup(*connections: ProviderAccount) -> Setup:
     return Setup({each.name: each for each in connections}, {"coris": [each.name for each in connections]})
 
 
@@ -79,11 +81,11 @@ async def ask_and_pay(world: World) -> None:
     [debit] = await world.held()
     assert (debit["state"], debit["amount"]) == ("succeeded", "5100")
     assert (await world.shop.live.get("/balance?currency=XOF")).data["balance"] == 5000
-    await check_books(world.house.core.db, told=False)
+    await check_books(world.house.ctx.db, told=False)
 
 
 @pytest.mark.parametrize("connection", [CORIS, FEEXPAY], ids=lambda each: each.family)
-async def test_from_the_code_to_the_receipt(settings: Settings, connection: Connection) -> None:
+async def test_from_the_code_to_the_receipt(settings: Settings, connection: ProviderAccount) -> None:
     async with open_world(settings, setup(connection)) as world:
         await ask_and_pay(world)
 
@@ -106,7 +108,7 @@ async def test_a_wrong_code_pays_nothing(sqlite_settings: Settings) -> None:
 
 
 async def mode_of(world: World, operator: str = "coris") -> PaymentMode:
-    mode = (await world.house.core.catalogues.of(world.shop.id)).by_operator(operator)
+    mode = (await world.house.ctx.catalogues.of(world.shop.id)).by_operator(operator)
     assert isinstance(mode, PaymentMode)
     return mode
 
@@ -116,7 +118,7 @@ async def test_an_unclear_answer_stays_with_its_operator(sqlite_settings: Settin
     async with open_world(sqlite_settings, setup(CORIS, FEEXPAY)) as world:
         await world.force("coris", "error_500", "token")
         with pytest.raises(CodeNotSent) as raised:
-            await send_code(world.house.core, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
         assert raised.value.reason is None
         calls = (await world.control("GET", "/calls"))["calls"]
         assert "feexpay" not in str(calls)
@@ -129,17 +131,17 @@ async def test_nobody_takes_it(sqlite_settings: Settings, scenario: str, reason:
     async with open_world(sqlite_settings, setup(CORIS)) as world:
         await world.force("coris", scenario, "token")
         with pytest.raises(CodeNotSent) as raised:
-            await send_code(world.house.core, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
         assert raised.value.reason == reason
 
 
 async def test_no_route_and_no_such_mode(sqlite_settings: Settings) -> None:
     async with open_world(sqlite_settings, Setup({CORIS.name: CORIS}, {})) as world:
         with pytest.raises(CodeNotSent) as raised:
-            await send_code(world.house.core, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
         assert raised.value.reason == "not_connected"
         mtn = await mode_of(world, "mtn")
         with pytest.raises(InvalidRequest):
-            await send_code(world.house.core, mtn, PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, mtn, PHONE, 5000_00, "XOF", "Pagne")
         with pytest.raises(InvalidRequest):
-            await send_code(world.house.core, await mode_of(world), PHONE, 2_000_000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, 2_000_000_00, "XOF", "Pagne")

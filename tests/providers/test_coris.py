@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from guichet.providers.base import Refused, SendsCodes, Succeeded
+from guichet.providers.base import Refused, SendsOtpCodes, Succeeded
 from guichet_simulator.app import SECRETS
 from tests.providers.asking import Scripted, bench, charge, reversal, told
 from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
@@ -37,12 +37,12 @@ PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
     async with bench("coris", said) as coris:
-        check(await coris.connector.initiate(charge("coris", otp="123456")), meant)
+        check(await coris.provider.initiate(charge("coris", otp="123456")), meant)
 
 
 async def test_everything_is_in_the_query_under_a_hash() -> None:
     async with bench("coris", (200, PAID)) as coris:
-        await coris.connector.initiate(charge("coris", otp="123456", phone_number="2290197000001"))
+        await coris.provider.initiate(charge("coris", otp="123456", phone_number="2290197000001"))
     [sent] = coris.received
     parts = urlsplit(coris.path())
     query = parse_qsl(parts.query)
@@ -58,25 +58,25 @@ async def test_everything_is_in_the_query_under_a_hash() -> None:
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"otp": None}])
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
     async with bench("coris", (200, PAID)) as coris:
-        answer = await coris.connector.initiate(charge(**{"operator": "coris", "otp": "123456", **changes}))
+        answer = await coris.provider.initiate(charge(**{"operator": "coris", "otp": "123456", **changes}))
     assert not isinstance(answer, Succeeded)
     assert coris.received == []
 
 
 async def test_a_lost_answer_is_never_asked_about() -> None:
     async with bench("coris", (200, PAID)) as coris:
-        check(await coris.connector.status(charge("coris")), UNKNOWN)
+        check(await coris.provider.status(charge("coris")), UNKNOWN)
         assert coris.received == []
-        check(await coris.connector.status(charge("coris", provider_ref="T1")), Succeeded(5000_00, "XOF"))
+        check(await coris.provider.status(charge("coris", provider_ref="T1")), Succeeded(5000_00, "XOF"))
         coris.answers[:] = [(200, {"code": "-1", "message": "Operation inexistante"})]
-        check(await coris.connector.status(charge("coris", provider_ref="T1")), UNKNOWN)
+        check(await coris.provider.status(charge("coris", provider_ref="T1")), UNKNOWN)
 
 
 async def test_nothing_is_refunded_and_nothing_notifies() -> None:
     async with bench("coris", (200, PAID)) as coris:
-        assert not coris.connector.can_refund("coris", collected_here=True)
-        assert await coris.connector.refund(reversal("coris")) == Refused("no_refund")
-        assert coris.connector.read_callback(told(PAID)) is None
+        assert not coris.provider.can_refund("coris", collected_here=True)
+        assert await coris.provider.refund(reversal("coris")) == Refused("no_refund")
+        assert coris.provider.parse_callback(told(PAID)) is None
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ async def test_nothing_is_refunded_and_nothing_notifies() -> None:
 )
 async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> None:
     async with bench("coris", said) as coris:
-        connector = coris.connector
-        assert isinstance(connector, SendsCodes)
-        check(await connector.send_code(charge("coris", phone_number="2290197000001")), meant)
+        provider = coris.provider
+        assert isinstance(provider, SendsOtpCodes)
+        check(await provider.send_code(charge("coris", phone_number="2290197000001")), meant)
     parts = urlsplit(coris.path())
     assert parts.path == "/send-code-otp"
     assert parse_qsl(parts.query) == [("codePays", "229"), ("telephone", "0197000001")]
@@ -108,6 +108,6 @@ async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> N
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}])
 async def test_no_code_for_what_it_does_not_take(changes: dict[str, Any]) -> None:
     async with bench("coris", (200, {"text": "…"})) as coris:
-        assert isinstance(coris.connector, SendsCodes)
-        check(await coris.connector.send_code(charge(**{"operator": "coris", **changes})), not_taken())
+        assert isinstance(coris.provider, SendsOtpCodes)
+        check(await coris.provider.send_code(charge(**{"operator": "coris", **changes})), not_taken())
     assert coris.received == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import iso
-from guichet.providers.base import Accepted, Hint, Refused, SendsCodes, Succeeded
+from guichet.providers.base import Accepted, CallbackReference, Refused, SendsOtpCodes, Succeeded
 from tests.providers.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
 from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
 
@@ -20,8 +20,8 @@ def error(status: int, code: str, message: str = "…") -> Scripted:
         ((200, {"reference": "r-1", "status": "PENDING"}), Accepted("r-1")),
         ((201, {"transref": "r-2", "status": "PENDING"}), Accepted("r-2")),
         ((200, {"order_id": "r-3", "payment_url": "https://p/1"}), Accepted("r-3", "https://p/1")),
-        ((200, {"reference": "r-1", "status": "SUCCESSFUL"}), Accepted("r-1", ask_at=NOW)),
-        ((200, {"reference": "r-1", "status": "FAILED"}), Accepted("r-1", ask_at=NOW)),
+        ((200, {"reference": "r-1", "status": "SUCCESSFUL"}), Accepted("r-1", next_poll_at=NOW)),
+        ((200, {"reference": "r-1", "status": "FAILED"}), Accepted("r-1", next_poll_at=NOW)),
         ((200, {"message": "OTP envoye"}), UNKNOWN),
         ((400, {"statusCode": 400, "message": ["amount must be an integer"]}), refused()),
         (error(400, "ERR_INVALID_PHONE_NUMBER"), refused("payer_not_found")),
@@ -40,7 +40,7 @@ def error(status: int, code: str, message: str = "…") -> Scripted:
 async def test_initiation(said: Scripted, meant: Any) -> None:
     """A final status in the answer is not believed: it is asked about at once."""
     async with bench("feexpay", said) as feexpay:
-        check(await feexpay.connector.initiate(charge("moov")), meant)
+        check(await feexpay.provider.initiate(charge("moov")), meant)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
 )
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: str) -> None:
     async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
-        check(await feexpay.connector.initiate(charge(**changes)), not_taken(reason))
+        check(await feexpay.provider.initiate(charge(**changes)), not_taken(reason))
     assert feexpay.received == []
 
 
@@ -73,8 +73,8 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
 )
 async def test_a_code_is_a_payin_without_one(said: Scripted, meant: Any) -> None:
     async with bench("feexpay", said) as feexpay:
-        assert isinstance(feexpay.connector, SendsCodes)
-        check(await feexpay.connector.send_code(charge("coris", otp="123456")), meant)
+        assert isinstance(feexpay.provider, SendsOtpCodes)
+        check(await feexpay.provider.send_code(charge("coris", otp="123456")), meant)
     assert feexpay.path() == "/api/transactions/public/requesttopay/coris"
     assert "otp" not in feexpay.sent()
 
@@ -92,20 +92,20 @@ async def test_where_a_code_would_be_a_debit_nothing_is_sent(
     operator: str, changes: dict[str, Any], reason: str
 ) -> None:
     async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
-        assert isinstance(feexpay.connector, SendsCodes)
-        check(await feexpay.connector.send_code(charge(operator, **changes)), not_taken(reason))
+        assert isinstance(feexpay.provider, SendsOtpCodes)
+        check(await feexpay.provider.send_code(charge(operator, **changes)), not_taken(reason))
     assert feexpay.received == []
 
 
 async def test_a_payment_without_its_code_is_not_taken_for_a_request_of_one() -> None:
     async with bench("feexpay", (200, {"status": "PENDING"})) as feexpay:
-        check(await feexpay.connector.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
+        check(await feexpay.provider.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
     assert feexpay.received == []
 
 
 async def test_what_is_sent() -> None:
     async with bench("feexpay", (200, {"reference": "r"})) as feexpay:
-        await feexpay.connector.initiate(charge("free_sn", return_url="https://shop.example/back"))
+        await feexpay.provider.initiate(charge("free_sn", return_url="https://shop.example/back"))
     body = feexpay.sent()
     assert feexpay.path() == "/api/transactions/public/requesttopay/free_sn"
     assert (body["amount"], body["callback_info"], body["last_name"]) == (5000, REFERENCE, "N Diaye")
@@ -131,7 +131,7 @@ async def test_what_is_sent() -> None:
 )  # fmt: skip
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("feexpay", said) as feexpay:
-        check(await feexpay.connector.status(charge("moov", provider_ref="r-1")), meant)
+        check(await feexpay.provider.status(charge("moov", provider_ref="r-1")), meant)
 
 
 def history(*ours: str | None) -> Scripted:
@@ -141,7 +141,7 @@ def history(*ours: str | None) -> Scripted:
 async def test_a_lost_answer_is_found_in_the_history() -> None:
     done = (200, {"status": "SUCCESSFUL", "amount": 5000})
     async with bench("feexpay", history(None, "other", REFERENCE), done) as feexpay:
-        check(await feexpay.connector.status(charge("moov")), Succeeded(5000_00, "XOF"))
+        check(await feexpay.provider.status(charge("moov")), Succeeded(5000_00, "XOF"))
         assert feexpay.path() == "/api/transactions/public/single/status/r-2"
         searched = feexpay.sent(0)
     assert searched["type"] == "PAYIN"
@@ -151,7 +151,7 @@ async def test_a_lost_answer_is_found_in_the_history() -> None:
 @pytest.mark.parametrize("said", [history(), history("other"), (500, {}), (200, {}), (401, {})])
 async def test_what_no_history_shows_stays_unknown(said: Scripted) -> None:
     async with bench("feexpay", said) as feexpay:
-        check(await feexpay.connector.status(charge("moov")), UNKNOWN)
+        check(await feexpay.provider.status(charge("moov")), UNKNOWN)
 
 
 async def test_a_full_history_is_read_whole() -> None:
@@ -159,7 +159,7 @@ async def test_a_full_history_is_read_whole() -> None:
     rows = [{"reference": f"r-{n}", "callback_info": str(n), "description": "x" * 300} for n in range(499)]
     whole = (200, {"data": [*rows, {"reference": "ours", "callback_info": REFERENCE}]})
     async with bench("feexpay", whole, (200, {"status": "PENDING"})) as feexpay:
-        check(await feexpay.connector.status(charge("moov")), Accepted("ours"))
+        check(await feexpay.provider.status(charge("moov")), Accepted("ours"))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ async def test_a_full_history_is_read_whole() -> None:
 )
 async def test_a_refund_is_a_payout(operator: str, path: str, network: str | None) -> None:
     async with bench("feexpay", (200, {"reference": "p-1", "status": "PENDING"})) as feexpay:
-        check(await feexpay.connector.refund(reversal(operator)), Accepted("p-1"))
+        check(await feexpay.provider.refund(reversal(operator)), Accepted("p-1"))
     assert feexpay.path() == f"/api/payouts/public/{path}"
     assert feexpay.sent().get("network") == network
     assert feexpay.sent()["callback_info"] == REFUND
@@ -191,20 +191,20 @@ async def test_a_refund_is_a_payout(operator: str, path: str, network: str | Non
 )
 async def test_a_payout_that_is_not_taken(said: Scripted, meant: Any) -> None:
     async with bench("feexpay", said) as feexpay:
-        check(await feexpay.connector.refund(reversal("moov")), meant)
+        check(await feexpay.provider.refund(reversal("moov")), meant)
 
 
 async def test_who_can_be_paid_back() -> None:
     async with bench("feexpay", (200, {})) as feexpay:
-        able = {code: feexpay.connector.can_refund(code, collected_here=False) for code in ("moov", "coris", "VISA")}
+        able = {code: feexpay.provider.can_refund(code, collected_here=False) for code in ("moov", "coris", "VISA")}
     assert able == {"moov": True, "coris": False, "VISA": False}
 
 
 async def test_callbacks_are_hints() -> None:
     async with bench("feexpay", (200, {})) as feexpay:
-        read = feexpay.connector.read_callback
-        assert read(told({"reference": "r", "callback_info": REFERENCE, "type": "Paiement"})) == Hint(
+        read = feexpay.provider.parse_callback
+        assert read(told({"reference": "r", "callback_info": REFERENCE, "type": "Paiement"})) == CallbackReference(
             "payment", REFERENCE, "r"
         )
-        assert read(told({"order_id": "r", "type": "Payout"})) == Hint("refund", None, "r")
+        assert read(told({"order_id": "r", "type": "Payout"})) == CallbackReference("refund", None, "r")
         assert read(told({"status": "SUCCESSFUL"})) is None

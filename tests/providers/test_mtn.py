@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import HOUR, MINUTE, SECOND
-from guichet.providers.base import Accepted, Hint, NotTaken, Refused, Succeeded, Unknown
+from guichet.providers.base import Accepted, CallbackReference, NotProcessed, Refused, Succeeded, Unknown
 from tests.providers.asking import REFERENCE, REFUND, Scripted, bench, charge, reversal, told
 
 TAKEN = Accepted(REFERENCE)
@@ -18,13 +18,13 @@ TAKEN = Accepted(REFERENCE)
         ((409, {"code": "RESOURCE_ALREADY_EXIST", "message": "…"}), Accepted, None),
         ((400, b""), Refused, "refused"),
         ((400, {"code": "PAYER_NOT_FOUND"}), Refused, "payer_not_found"),
-        ((401, {"statusCode": 401, "message": "Access denied"}), NotTaken, "configuration"),
-        ((403, {"code": "FORBIDDEN_IP"}), NotTaken, "configuration"),
-        ((404, {"statusCode": 404, "message": "Resource not found"}), NotTaken, "configuration"),
-        ((429, {"statusCode": 429}), NotTaken, "operator_unavailable"),
+        ((401, {"statusCode": 401, "message": "Access denied"}), NotProcessed, "configuration"),
+        ((403, {"code": "FORBIDDEN_IP"}), NotProcessed, "configuration"),
+        ((404, {"statusCode": 404, "message": "Resource not found"}), NotProcessed, "configuration"),
+        ((429, {"statusCode": 429}), NotProcessed, "operator_unavailable"),
         ((500, {"code": "NOT_ENOUGH_FUNDS"}), Refused, "insufficient_funds"),
         ((500, {"code": "PAYER_LIMIT_REACHED"}), Refused, "limit_reached"),
-        ((500, {"code": "NOT_ALLOWED_TARGET_ENVIRONMENT"}), NotTaken, "configuration"),
+        ((500, {"code": "NOT_ALLOWED_TARGET_ENVIRONMENT"}), NotProcessed, "configuration"),
         ((500, {"code": "INTERNAL_PROCESSING_ERROR"}), Unknown, None),
         ((500, {"code": "SOMETHING_NEW"}), Unknown, None),
         ((500, b""), Unknown, None),
@@ -36,14 +36,14 @@ TAKEN = Accepted(REFERENCE)
 )
 async def test_initiation(said: Scripted, meant: type, reason: str | None) -> None:
     async with bench("mtn", said) as mtn:
-        answer = await mtn.connector.initiate(charge())
+        answer = await mtn.provider.initiate(charge())
     assert type(answer) is meant
     assert getattr(answer, "reason", None) == reason
 
 
 async def test_what_is_sent() -> None:
     async with bench("mtn", (202, b"")) as mtn:
-        await mtn.connector.initiate(charge())
+        await mtn.provider.initiate(charge())
     headers, body = mtn.received[0].headers, mtn.sent()
     assert mtn.path() == "/collection/v1_0/requesttopay"
     assert headers["x-reference-id"] == REFERENCE
@@ -57,7 +57,7 @@ async def test_what_is_sent() -> None:
 @pytest.mark.parametrize("changes", [{"operator": "mtn_ci"}, {"currency": "XAF"}, {"currency": "EUR"}])
 async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
     async with bench("mtn", (202, b"")) as mtn:
-        assert isinstance(await mtn.connector.initiate(charge(**changes)), NotTaken)
+        assert isinstance(await mtn.provider.initiate(charge(**changes)), NotProcessed)
     assert mtn.received == []
 
 
@@ -93,7 +93,7 @@ async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any
 )
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("mtn", said) as mtn:
-        answer = await mtn.connector.status(charge(provider_ref=REFERENCE))
+        answer = await mtn.provider.status(charge(provider_ref=REFERENCE))
     if meant is None:
         assert type(answer) is Unknown
     elif isinstance(meant, str):
@@ -119,7 +119,7 @@ NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
 async def test_a_request_it_never_received(age: int, known: str | None, meant: type, posts: int) -> None:
     """Sent again only while its answer is missing and the customer is there; failed only when it can come no more."""
     async with bench("mtn", NEVER_SEEN, (202, b"")) as mtn:
-        answer = await mtn.connector.status(charge(provider_ref=known, created_at=mtn.clock.now() - age))
+        answer = await mtn.provider.status(charge(provider_ref=known, created_at=mtn.clock.now() - age))
     assert type(answer) is meant
     resent = [one.headers["x-reference-id"] for one in mtn.received if one.line.startswith("POST")]
     assert resent == [REFERENCE] * posts
@@ -127,7 +127,7 @@ async def test_a_request_it_never_received(age: int, known: str | None, meant: t
 
 async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
     async with bench("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
-        answer = await mtn.connector.status(charge(created_at=mtn.clock.now() - HOUR))
+        answer = await mtn.provider.status(charge(created_at=mtn.clock.now() - HOUR))
     assert type(answer) is Unknown
 
 
@@ -140,54 +140,58 @@ async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
 )
 async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
     async with bench("mtn", (202, b""), refund_via=via) as mtn:
-        assert await mtn.connector.refund(reversal()) == Accepted(REFUND)
+        assert await mtn.provider.refund(reversal()) == Accepted(REFUND)
         assert mtn.path() == path
         assert mtn.received[0].headers["x-reference-id"] == REFUND
         expected = REFERENCE if via == "refund" else {"partyIdType": "MSISDN", "partyId": "22997000001"}
         assert mtn.sent()[named] == expected
-        assert mtn.connector.can_refund("mtn", collected_here=True)
-        assert mtn.connector.can_refund("mtn", collected_here=False) is (via == "transfer")
-        assert not mtn.connector.can_refund("mtn_ci", collected_here=True)
+        assert mtn.provider.can_refund("mtn", collected_here=True)
+        assert mtn.provider.can_refund("mtn", collected_here=False) is (via == "transfer")
+        assert not mtn.provider.can_refund("mtn_ci", collected_here=True)
 
 
 async def test_without_a_disbursement_account_nothing_can_be_refunded() -> None:
     async with bench("mtn", (202, b""), disbursement_subscription_key="") as mtn:
-        assert not mtn.connector.can_refund("mtn", collected_here=True)
-        assert await mtn.connector.refund(reversal()) == Refused("no_refund")
+        assert not mtn.provider.can_refund("mtn", collected_here=True)
+        assert await mtn.provider.refund(reversal()) == Refused("no_refund")
     assert mtn.received == []
 
 
 async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
     async with bench("mtn", (202, b"")) as mtn:
-        await mtn.connector.initiate(charge())
-        await mtn.connector.initiate(charge())
+        await mtn.provider.initiate(charge())
+        await mtn.provider.initiate(charge())
         assert mtn.tokens == 1
         mtn.clock.advance(3600)
-        await mtn.connector.initiate(charge())
+        await mtn.provider.initiate(charge())
         assert mtn.tokens == 2
         mtn.answers[:] = [(401, b""), (202, b"")]
-        assert await mtn.connector.initiate(charge()) == TAKEN
+        assert await mtn.provider.initiate(charge()) == TAKEN
         assert mtn.tokens == 3
         mtn.answers[:] = [(401, b"")]
-        assert isinstance(await mtn.connector.initiate(charge()), NotTaken)
+        assert isinstance(await mtn.provider.initiate(charge()), NotProcessed)
         assert mtn.tokens == 4
 
 
 def test_wrong_settings_are_refused() -> None:
-    from guichet.providers.client import Connection
+    from guichet.providers.client import ProviderAccount
     from guichet.providers.mtn import Mtn
     from tests.providers.conformance import DOSSIERS
 
     good = dict(DOSSIERS["mtn"].settings)
     for wrong in ({"target_env": "mtnghana"}, {"refund_via": "cheque"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
-            Mtn(Connection("m", "mtn", "http://x", {**good, **wrong}), None, None)  # type: ignore[arg-type]
+            Mtn(ProviderAccount("m", "mtn", "http://x", {**good, **wrong}), None, None)  # type: ignore[arg-type]
 
 
 async def test_callbacks_are_hints() -> None:
     async with bench("mtn", (202, b"")) as mtn:
-        read = mtn.connector.read_callback
-        assert read(told({"status": "SUCCESSFUL", "externalId": REFERENCE, "payer": {}})) == Hint("payment", REFERENCE)
-        assert read(told({"status": "FAILED", "externalId": REFUND, "payee": {}})) == Hint("refund", REFUND)
+        read = mtn.provider.parse_callback
+        assert read(told({"status": "SUCCESSFUL", "externalId": REFERENCE, "payer": {}})) == CallbackReference(
+            "payment", REFERENCE
+        )
+        assert read(told({"status": "FAILED", "externalId": REFUND, "payee": {}})) == CallbackReference(
+            "refund", REFUND
+        )
         for nonsense in (b"", b"[]", b"{}", b"\xff", b"null"):
             assert read(told(nonsense)) is None

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 import pytest
 
-from guichet.providers.base import Accepted, Hint, Succeeded
+from guichet.providers.base import Accepted, CallbackReference, Succeeded
 from guichet.providers.orange import order_id
 from tests.providers.asking import REFERENCE, Scripted, bench, charge, reversal, told
 from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
@@ -39,13 +39,13 @@ def error(status: int, code: int) -> Scripted:
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
     async with bench("orange", said) as orange:
-        check(await orange.connector.initiate(charge("orange_ml")), meant)
+        check(await orange.provider.initiate(charge("orange_ml")), meant)
 
 
 async def test_what_is_sent() -> None:
     long = "https://shop.example/" + "x" * 200
     async with bench("orange", (201, OPENED), return_url="https://ours.example/") as orange:
-        await orange.connector.initiate(charge("orange_ml", return_url=long))
+        await orange.provider.initiate(charge("orange_ml", return_url=long))
     body = orange.sent()
     assert orange.path() == "/orange-money-webpay/ml/v1/webpayment"
     assert (body["order_id"], body["amount"], body["currency"]) == (ORDER, 5000, "XOF")
@@ -70,7 +70,7 @@ def test_an_order_is_short_and_belongs_to_one_reference() -> None:
 )
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
     async with bench("orange", (201, OPENED)) as orange:
-        check(await orange.connector.initiate(charge(**{"operator": "orange_ml", **changes})), not_taken())
+        check(await orange.provider.initiate(charge(**{"operator": "orange_ml", **changes})), not_taken())
     assert orange.received == []
 
 
@@ -91,20 +91,20 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> N
 )
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("orange", said) as orange:
-        check(await orange.connector.status(charge("orange_ml", provider_ref=ORDER, memo=MEMO)), meant)
+        check(await orange.provider.status(charge("orange_ml", provider_ref=ORDER, memo=MEMO)), meant)
     assert orange.sent() == {"order_id": ORDER, "amount": 5000, "pay_token": "p"}
 
 
 async def test_without_its_token_nothing_can_be_asked_and_nothing_is_refunded() -> None:
     async with bench("orange", (201, OPENED)) as orange:
-        check(await orange.connector.status(charge("orange_ml")), UNKNOWN)
-        check(await orange.connector.refund(reversal("orange_ml")), refused("no_refund"))
-        assert not orange.connector.can_refund("orange_ml", collected_here=True)
+        check(await orange.provider.status(charge("orange_ml")), UNKNOWN)
+        check(await orange.provider.refund(reversal("orange_ml")), refused("no_refund"))
+        assert not orange.provider.can_refund("orange_ml", collected_here=True)
     assert orange.received == []
 
 
 async def test_callbacks_name_nothing_but_their_address() -> None:
     async with bench("orange", (201, OPENED)) as orange:
-        read = orange.connector.read_callback
-        assert read(told({"status": "SUCCESS", "notif_token": "n", "txnid": "MP1"})) == Hint("payment")
+        read = orange.provider.parse_callback
+        assert read(told({"status": "SUCCESS", "notif_token": "n", "txnid": "MP1"})) == CallbackReference("payment")
         assert read(told({"status": "SUCCESS"})) is None

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.payments import repository as payments
-from guichet.providers.client import Connection
+from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS
 from tests.invariants import check_books
@@ -19,11 +19,11 @@ MTN, FEEXPAY, PAWAPAY = SETTINGS["mtn"], SETTINGS["feexpay"], SETTINGS["pawapay"
 PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
 
 
-def connection(name: str, family: str, settings: Any, base: str = "") -> Connection:
-    return Connection(name, family, base or f"{{sim}}/{family}", settings)
+def connection(name: str, family: str, settings: Any, base: str = "") -> ProviderAccount:
+    return ProviderAccount(name, family, base or f"{{sim}}/{family}", settings)
 
 
-def route(operator: str, *connections: Connection) -> Setup:
+def route(operator: str, *connections: ProviderAccount) -> Setup:
     return Setup({each.name: each for each in connections}, {operator: [each.name for each in connections]})
 
 
@@ -50,7 +50,7 @@ async def test_a_refused_connection_fails_over_and_charges_once(settings: Settin
             answer.data["reference"],
         )
         assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
-        await check_books(world.house.core.db)
+        await check_books(world.house.ctx.db)
 
 
 @pytest.mark.parametrize("scenario", ["unauthorized", "rate_limited", "not_configured"])
@@ -135,7 +135,7 @@ async def test_a_refund_without_an_answer_is_repeated_and_paid_once(
         assert [tx["state"] for tx in await world.held() if tx["kind"] == "credit"] == ["succeeded"]
         assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
         assert (await shown(world, reference))["status"] == "refunded"
-        await check_books(world.house.core.db)
+        await check_books(world.house.ctx.db)
 
 
 WITHOUT_DISBURSEMENT = {name: value for name, value in MTN.items() if not name.startswith("disbursement")}
@@ -167,7 +167,7 @@ async def test_another_route_gives_back_what_one_took(
         [credit] = [tx for tx in await world.held() if tx["kind"] == "credit"]
         assert (credit["family"], credit["reference"], credit["phone"]) == (giver, refund["reference"], phone)
         assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
-        await check_books(world.house.core.db)
+        await check_books(world.house.ctx.db)
 
 
 @pytest.mark.parametrize("family", ["orange", "coris"])
@@ -181,7 +181,7 @@ async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_setting
         refund = (await world.shop.live.post(f"/payments/{answer.data['reference']}/refund")).data
         await world.turn(1)
         assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
-        await check_books(world.house.core.db)
+        await check_books(world.house.ctx.db)
 
 
 @pytest.mark.parametrize("bad_questions", [0, 6])
@@ -195,7 +195,7 @@ async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings
         await world.turn(5)
         [debit] = await world.held()
         shop = world.shop.live
-        kept = await payments.by_reference(world.house.core.db, shop.id, "live", answer.data["reference"])
+        kept = await payments.by_reference(world.house.ctx.db, shop.id, "live", answer.data["reference"])
         assert kept is not None
         assert kept.redirect_url == debit["page_url"]
         assert answer.data.get("redirect_url", kept.redirect_url) == kept.redirect_url
@@ -272,7 +272,7 @@ async def test_every_code_of_a_family_pays_and_is_paid_back(
         refund = (await world.shop.live.get(f"/refunds/{refund['reference']}")).data
         assert refund["status"] == ("succeeded" if payable else "failed")
         assert [tx["state"] for tx in await world.held() if tx["kind"] == "credit"] == ["succeeded"] * payable
-        await check_books(world.house.core.db)
+        await check_books(world.house.ctx.db)
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ async def test_the_probe_tells_good_credentials_from_bad_ones(sqlite_settings: S
         {},
     )
     async with open_world(sqlite_settings, setup) as world:
-        asked = {name: await world.house.core.registry.connector(name).probe() for name in ("good", "bad", "nobody")}
+        asked = {name: await world.house.ctx.registry.provider(name).probe() for name in ("good", "bad", "nobody")}
     assert asked["good"] == "ok"
     assert asked["bad"] != "ok"
     assert asked["nobody"] != "ok"

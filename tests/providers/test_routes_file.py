@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from guichet.bootstrap import live_operators, simulator
+from guichet.bootstrap import live_providers, simulator
 from guichet.clock import SystemClock
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.providers.providers_file import NOBODY, OperatorsFileError, read_operators
+from guichet.providers.providers_file import NO_PROVIDERS, ProvidersFileError, read_providers_file
 from guichet.settings import SettingsError, load
 
 CODES = ("mtn", "wave_ci")
@@ -28,14 +28,14 @@ mtn = ["aggregator"]
 def _read(tmp_path: Path, text: str, environ: dict[str, str] | None = None) -> None:
     path = tmp_path / "operators.toml"
     path.write_text(text, encoding="utf-8")
-    operators = read_operators(path, {"FEEXPAY_KEY": "fp_x"} if environ is None else environ, CODES)
+    operators = read_providers_file(path, {"FEEXPAY_KEY": "fp_x"} if environ is None else environ, CODES)
     operators.registry(SystemClock(), HttpClient())
 
 
 def test_a_good_file_is_read_and_prints_no_secret(tmp_path: Path) -> None:
     path = tmp_path / "operators.toml"
     path.write_text(GOOD)
-    operators = read_operators(path, {"FEEXPAY_KEY": "fp_very_secret"}, CODES)
+    operators = read_providers_file(path, {"FEEXPAY_KEY": "fp_very_secret"}, CODES)
     assert operators.routes == {"mtn": ("aggregator",)}
     assert operators.connections["aggregator"].settings["api_key"] == "fp_very_secret"
     assert "fp_very_secret" not in repr(operators)
@@ -60,25 +60,25 @@ def test_a_good_file_is_read_and_prints_no_secret(tmp_path: Path) -> None:
 )
 def test_a_fault_names_its_line(tmp_path: Path, wrong: str, right: str, line: int, says: str) -> None:
     assert wrong in GOOD
-    with pytest.raises(OperatorsFileError) as refused:
+    with pytest.raises(ProvidersFileError) as refused:
         _read(tmp_path, GOOD.replace(wrong, right))
     assert says in str(refused.value)
     assert f"operators.toml, line {line}:" in str(refused.value)
 
 
 def test_a_missing_secret_is_named_but_not_its_neighbours(tmp_path: Path) -> None:
-    with pytest.raises(OperatorsFileError, match=r"line 5: .*FEEXPAY_KEY, which is not in the environment"):
+    with pytest.raises(ProvidersFileError, match=r"line 5: .*FEEXPAY_KEY, which is not in the environment"):
         _read(tmp_path, GOOD, {})
 
 
 def test_settings_that_a_family_refuses_name_their_connection(tmp_path: Path) -> None:
     mtn = '\n[connections.mars]\nfamily = "mtn"\nbase_url = "https://m.example"\ntarget_env = "mars"\n'
-    with pytest.raises(OperatorsFileError, match=r"line 2: \[connections.mars\] target_env must be one of"):
+    with pytest.raises(ProvidersFileError, match=r"line 2: \[connections.mars\] target_env must be one of"):
         _read(tmp_path, mtn + 'subscription_key = "a"\napi_user = "b"\napi_key = "c"\n')
 
 
 def test_what_is_not_toml_names_its_line_too(tmp_path: Path) -> None:
-    with pytest.raises(OperatorsFileError, match="line 2"):
+    with pytest.raises(ProvidersFileError, match="line 2"):
         _read(tmp_path, "\n[connections\n")
 
 
@@ -94,20 +94,20 @@ def test_production_takes_no_simulated_operator_unless_told(tmp_path: Path) -> N
         "GUICHET_PROFILE": "production",
         "GUICHET_PUBLIC_URL": "https://rehearsal.example",
         "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
-        "GUICHET_OPERATORS_FILE": str(file),
+        "GUICHET_PROVIDERS_FILE": str(file),
     }
     production = load(environ)
     with pytest.raises(SettingsError, match="GUICHET_ALLOW_SIMULATOR"):
-        live_operators(production)
-    assert simulator(production, SystemClock(), NOBODY) is None
+        live_providers(production)
+    assert simulator(production, SystemClock(), NO_PROVIDERS) is None
     told = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
-    assert live_operators(told).simulated == ["aggregator"]
-    assert simulator(told, SystemClock(), live_operators(told)) is not None
+    assert live_providers(told).simulated == ["aggregator"]
+    assert simulator(told, SystemClock(), live_providers(told)) is not None
 
 
 def test_production_without_a_file_has_nobody_and_development_has_the_simulator(tmp_path: Path) -> None:
     environ = {"GUICHET_HOME": str(tmp_path), "GUICHET_SECRET_KEYS": Fernet.generate_key().decode()}
     production = {**environ, "GUICHET_PROFILE": "production", "GUICHET_PUBLIC_URL": "https://pay.example"}
-    assert live_operators(load(production)) == NOBODY
+    assert live_providers(load(production)) == NO_PROVIDERS
     codes = {mode.operator for mode in load_catalogue(None).modes}
-    assert set(live_operators(load(environ)).routes) == codes
+    assert set(live_providers(load(environ)).routes) == codes

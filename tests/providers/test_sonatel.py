@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import SECOND
-from guichet.providers import signatures as signed
-from guichet.providers.base import Accepted, Hint, Succeeded
+from guichet.providers import signatures
+from guichet.providers.base import Accepted, CallbackReference, Succeeded
 from tests.providers.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
 from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
 
@@ -25,7 +25,7 @@ def done(status: str, **more: Any) -> Scripted:
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        (done("SUCCESS"), Accepted("MP1", ask_at=NOW)),
+        (done("SUCCESS"), Accepted("MP1", next_poll_at=NOW)),
         (done("PENDING"), Accepted("MP1")),
         (done("FAILED", code="2020"), refused("insufficient_funds")),
         (done("REJECTED"), refused()),
@@ -47,12 +47,12 @@ def done(status: str, **more: Any) -> Scripted:
 async def test_initiation(said: Scripted, meant: Any) -> None:
     """A success states no amount here: it is asked about at once."""
     async with bench("sonatel", said) as sonatel:
-        check(await sonatel.connector.initiate(charge("orange_sn", otp="123456")), meant)
+        check(await sonatel.provider.initiate(charge("orange_sn", otp="123456")), meant)
 
 
 async def test_what_is_sent() -> None:
     async with bench("sonatel", done("SUCCESS")) as sonatel:
-        await sonatel.connector.initiate(charge("orange_sn", otp="123456", phone_number="221771234567"))
+        await sonatel.provider.initiate(charge("orange_sn", otp="123456", phone_number="221771234567"))
     assert sonatel.sent() == {
         "customer": {"idType": "MSISDN", "id": "771234567", "otp": "123456", "walletType": "PRINCIPAL"},
         "partner": {"idType": "CODE", "id": "123456"},
@@ -83,7 +83,7 @@ def row(status: str, **more: Any) -> dict[str, Any]:
 )
 async def test_status(said: Any, meant: Any) -> None:
     async with bench("sonatel", (200, said)) as sonatel:
-        check(await sonatel.connector.status(charge("orange_sn")), meant)
+        check(await sonatel.provider.status(charge("orange_sn")), meant)
     [asked] = sonatel.received
     assert sonatel.path() == f"/api/eWallet/v1/transactions?reference={REFERENCE}"
     assert asked.headers["content-type"] == "application/json"
@@ -97,7 +97,7 @@ PUBLIC: Scripted = (200, {"key": base64.b64encode(SPKI).decode(), "keyId": "1", 
 async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
     answer = (200, {"transactionId": "CI1", "status": "SUCCESS", "reference": REFUND})
     async with bench("sonatel", PUBLIC, answer) as sonatel:
-        check(await sonatel.connector.refund(reversal("orange_sn")), Accepted("CI1", ask_at=NOW))
+        check(await sonatel.provider.refund(reversal("orange_sn")), Accepted("CI1", next_poll_at=NOW))
     partner = sonatel.sent()["partner"]
     assert KEY.decrypt(base64.b64decode(partner.pop("encryptedPinCode")), padding.PKCS1v15()) == b"1234"
     assert partner == {"idType": "MSISDN", "id": "771110000"}
@@ -107,35 +107,38 @@ async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
 @pytest.mark.parametrize("key", [(500, {}), (200, {}), (200, {"key": "!!!"}), (200, {"key": "AAAA"}), (401, {})])
 async def test_without_the_operators_key_nothing_is_paid(key: Scripted) -> None:
     async with bench("sonatel", key) as sonatel:
-        check(await sonatel.connector.refund(reversal("orange_sn")), not_taken("operator_unavailable"))
+        check(await sonatel.provider.refund(reversal("orange_sn")), not_taken("operator_unavailable"))
     assert {one.line.split(" ")[0] for one in sonatel.received} == {"GET"}
 
 
 async def test_without_a_retailer_nothing_can_be_refunded() -> None:
     async with bench("sonatel", PUBLIC, retailer_pin="") as sonatel:
-        assert not sonatel.connector.can_refund("orange_sn", collected_here=True)
+        assert not sonatel.provider.can_refund("orange_sn", collected_here=True)
     async with bench("sonatel", PUBLIC) as sonatel:
-        assert sonatel.connector.can_refund("orange_sn", collected_here=False)
-        assert not sonatel.connector.can_refund("orange_ml", collected_here=True)
+        assert sonatel.provider.can_refund("orange_sn", collected_here=False)
+        assert not sonatel.provider.can_refund("orange_ml", collected_here=True)
 
 
 async def test_a_token_lives_five_minutes() -> None:
     async with bench("sonatel", done("PENDING")) as sonatel:
         for _ in range(2):
-            await sonatel.connector.status(charge("orange_sn"))
+            await sonatel.provider.status(charge("orange_sn"))
         assert sonatel.tokens == 1
 
 
 async def test_callbacks_are_verified_over_a_comma() -> None:
     async with bench("sonatel", PUBLIC, webhook_secret="hush") as sonatel:
-        moment, read = str(NOW // SECOND), sonatel.connector.read_callback
+        moment, read = str(NOW // SECOND), sonatel.provider.parse_callback
         for body, hint in (
-            (row("SUCCESS"), Hint("payment", REFERENCE, "MP1", verified=True)),
-            ({"transaction": row("SUCCESS", type="CASHIN")}, Hint("refund", REFERENCE, "MP1", verified=True)),
+            (row("SUCCESS"), CallbackReference("payment", REFERENCE, "MP1", verified=True)),
+            (
+                {"transaction": row("SUCCESS", type="CASHIN")},
+                CallbackReference("refund", REFERENCE, "MP1", verified=True),
+            ),
         ):
             raw = told(body).body
-            right = signed.hexadecimal("hush", moment.encode() + b"," + raw)
-            wrong = signed.hexadecimal("hush", moment.encode() + b"." + raw)
+            right = signatures.hmac_sha256_hex("hush", moment.encode() + b"," + raw)
+            wrong = signatures.hmac_sha256_hex("hush", moment.encode() + b"." + raw)
             assert read(told(raw, {"X-Sonatel-Signature": f"t={moment},v1={right}"})) == hint
             assert read(told(raw, {"X-Sonatel-Signature": f"t={moment},v1={wrong}"})) is None
             assert read(told(raw)) is None

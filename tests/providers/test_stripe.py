@@ -6,8 +6,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from guichet.clock import HOUR, SECOND
-from guichet.providers import signatures as signed
-from guichet.providers.base import Accepted, Hint, Succeeded
+from guichet.providers import signatures
+from guichet.providers.base import Accepted, CallbackReference, Succeeded
 from tests.providers.asking import NOW, REFERENCE, REFUND, Bench, Scripted, bench, charge, reversal, told
 from tests.providers.verdicts import UNKNOWN, check, not_taken, refused
 
@@ -48,7 +48,7 @@ def form(stripe: Bench, number: int = -1) -> dict[str, str]:
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
     async with bench("stripe", said) as stripe:
-        check(await stripe.connector.initiate(charge("VISA")), meant)
+        check(await stripe.provider.initiate(charge("VISA")), meant)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
 )
 async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
     async with bench("stripe", (200, session())) as stripe:
-        await stripe.connector.initiate(charge("VISA", currency=currency, amount=amount))
+        await stripe.provider.initiate(charge("VISA", currency=currency, amount=amount))
     sent = form(stripe)
     assert stripe.received[0].headers["idempotency-key"] == REFERENCE
     assert sent["line_items[0][price_data][unit_amount]"] == smallest
@@ -72,7 +72,7 @@ async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
 )
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: str) -> None:
     async with bench("stripe", (200, session())) as stripe:
-        check(await stripe.connector.initiate(charge(**{"operator": "VISA", **changes})), not_taken(reason))
+        check(await stripe.provider.initiate(charge(**{"operator": "VISA", **changes})), not_taken(reason))
     assert stripe.received == []
 
 
@@ -93,16 +93,16 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
 )
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("stripe", said) as stripe:
-        check(await stripe.connector.status(charge("VISA", provider_ref="cs_1")), meant)
+        check(await stripe.provider.status(charge("VISA", provider_ref="cs_1")), meant)
 
 
 async def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
     async with bench("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
-        check(await stripe.connector.status(charge("VISA")), Succeeded(5000_00, "XOF"))
+        check(await stripe.provider.status(charge("VISA")), Succeeded(5000_00, "XOF"))
         assert stripe.received[0].headers["idempotency-key"] == REFERENCE
         late = charge("VISA", created_at=NOW - 20 * HOUR)
         asked = len(stripe.received)
-        check(await stripe.connector.status(late), UNKNOWN)
+        check(await stripe.provider.status(late), UNKNOWN)
         assert len(stripe.received) == asked
 
 
@@ -129,21 +129,21 @@ DONE = {"provider_ref": "cs_1"}
 )
 async def test_refund(said: Scripted, meant: Any) -> None:
     async with bench("stripe", PAID, said) as stripe:
-        check(await stripe.connector.refund(reversal("VISA", taken=DONE)), meant)
+        check(await stripe.provider.refund(reversal("VISA", taken=DONE)), meant)
     assert stripe.received[1].headers["idempotency-key"] == REFUND
     assert (form(stripe)["payment_intent"], form(stripe)["amount"]) == ("pi_1", "5000")
 
 
 async def test_a_payment_that_cannot_be_read_is_not_refunded_yet() -> None:
     async with bench("stripe", error(500, "api_error")) as stripe:
-        check(await stripe.connector.refund(reversal("VISA", taken=DONE)), not_taken("operator_unavailable"))
+        check(await stripe.provider.refund(reversal("VISA", taken=DONE)), not_taken("operator_unavailable"))
     assert len(stripe.received) == 1
 
 
 async def test_a_card_is_refunded_where_it_was_charged() -> None:
     async with bench("stripe", PAID) as stripe:
-        assert stripe.connector.can_refund("VISA", collected_here=True)
-        assert not stripe.connector.can_refund("VISA", collected_here=False)
+        assert stripe.provider.can_refund("VISA", collected_here=True)
+        assert not stripe.provider.can_refund("VISA", collected_here=False)
 
 
 async def test_callbacks_are_verified_over_a_dot() -> None:
@@ -153,13 +153,13 @@ async def test_callbacks_are_verified_over_a_dot() -> None:
         "data": {"object": {"id": "re_1", "object": "refund", "metadata": {"reference": REFUND}}},
     }
     async with bench("stripe", PAID, webhook_secret="whsec_1") as stripe:
-        moment, read = str(NOW // SECOND), stripe.connector.read_callback
+        moment, read = str(NOW // SECOND), stripe.provider.parse_callback
         for body, hint in (
-            (event, Hint("payment", REFERENCE, "cs_1", verified=True)),
-            (returned, Hint("refund", REFUND, "re_1", verified=True)),
+            (event, CallbackReference("payment", REFERENCE, "cs_1", verified=True)),
+            (returned, CallbackReference("refund", REFUND, "re_1", verified=True)),
         ):
             raw = told(body).body
-            right = signed.hexadecimal("whsec_1", moment.encode() + b"." + raw)
+            right = signatures.hmac_sha256_hex("whsec_1", moment.encode() + b"." + raw)
             assert read(told(raw, {"Stripe-Signature": f"t={moment},v1={right},v0=00"})) == hint
             assert read(told(raw, {"Stripe-Signature": f"t={moment},v0={right}"})) is None
             assert read(told(raw)) is None

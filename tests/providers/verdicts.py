@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from guichet.providers.base import Accepted, NotTaken, Refused, Succeeded, Unknown
+from guichet.providers.base import Accepted, NotProcessed, Refused, Succeeded, Unknown
 
 TAKEN, UNKNOWN = Accepted, Unknown
 
@@ -12,7 +12,7 @@ def refused(reason: str = "refused") -> tuple[type, str]:
 
 
 def not_taken(reason: str = "configuration") -> tuple[type, str]:
-    return NotTaken, reason
+    return NotProcessed, reason
 
 
 def check(answer: object, meant: Any) -> None:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import aiohttp
 
 from guichet.clock import SECOND, Instant
-from guichet.providers.client import Connection
-from guichet.providers.providers_file import Operators
+from guichet.providers.client import ProviderAccount
+from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 from tests.house import Account, House, ManualClock, open_house, serving
@@ -46,7 +46,7 @@ class TurningClock(ManualClock):
 class Setup:
     """One family's connections and routes; `{sim}` in a base URL stands for the simulator."""
 
-    connections: Mapping[str, Connection]
+    connections: Mapping[str, ProviderAccount]
     routes: Mapping[str, Sequence[str]]
 
 
@@ -118,7 +118,7 @@ async def open_world(settings: Settings, setup: Setup) -> AsyncIterator[World]:
         for family in {each.family for each in connections.values()}
     }
     app = create_simulator(None, public_url=simulator, clock=clock, callbacks=dashboards)
-    operators = Operators(connections, {code: tuple(names) for code, names in setup.routes.items()})
+    operators = ProvidersConfig(connections, {code: tuple(names) for code, names in setup.routes.items()})
     async with (
         app.router.lifespan_context(app),
         serving(app, simulator_port),

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.ledger.audit import audit
 from guichet.payments import incidents
-from guichet.providers.base import Accepted, NotTaken, Unknown
+from guichet.providers.base import Accepted, NotProcessed, Unknown
 from guichet.server import db_metrics as figures
 from guichet.server.db_metrics import FRESH_FOR
 from guichet.server.metrics_port import metrics_port
@@ -76,7 +76,7 @@ async def test_a_port_of_its_own(sqlite_settings: Settings) -> None:
         settings = replace(sqlite_settings, metrics_port=port - 1, metrics_token=token)
         async with open_house(settings) as house:
             assert (await house.call("GET", "/metrics")).status == 404
-            async with metrics_port(house.core, number=2):
+            async with metrics_port(house.ctx, number=2):
                 url = f"http://127.0.0.1:{port}"
                 async with house.client.get(f"{url}/metrics") as answer:
                     assert answer.status == status
@@ -140,7 +140,7 @@ async def test_who_asks_too_often(sqlite_settings: Settings) -> None:
 
 async def test_operator_calls(settings: Settings) -> None:
     op, spare = ScriptedOperator(), ScriptedOperator()
-    op.script("initiate", NotTaken("operator_unavailable"))
+    op.script("initiate", NotProcessed("operator_unavailable"))
     spare.script("initiate", taken)
     spare.script("status", Unknown("?"), Accepted(), done)
     spare.script("refund", done)
@@ -182,10 +182,10 @@ async def test_what_the_database_holds(settings: Settings) -> None:
         succeeded = await shop.pay("0000")
         await shop.get(f"/payments/{succeeded['reference']}")
         reference = (await shop.live.get("/payments")).data[0]["reference"]
-        core = house.core
-        now = core.clock.now()
-        await incidents.report(core.db, shop.id, "live", incidents.MISMATCH, "payment", reference, "op", "x", now)
-        await incidents.quarantine(core.db, "op", "/x", "{}", "unknown", now)
+        ctx = house.ctx
+        now = ctx.clock.now()
+        await incidents.report(ctx.db, shop.id, "live", incidents.MISMATCH, "payment", reference, "op", "x", now)
+        await incidents.store_unmatched_callback(ctx.db, "op", "/x", "{}", "unknown", now)
         first = await scrape(house)
         pending = {"env": "live", "operator": "mtn"}
         assert value(first, "guichet_payments_pending", age="1d", **pending) == 2
@@ -210,7 +210,7 @@ async def test_what_the_database_holds(settings: Settings) -> None:
 
         tried = await scrape(house)
         await house.settle()
-        await audit(core.db, core.clock, lambda _: None)
+        await audit(ctx.db, ctx.clock, lambda _: None)
         house.clock.advance(DAY / SECOND)
         again = await scrape(house)
         assert value(again, "guichet_deliveries", state="waiting") == 1, "read again too soon"

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from guichet import tracing
 from guichet.http_client import HttpClient
 from guichet.providers.base import Succeeded
-from guichet.providers.client import Caller, Reply
+from guichet.providers.client import ProviderClient, ProviderResponse
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.fakes import ScriptedOperator, done, taken
@@ -220,11 +220,11 @@ async def test_operators_are_not_told(
         async with Peer(tls=authority.server("localhost")) as operator:
             http_client = HttpClient(loopback=True)
             with spans.request(TRACEPARENT) as end:
-                reply = await Caller(http_client, operator.url()).send("POST", "", json={})
+                reply = await ProviderClient(http_client, operator.url()).send("POST", "", json={})
                 end("POST /v1/payments", {}, False)
             await http_client.aclose()
         await received(seen, "POST /v1/payments")
-    assert isinstance(reply, Reply)
+    assert isinstance(reply, ProviderResponse)
     assert not HANDED_ON & operator.received[0].headers.keys()
 
 

@@ -117,7 +117,7 @@ async def test_a_payment_is_told_at_once_as_the_contract_says(house: House, auth
         "delivered_at": entry["delivered_at"],
     }
     assert entry["delivered_at"] is not None
-    await check_books(house.core.db, told=True)
+    await check_books(house.ctx.db, told=True)
 
 
 async def test_attempts_come_at_exactly_the_delays_of_the_contract(house: House, authority: Authority) -> None:
@@ -327,7 +327,7 @@ async def test_each_environment_has_its_own_endpoint_secret_and_log(settings: Se
             assert genuine(request, live_secret if live else test_secret, now)
             assert not genuine(request, test_secret if live else live_secret, now)
         assert len(await log_of(shop)) == len(await log_of(shop.live)) == 1
-        await check_books(house.core.db, told=True)
+        await check_books(house.ctx.db, told=True)
 
 
 # --- order and fairness -----------------------------------------------------------------------------------------------
@@ -424,7 +424,7 @@ async def until(met: Callable[[], bool], seconds: float = 5) -> None:
 async def killed_between_claim_and_record(house: House) -> Sequence[Delivery]:
     """What a process that dies during an attempt leaves behind: a claim. Its lease has run out afterwards."""
     now = house.clock.now()
-    claim = await deliveries.claim_due(house.core.db, now, now + 30 * SECOND, 10)
+    claim = await deliveries.claim_due(house.ctx.db, now, now + 30 * SECOND, 10)
     house.clock.advance(30)
     return claim.jobs
 
@@ -454,10 +454,10 @@ async def test_an_attempt_that_outlived_its_lease_does_not_undo_the_next_one(
         (fast,) = await killed_between_claim_and_record(house)
         now = house.clock.now()
         too_late = Outcome(slow, delivered=False, response_code=500, ended_at=now, next_due=now + 10 * SECOND)
-        await deliveries.record(house.core.db, [too_late])
+        await deliveries.record(house.ctx.db, [too_late])
         assert (await log_of(shop))[0]["response_code"] is None, "the earlier attempt's failure came too late"
-        await deliveries.record(house.core.db, [Outcome(fast, delivered=True, response_code=200, ended_at=now)])
-        await deliveries.record(house.core.db, [replace(too_late, next_due=None)])
+        await deliveries.record(house.ctx.db, [Outcome(fast, delivered=True, response_code=200, ended_at=now)])
+        await deliveries.record(house.ctx.db, [replace(too_late, next_due=None)])
         assert [(each["status"], each["response_code"]) for each in await log_of(shop)] == [("success", 200)]
 
 
