@@ -20,25 +20,34 @@ DEFAULT_COUNTRY: Final = "Benin"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`event` is None when the contract lists none (creation; a refusal told in the answer itself, D20)."""
+    """`event` is None when no webhook tells of it: the creation, and a refusal that the answer itself tells (D20)."""
 
     source: str | None
     target: str
     event: str | None
 
 
-#: docs/contract.md, "States". The only transitions there are.
+CREATED: Final = Transition(None, "pending", None)
+REFUSED_AT_INITIATION: Final = Transition("pending", "failed", None)
+CONFIRMED: Final = Transition("pending", "succeeded", "payment.succeeded")
+REFUSED: Final = Transition("pending", "failed", "payment.failed")
+REFUNDED: Final = Transition("succeeded", "refunded", "payment.refunded")
+REFUND_REQUESTED: Final = Transition(None, "pending", None)
+REFUND_DISBURSED: Final = Transition("pending", "succeeded", "refund.succeeded")
+REFUND_REFUSED: Final = Transition("pending", "failed", "refund.failed")
+
+#: The only transitions there are (docs/contract.md, "States").
 PAYMENT_TRANSITIONS: Final = {
-    "created": Transition(None, "pending", None),
-    "refused_at_initiation": Transition("pending", "failed", None),
-    "confirmed": Transition("pending", "succeeded", "payment.succeeded"),
-    "refused": Transition("pending", "failed", "payment.failed"),
-    "refunded": Transition("succeeded", "refunded", "payment.refunded"),
+    "created": CREATED,
+    "refused_at_initiation": REFUSED_AT_INITIATION,
+    "confirmed": CONFIRMED,
+    "refused": REFUSED,
+    "refunded": REFUNDED,
 }
 REFUND_TRANSITIONS: Final = {
-    "requested": Transition(None, "pending", None),
-    "disbursed": Transition("pending", "succeeded", "refund.succeeded"),
-    "refused": Transition("pending", "failed", "refund.failed"),
+    "requested": REFUND_REQUESTED,
+    "disbursed": REFUND_DISBURSED,
+    "refused": REFUND_REFUSED,
 }
 
 

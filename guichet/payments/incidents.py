@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import Instant
 from guichet.db.engine import Database, Writer
 from guichet.db.tables import incidents, stray_callbacks
+from guichet.domain.payments import Payment, Refund
 
 #: An operator stated another amount or currency than ours: nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -90,18 +91,34 @@ _STRAYS: Final = (
 )
 
 
+async def report_about(writer: Writer, subject: Payment | Refund, kind: str, detail: str, now: Instant) -> None:
+    """Opens an incident about a payment or a refund, or counts it again."""
+    await report(
+        writer,
+        merchant_id=subject.merchant_id,
+        env=subject.env,
+        kind=kind,
+        subject="payment" if isinstance(subject, Payment) else "refund",
+        reference=subject.reference,
+        provider_account=subject.connection,
+        detail=detail,
+        now=now,
+    )
+
+
 async def report(
     writer: Writer,
+    *,
     merchant_id: int,
     env: str,
     kind: str,
     subject: str,
     reference: str,
-    connection: str | None,
+    provider_account: str | None,
     detail: str,
     now: Instant,
 ) -> None:
-    """Opens an incident, or counts it again."""
+    """Opens an incident, or counts it again. `subject`: what `reference` names, `payment` or `refund`."""
     await writer.write(
         _OPEN,
         merchant_id=merchant_id,
@@ -109,7 +126,7 @@ async def report(
         kind=kind,
         subject=subject,
         reference=reference,
-        connection=connection,
+        connection=provider_account,
         detail=detail,
         now=now,
     )
@@ -131,10 +148,10 @@ async def close_settled(writer: Writer, merchant_id: int, reference: str, now: I
 
 
 async def store_unmatched_callback(
-    db: Database, connection: str, path: str, body: str, reason: str, now: Instant
+    db: Database, *, provider_account: str, path: str, body: str, reason: str, now: Instant
 ) -> None:
-    """Keeps a notification that matches nothing."""
-    await db.write(_STRAY, connection=connection, path=path, body=body, reason=reason, received_at=now)
+    """Keeps a callback that names no payment or refund of ours, for a person."""
+    await db.write(_STRAY, connection=provider_account, path=path, body=body, reason=reason, received_at=now)
 
 
 async def unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, int]]:

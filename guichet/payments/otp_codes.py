@@ -11,7 +11,7 @@ from guichet.domain.catalogue import PaymentMode, check_debit, quote
 from guichet.domain.errors import InvalidRequest, PaymentFailed
 from guichet.domain.money import round_to_currency
 from guichet.logs import log
-from guichet.payments.polling import call_provider
+from guichet.payments.provider_calls import call_provider
 from guichet.providers.base import (
     REFUSAL_REASONS,
     Accepted,

@@ -1,6 +1,7 @@
 """Refunds: statements and row mapping. The unique constraint on the payment allows one refund, ever."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, or_, select, update
@@ -42,18 +43,18 @@ _FINISH: Final = (
     )
     .returning(*refunds.c)
 )
-_SENDING: Final = (
+_MARK_SENT: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.sent_at.is_(None))
     .values(sent_at=bindparam("now"), connection=bindparam("new_connection"))
     .returning(*refunds.c)
 )
-_NOT_SENT: Final = (
+_MARK_NOT_SENT: Final = (
     update(refunds)
     .where(*_PENDING)
     .values(sent_at=None, due_at=bindparam("next_due"), asked=refunds.c.asked + 1, leased_until=None)
 )
-_TAKEN: Final = (
+_RECORD_ACCEPTANCE: Final = (
     update(refunds)
     .where(*_PENDING)
     .values(
@@ -63,7 +64,7 @@ _TAKEN: Final = (
         leased_until=None,
     )
 )
-_ASK_LATER: Final = (
+_SCHEDULE_NEXT_POLL: Final = (
     update(refunds).where(*_PENDING).values(due_at=bindparam("next_due"), asked=refunds.c.asked + 1, leased_until=None)
 )
 _LEASE: Final = (
@@ -105,29 +106,43 @@ async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int
     return [Refund(*row) for row in rows], total
 
 
-async def finish(
-    tx: Transaction, refund_id: int, target: str, now: Instant, failure: str | None = None
-) -> Refund | None:
-    """The conditional transition; None when the refund was no longer pending."""
-    return _refund(await tx.write(_FINISH, refund_id=refund_id, target=target, now=now, reason=failure))
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A conditional transition of one pending refund to its final status."""
+
+    refund_id: int
+    target: str
+    now: Instant
+    failure_reason: str | None
 
 
-async def mark_sending(db: Database, refund_id: int, connection: str, now: Instant) -> Refund | None:
-    """Before the first byte leaves; None when it was already sent or is final."""
-    return _refund(await db.write(_SENDING, refund_id=refund_id, new_connection=connection, now=now))
+async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]:
+    """The refunds that made their transition, in no order; one that was no longer pending is missing."""
+    rows = [
+        {"refund_id": each.refund_id, "target": each.target, "now": each.now, "reason": each.failure_reason}
+        for each in transitions
+    ]
+    return [Refund(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
+
+
+async def mark_sent(db: Database, refund_id: int, connection: str, now: Instant) -> Refund | None:
+    """Called before the first byte leaves. None when the refund was already sent, or is final."""
+    return _refund(await db.write(_MARK_SENT, refund_id=refund_id, new_connection=connection, now=now))
 
 
 async def mark_not_sent(db: Database, refund_id: int, due_at: Instant) -> None:
-    """The operator provably did not take it: it may be sent again at `due_at`."""
-    await db.write(_NOT_SENT, refund_id=refund_id, next_due=due_at)
+    """The provider provably did not process it: it may be sent again at `due_at`."""
+    await db.write(_MARK_NOT_SENT, refund_id=refund_id, next_due=due_at)
 
 
-async def mark_taken(db: Database, refund_id: int, provider_ref: str | None, memo: str | None, due_at: Instant) -> None:
-    await db.write(_TAKEN, refund_id=refund_id, new_ref=provider_ref, new_memo=memo, next_due=due_at)
+async def record_acceptance(
+    db: Database, refund_id: int, provider_ref: str | None, memo: str | None, due_at: Instant
+) -> None:
+    await db.write(_RECORD_ACCEPTANCE, refund_id=refund_id, new_ref=provider_ref, new_memo=memo, next_due=due_at)
 
 
 async def schedule_next_poll(db: Database, refund_id: int, due_at: Instant) -> None:
-    await db.write(_ASK_LATER, refund_id=refund_id, next_due=due_at)
+    await db.write(_SCHEDULE_NEXT_POLL, refund_id=refund_id, next_due=due_at)
 
 
 async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> Refund | None:
@@ -138,8 +153,11 @@ async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> R
 async def claim_due(
     db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Refund]:
-    """Up to `most` refunds to work on; they come back at `until` if this process dies. `saturated`: connections that take
-    none now; "" stands for those that were not sent yet. Cost: see `queues.py`."""
+    """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
+
+    `saturated`: provider accounts that take none now; "" stands for refunds that were not sent yet. Cost: see
+    `db/work_queue.py`.
+    """
     return await _QUEUE.claim(db, now, until, most, saturated)
 
 

@@ -57,7 +57,7 @@ _RECORD_INITIATION: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
     .values(
-        connection=bindparam("new_connection"),
+        connection=bindparam("new_account"),
         provider_ref=bindparam("new_ref"),
         provider_memo=bindparam("new_memo"),
         redirect_url=bindparam("new_redirect"),
@@ -69,7 +69,7 @@ _RECORD_INITIATION: Final = (
 _SWITCH: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-    .values(connection=bindparam("new_connection"), leased_until=bindparam("until"))
+    .values(connection=bindparam("new_account"), leased_until=bindparam("until"))
     .returning(*payments.c)
 )
 _ASK_LATER: Final = (
@@ -151,8 +151,8 @@ class Finish:
     source: str
     target: str
     now: Instant
-    failure: str | None = None
-    provider_ref: str | None = None
+    failure_reason: str | None = None
+    provider_reference: str | None = None
 
 
 async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
@@ -164,37 +164,40 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
             "source": each.source,
             "target": each.target,
             "now": each.now,
-            "reason": each.failure,
-            "new_ref": each.provider_ref,
+            "reason": each.failure_reason,
+            "new_ref": each.provider_reference,
         }
         for each in transitions
     ]
     return [Payment(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
 
 
-async def switch_connection(db: Database, payment: Payment, connection: str, until: Instant) -> Payment | None:
+async def switch_provider_account(
+    db: Database, payment: Payment, provider_account: str, until: Instant
+) -> Payment | None:
     """The route before provably took nothing: the next one is stored before its first byte leaves. None when the
     payment is final already: nothing may be asked of anybody then."""
-    row = await db.write(_SWITCH, payment_id=payment.id, new_connection=connection, until=until)
+    row = await db.write(_SWITCH, payment_id=payment.id, new_account=provider_account, until=until)
     return _payment(row)
 
 
 async def record_initiation(
     db: Database,
     payment_id: int,
-    connection: str,
+    *,
+    provider_account: str,
     provider_ref: str | None,
-    memo: str | None,
+    provider_memo: str | None,
     redirect_url: str | None,
     due_at: Instant,
 ) -> Payment | None:
-    """What the operator returned; ends the lease of the initiation."""
+    """Stores what the provider returned and ends the lease. None when the payment is no longer pending."""
     row = await db.write(
         _RECORD_INITIATION,
         payment_id=payment_id,
-        new_connection=connection,
+        new_account=provider_account,
         new_ref=provider_ref,
-        new_memo=memo,
+        new_memo=provider_memo,
         new_redirect=redirect_url,
         next_due=due_at,
     )

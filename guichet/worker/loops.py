@@ -9,7 +9,7 @@ from guichet import metrics
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.work_queue import Claim
 from guichet.logs import log
-from guichet.payments.polling import LEASE_DURATION
+from guichet.payments.poll_schedule import LEASE_DURATION
 
 #: What a queue works on at once in this process.
 MAX_IN_FLIGHT: Final = 512

@@ -9,8 +9,8 @@ from guichet.db.work_queue import Claim
 from guichet.domain.payments import Payment, Refund
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
+from guichet.payments.disbursement import process_refund
 from guichet.payments.polling import poll_due_payment
-from guichet.payments.refund import disburse
 
 #: Questions to one operator at once, and refunds: a dead one delays no other.
 PER_CONNECTION: Final = 128
@@ -47,4 +47,4 @@ class Disbursements:
         return (job.connection or "",)
 
     async def work(self, job: Refund) -> None:
-        await disburse(self._core, job)
+        await process_refund(self._core, job)

@@ -116,10 +116,20 @@ async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(hou
     now = house.clock.now()
     for number in range(3):
         reference = f"00000000-0000-4000-8000-{number:012d}"
-        await incidents.report(db, shop.id, "live", incidents.MISMATCH, "payment", reference, None, "says 1", now)
+        await incidents.report(
+            db,
+            merchant_id=shop.id,
+            env="live",
+            kind=incidents.MISMATCH,
+            subject="payment",
+            reference=reference,
+            provider_account=None,
+            detail="says 1",
+            now=now,
+        )
     first, second, _ = await incidents.still_open(db)
     await incidents.close(db, first.id, now)
-    await incidents.store_unmatched_callback(db, "op", "/x", "{}", "unknown", now)
+    await incidents.store_unmatched_callback(db, provider_account="op", path="/x", body="{}", reason="unknown", now=now)
     await db.write(insert(t.audits).values(started_at=now, finished_at=now, postings=0, payments=0, refunds=0))
     house.clock.advance(364 * _DAY_SECONDS)
     await incidents.close(db, second.id, house.clock.now())
@@ -139,7 +149,9 @@ async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(settings: Sett
     for_ever = replace(settings, keep_deliveries_days=0, keep_logs_days=1)
     async with open_house(for_ever) as house, told(house, authority) as shop:
         await paid(house, shop, 2)
-        await incidents.store_unmatched_callback(house.ctx.db, "op", "/x", "{}", "unknown", house.clock.now())
+        await incidents.store_unmatched_callback(
+            house.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=house.clock.now()
+        )
         house.clock.advance(36_500 * _DAY_SECONDS)
         await keep_house(house)
         assert (await listed(shop), await rows(house, t.stray_callbacks)) == ((2, 2), 0)

@@ -34,16 +34,18 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
         stuck = (await shop.live.get("/payments")).data[0]
         await incidents.report(
             house.ctx.db,
-            shop.id,
-            "live",
-            incidents.MISMATCH,
-            "payment",
-            stuck["reference"],
-            "op",
-            "x",
-            house.clock.now(),
+            merchant_id=shop.id,
+            env="live",
+            kind=incidents.MISMATCH,
+            subject="payment",
+            reference=stuck["reference"],
+            provider_account="op",
+            detail="x",
+            now=house.clock.now(),
         )
-        await incidents.store_unmatched_callback(house.ctx.db, "op", "/x", "{}", "unknown", SystemClock().now())
+        await incidents.store_unmatched_callback(
+            house.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=SystemClock().now()
+        )
         await house.settle(20)
     await hands.run(f"UPDATE deliveries SET created_at = {SystemClock().now() - MINUTE}")
     soon = iso(SystemClock().now() + 10 * DAY)

@@ -42,8 +42,9 @@ from guichet.merchants.catalogue import Catalogues
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.disbursement import poll_refund
 from guichet.payments.polling import poll_payment
-from guichet.payments.refund import poll_refund, request_refund
+from guichet.payments.refund import request_refund
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
 from guichet.providers.registry import Registry
