@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
-    from guichet.worker import Worker
+    from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
 
@@ -48,7 +48,7 @@ class Service:
     http_client: HttpClient
 
     def worker(self) -> Worker:
-        from guichet.worker import Worker
+        from guichet.worker.worker import Worker
 
         return Worker(self.ctx, self.http_client)
 

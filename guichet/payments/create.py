@@ -158,7 +158,7 @@ def _new_payment(
 
 
 async def _store(ctx: AppContext, payment: Payment, due_at: Instant | None) -> Payment | None:
-    """None when a unique key already holds a payment. A live payment also needs an open wallet and a use of its link."""
+    """None when a unique key already holds a payment. Live money also needs an open wallet and a use of its link."""
     if payment.env == "test" and payment.link_id is None:
         return await repository.insert_new(ctx.db, payment, due_at)
     async with ctx.db.transaction() as tx:

@@ -4,9 +4,13 @@ The row is marked as sent before the first byte leaves. A crash in between there
 provider, never to a second disbursement.
 """
 
+from collections.abc import Sequence
+
 from guichet import tracing
+from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.db.work_queue import Claim
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import integrity, refund_repository, repository
@@ -72,3 +76,19 @@ async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: Init
         case _:
             await refund_repository.schedule_next_poll(ctx.db, refund.id, due_at)
     return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+class RefundJobs:
+    """The worker's queue of refunds to send or to poll (see `worker/queue_loop.py`)."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Refund]:
+        return await refund_repository.claim_due(self._ctx.db, now, until, most, saturated)
+
+    def partition_key(self, job: Refund) -> tuple[str, ...]:
+        return (job.connection or "",)
+
+    async def work(self, job: Refund) -> None:
+        await process_refund(self._ctx, job)

@@ -4,9 +4,13 @@ The API asks when a merchant reads the payment, the worker when a poll is due, a
 the row lets one of them ask at a time.
 """
 
+from collections.abc import Sequence
+
 from guichet import tracing
+from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.db.work_queue import Claim
 from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments import integrity, repository
@@ -83,3 +87,21 @@ async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -
         due_at=require(payment.due_at),
     )
     return stored or payment
+
+
+class PollingJobs:
+    """The worker's queue of payments whose poll is due (see `worker/queue_loop.py`)."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(
+        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+    ) -> Claim[Payment]:
+        return await repository.claim_due(self._ctx.db, now, until, most, saturated)
+
+    def partition_key(self, job: Payment) -> tuple[str, ...]:
+        return (job.connection or "",)
+
+    async def work(self, job: Payment) -> None:
+        await poll_due_payment(self._ctx, job)

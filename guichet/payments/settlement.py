@@ -53,10 +53,8 @@ async def settle_payment(
 
     `at_initiation`: the merchant learns of the refusal from the answer 402, so no webhook tells of it (D20).
     """
-    if isinstance(outcome, Succeeded):
-        transition = CONFIRMED
-    else:
-        transition = REFUSED_AT_INITIATION if at_initiation else REFUSED
+    refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
+    transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
     settled = await _settle(ctx, payment, None, transition, outcome)
     assert isinstance(settled, Payment)
     return settled

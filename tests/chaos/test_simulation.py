@@ -28,7 +28,7 @@ from guichet.payments.polling import poll_payment
 from guichet.payments.refund import request_refund
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
-from guichet.worker import Worker
+from guichet.worker.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock
 from tests.invariants import check_books

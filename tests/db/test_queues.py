@@ -36,7 +36,7 @@ from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import Outcome
+from guichet.webhooks.deliveries import AttemptResult
 from tests.house import ManualClock
 from tests.watched import WatchedDatabase
 
@@ -221,7 +221,7 @@ async def test_an_event_waits_until_the_one_before_it_was_tried(db: Database) ->
             await tx.write(insert(t.deliveries).values({**DELIVERY, **pair}))
     (first,) = await claimed_of("deliveries", db, 9, [["closed"], []])
     assert await claimed_of("deliveries", db, 9, [["closed"], []]) == []
-    await deliveries.record(db, [Outcome(first, False, 500, NOW, next_due=UNTIL)])
+    await deliveries.record(db, [AttemptResult(first, False, 500, NOW, next_due=UNTIL)])
     (second,) = await claimed_of("deliveries", db, 9, [["closed"], []])
     assert second.id > first.id
 
@@ -230,10 +230,10 @@ async def test_outcomes_are_recorded_together(db: Database) -> None:
     await fill(db, 4)
     one, two, three, four = await claimed_of("deliveries", db, 4)
     outcomes = [
-        Outcome(one, True, 204, NOW),
-        Outcome(two, False, 500, NOW, next_due=UNTIL),
-        Outcome(three, False, None, NOW),
-        Outcome(structs.replace(four, attempts=0), False, 500, NOW),
+        AttemptResult(one, True, 204, NOW),
+        AttemptResult(two, False, 500, NOW, next_due=UNTIL),
+        AttemptResult(three, False, None, NOW),
+        AttemptResult(structs.replace(four, attempts=0), False, 500, NOW),
     ]
     await deliveries.record(db, outcomes)
     found, _ = await deliveries.page(db, 1, "test", 10, 0)
@@ -308,7 +308,7 @@ REFERENCE = "0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10"
 MINE = (1, "test")
 
 
-TRIED = Outcome(
+TRIED = AttemptResult(
     Delivery(
         **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "answered_at"))},
         id=1,

@@ -50,7 +50,7 @@ from guichet.providers.base import Refused, Succeeded
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
-from guichet.worker import Worker
+from guichet.worker.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock
 from tests.invariants import check_books
