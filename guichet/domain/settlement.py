@@ -9,14 +9,14 @@ from guichet.domain.payments import Payment, Transition
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """An outcome to apply. `failure` and `provider_ref` as the payment is to keep them."""
+    """An outcome to apply. `failure_reason` and `provider_reference` as the payment is to keep them."""
 
     payment: Payment
     transition: Transition
     catalogue: Catalogue
     now: Instant
-    failure: str | None = None
-    provider_ref: str | None = None
+    failure_reason: str | None = None
+    provider_reference: str | None = None
 
     @property
     def succeeds(self) -> bool:

@@ -92,7 +92,7 @@ async def create_payment(ctx: AppContext, caller: Caller, order: PaymentRequest)
     payment = _new_payment(ctx, caller, order, quoted, route[0])
     charge = charge_for(ctx, payment, order.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
-    stored = await _store(ctx, payment, first_poll_at or payment.due_at)
+    stored = await _store(ctx, payment, first_poll_at or payment.next_poll_at)
     if stored is None:
         return CreatedPayment(await _existing(ctx, payment), quoted.mode, created=False)
     return CreatedPayment(await _initiate(ctx, stored, charge, route), quoted.mode, created=True)
@@ -107,7 +107,9 @@ def check_request(mode: PaymentMode, order: PaymentRequest) -> Quote:
     return quoted
 
 
-def _new_payment(ctx: AppContext, caller: Caller, order: PaymentRequest, quoted: Quote, connection: str) -> Payment:
+def _new_payment(
+    ctx: AppContext, caller: Caller, order: PaymentRequest, quoted: Quote, provider_account: str
+) -> Payment:
     now = ctx.clock.now()
     needs_page = quoted.mode.is_card and not caller.livemode
     return Payment(
@@ -136,24 +138,24 @@ def _new_payment(ctx: AppContext, caller: Caller, order: PaymentRequest, quoted:
         checkout_token=order.checkout_token or (random_text(TOKEN_LENGTH) if needs_page else None),
         created_at=now,
         updated_at=now,
-        connection=connection,
-        provider_ref=None,
-        provider_memo=None,
+        provider_account=provider_account,
+        provider_reference=None,
+        provider_data=None,
         redirect_url=None,
-        failure=None,
-        due_at=now + POLL_AFTER_CRASH,
-        asked=0,
+        failure_reason=None,
+        next_poll_at=now + POLL_AFTER_CRASH,
+        poll_count=0,
         # Nobody asks about a debit that is still being requested.
-        leased_until=now + LEASE_DURATION if ctx.registry.provider(connection).remote else None,
+        lease_expires_at=now + LEASE_DURATION if ctx.registry.provider(provider_account).remote else None,
     )
 
 
-async def _store(ctx: AppContext, payment: Payment, due_at: Instant | None) -> Payment | None:
+async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
     """None when a unique key already holds a payment. Live money also needs an open wallet and a use of its link."""
     if payment.env == "test" and payment.link_id is None:
-        return await payments.insert_new(ctx.db, payment, due_at)
+        return await payments.insert_new(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:
-        stored = await payments.insert_new(tx, payment, due_at)
+        stored = await payments.insert_new(tx, payment, next_poll_at)
         if stored is None:
             return None
         if await ledger.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
@@ -180,8 +182,8 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
     tracing.about_payment(payment.reference)
     answer: InitiationResult = NotProcessed()
     for name in route:
-        if name != payment.connection:
-            switched = await payments.switch_connection(ctx.db, payment, name, ctx.clock.now() + LEASE_DURATION)
+        if name != payment.provider_account:
+            switched = await payments.switch_provider_account(ctx.db, payment, name, ctx.clock.now() + LEASE_DURATION)
             if switched is None:
                 return require(await payments.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(ctx, switched, charge.otp)
@@ -189,7 +191,7 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
         answer = await call_provider(provider.initiate(charge), name, "initiate", timed=provider.remote)
         if not isinstance(answer, NotProcessed):
             break
-        log.warning("route.not_taken", reference=payment.reference, connection=name, raw=answer.raw)
+        log.warning("route.not_taken", reference=payment.reference, provider_account=name, raw=answer.raw)
     match answer:
         case Accepted():
             return await _accepted(ctx, payment, answer)
@@ -209,12 +211,12 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
 
 async def _accepted(ctx: AppContext, payment: Payment, answer: Accepted) -> Payment:
     """Keeps what the operator returned; where there is nothing to keep (the sandbox), one write was enough."""
-    connection = require(payment.connection)
-    if ctx.registry.provider(connection).remote:
-        due_at = answer.next_poll_at or ctx.clock.now() + POLL_INTERVALS[0] * SECOND
+    provider_account = require(payment.provider_account)
+    if ctx.registry.provider(provider_account).remote:
+        next_poll_at = answer.next_poll_at or ctx.clock.now() + POLL_INTERVALS[0] * SECOND
         memo = msgspec.json.encode(answer.memo).decode() if answer.memo else None
         recorded = await payments.record_initiation(
-            ctx.db, payment.id, connection, answer.provider_ref, memo, answer.redirect_url, due_at
+            ctx.db, payment.id, provider_account, answer.provider_reference, memo, answer.redirect_url, next_poll_at
         )
         payment = recorded or payment
     if _is_due(payment, ctx.clock.now()):
@@ -223,4 +225,4 @@ async def _accepted(ctx: AppContext, payment: Payment, answer: Accepted) -> Paym
 
 
 def _is_due(payment: Payment, now: Instant) -> bool:
-    return payment.due_at is not None and payment.due_at <= now
+    return payment.next_poll_at is not None and payment.next_poll_at <= now

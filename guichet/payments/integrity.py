@@ -18,7 +18,7 @@ async def confirm_amount(ctx: AppContext, payment: Payment, answer: Succeeded, s
         return True
     stated = "no amount" if answer.amount is None else f"{plain(answer.amount)} {answer.currency}"
     detail = f"asked {plain(asked)} {payment.currency}, the operator states {stated}"
-    log.error("operator.mismatch", reference=reference, connection=payment.connection, detail=detail)
+    log.error("operator.mismatch", reference=reference, provider_account=payment.provider_account, detail=detail)
     await incidents.report(
         ctx.db,
         payment.merchant_id,
@@ -26,7 +26,7 @@ async def confirm_amount(ctx: AppContext, payment: Payment, answer: Succeeded, s
         incidents.MISMATCH,
         subject,
         reference,
-        payment.connection,
+        payment.provider_account,
         detail,
         ctx.clock.now(),
     )

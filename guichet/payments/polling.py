@@ -49,14 +49,14 @@ async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
 async def _ask(ctx: AppContext, payment: Payment, *, planned: bool) -> Payment:
     if payment.status != "pending":
         return payment
-    provider = ctx.registry.provider(require(payment.connection))
+    provider = ctx.registry.provider(require(payment.provider_account))
     if provider.remote:
         now = ctx.clock.now()
         leased = await payments.lease(ctx.db, payment.id, now, now + LEASE_DURATION)
         if leased is None:
             return require(await payments.by_id(ctx.db, payment.id))
         payment = leased
-    answer = await call_provider(provider.status(charge_for(ctx, payment)), require(payment.connection), "status")
+    answer = await call_provider(provider.status(charge_for(ctx, payment)), require(payment.provider_account), "status")
     payment = await _apply(ctx, payment, answer)
     if payment.status == "pending" and planned:
         await _ask_later(ctx, payment)
@@ -65,7 +65,7 @@ async def _ask(ctx: AppContext, payment: Payment, *, planned: bool) -> Payment:
     return payment
 
 
-async def call_provider(question: Awaitable[T], connection: str, kind: str, *, timed: bool = True) -> T | Unknown:
+async def call_provider(question: Awaitable[T], provider_account: str, kind: str, *, timed: bool = True) -> T | Unknown:
     """An operator that takes longer than the budget has said nothing. Every call to one passes here and is counted.
 
     `timed`: False spares the timer where nobody far away is asked.
@@ -82,8 +82,8 @@ async def call_provider(question: Awaitable[T], connection: str, kind: str, *, t
     except TimeoutError:
         answer = Unknown(f"no answer within {PROVIDER_TIMEOUT:g} s")
     named, seconds = _ANSWERS.get(type(answer), "other"), loop.time() - began
-    metrics.provider_call(connection, kind, named, seconds)
-    tracing.provider_call(connection, kind, named, seconds)
+    metrics.provider_call(provider_account, kind, named, seconds)
+    tracing.provider_call(provider_account, kind, named, seconds)
     return answer
 
 
@@ -103,19 +103,19 @@ async def _apply(ctx: AppContext, payment: Payment, answer: StatusResult) -> Pay
 
 async def _learn(ctx: AppContext, payment: Payment, answer: Accepted) -> Payment:
     """A lost answer found again, or a page that the operator prepared meanwhile."""
-    new_ref = payment.provider_ref is None and answer.provider_ref is not None
+    new_ref = payment.provider_reference is None and answer.provider_reference is not None
     new_page = payment.redirect_url is None and answer.redirect_url is not None
     if not (new_ref or new_page):
         return payment
-    memo = msgspec.json.encode(answer.memo).decode() if answer.memo else payment.provider_memo
+    memo = msgspec.json.encode(answer.memo).decode() if answer.memo else payment.provider_data
     learned = await payments.record_initiation(
         ctx.db,
         payment.id,
-        require(payment.connection),
-        answer.provider_ref or payment.provider_ref,
+        require(payment.provider_account),
+        answer.provider_reference or payment.provider_reference,
         memo,
         answer.redirect_url or payment.redirect_url,
-        require(payment.due_at),
+        require(payment.next_poll_at),
     )
     return learned or payment
 
@@ -132,8 +132,8 @@ async def _ask_later(ctx: AppContext, payment: Payment) -> None:
             incidents.STUCK,
             "payment",
             payment.reference,
-            payment.connection,
+            payment.provider_account,
             "pending for more than 72 hours",
             now,
         )
-    await payments.schedule_next_poll(ctx.db, payment.id, now + poll_interval(payment.asked, age) * SECOND)
+    await payments.schedule_next_poll(ctx.db, payment.id, now + poll_interval(payment.poll_count, age) * SECOND)

@@ -22,8 +22,8 @@ _KEPT_BODY: Final = 8 * 1024
 async def receive(ctx: AppContext, name: str, reference: str | None, callback: Callback) -> None:
     """Finds what a notification to /operators/{name}/callback[/{reference}] speaks of, and asks its operator.
 
-    `name` is a connection, or a family whose notifications all go to one address. The answer may be 200 only after
-    this returns: what it spoke of was asked about, or the notification was stored.
+    `name` is a provider account, or a family whose notifications all go to one address. The answer may be 200 only
+    after this returns: what it spoke of was asked about, or the notification was stored.
     """
     providers = ctx.registry.listening(name)
     if not providers:
@@ -34,8 +34,8 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     if not readable:
         await _put_aside(ctx, name, callback, "unreadable")
         return
-    for connection, hint in readable:
-        subject = await _find(ctx, connection, reference, hint)
+    for provider_account, hint in readable:
+        subject = await _find(ctx, provider_account, reference, hint)
         if isinstance(subject, Payment):
             await poll_payment(ctx, subject)
             return
@@ -46,24 +46,24 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
 
 
 async def _find(
-    ctx: AppContext, connection: str, reference: str | None, hint: CallbackReference
+    ctx: AppContext, provider_account: str, reference: str | None, hint: CallbackReference
 ) -> Payment | Refund | None:
-    """By our reference (in the address, in the body), else by the operator's. Always of this connection only."""
+    """By our reference (in the address, in the body), else by the operator's. Always of this provider account only."""
     for named in (reference, hint.reference):
         if named is not None and (ours := as_uuid(named)):
-            payment = await payments.by_callback_reference(ctx.db, connection, ours)
+            payment = await payments.by_callback_reference(ctx.db, provider_account, ours)
             if payment is not None:
                 return payment
-            refund = await refunds.by_callback_reference(ctx.db, connection, ours)
+            refund = await refunds.by_callback_reference(ctx.db, provider_account, ours)
             if refund is not None:
                 return refund
-    if hint.provider_ref is not None:
-        payment = await payments.by_provider_ref(ctx.db, connection, hint.provider_ref)
-        return payment or await refunds.by_provider_ref(ctx.db, connection, hint.provider_ref)
+    if hint.provider_reference is not None:
+        payment = await payments.by_provider_reference(ctx.db, provider_account, hint.provider_reference)
+        return payment or await refunds.by_provider_reference(ctx.db, provider_account, hint.provider_reference)
     return None
 
 
 async def _put_aside(ctx: AppContext, name: str, callback: Callback, reason: str) -> None:
-    log.warning("callback.stray", connection=name, reason=reason)
+    log.warning("callback.stray", provider_account=name, reason=reason)
     text = callback.body[:_KEPT_BODY].decode("utf-8", "replace").replace("\0", "")
     await incidents.store_unmatched_callback(ctx.db, name[:64], callback.path[:500], text, reason, ctx.clock.now())

@@ -80,14 +80,14 @@ def _new_refund(payment: Payment, reason: str | None, now: int, *, held: bool) -
         created_at=now,
         processed_at=None,
         held=held,
-        connection=None,
-        provider_ref=None,
-        provider_memo=None,
-        failure=None,
+        provider_account=None,
+        provider_reference=None,
+        provider_data=None,
+        failure_reason=None,
         sent_at=None,
-        due_at=now,
-        asked=0,
-        leased_until=None,
+        next_poll_at=now,
+        poll_count=0,
+        lease_expires_at=None,
     )
 
 
@@ -110,15 +110,15 @@ async def disburse(ctx: AppContext, refund: Refund) -> Refund:
         return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
-    provider = ctx.registry.provider(require(leased.connection))
+    provider = ctx.registry.provider(require(leased.provider_account))
     question = provider.refund_status(reversal_for(ctx, leased, payment))
-    answer = await call_provider(question, require(leased.connection), "refund_status")
+    answer = await call_provider(question, require(leased.provider_account), "refund_status")
     return await _apply(ctx, leased, payment, answer)
 
 
 async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     """The mark goes to disk before the first byte: a crash in between makes us ask, never send twice."""
-    name = ctx.registry.refund_route(payment.env, payment.operator, require(payment.connection))
+    name = ctx.registry.refund_route(payment.env, payment.operator, require(payment.provider_account))
     if name is None:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
     sending = await refunds.mark_sending(ctx.db, refund.id, name, ctx.clock.now())
@@ -130,22 +130,22 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
 
 
 async def _apply(ctx: AppContext, refund: Refund, payment: Payment, answer: InitiationResult | StatusResult) -> Refund:
-    due_at = await _next_question(ctx, refund)
+    next_poll_at = await _next_question(ctx, refund)
     match answer:
         case Succeeded():
             if await confirm_amount(ctx, payment, answer, "refund", refund.reference):
                 return await settle_refund(ctx, refund, payment, answer)
-            await refunds.schedule_next_poll(ctx.db, refund.id, due_at)
+            await refunds.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Refused():
             return await settle_refund(ctx, refund, payment, answer)
         case NotProcessed():
             log.warning("refund.not_taken", reference=refund.reference, raw=answer.raw)
-            await refunds.mark_not_sent(ctx.db, refund.id, due_at)
-        case Accepted(provider_ref=ref, memo=memo) if ref or memo:
+            await refunds.mark_not_sent(ctx.db, refund.id, next_poll_at)
+        case Accepted(provider_reference=ref, memo=memo) if ref or memo:
             text = msgspec.json.encode(memo).decode() if memo else None
-            await refunds.mark_taken(ctx.db, refund.id, ref, text, due_at)
+            await refunds.mark_taken(ctx.db, refund.id, ref, text, next_poll_at)
         case _:
-            await refunds.schedule_next_poll(ctx.db, refund.id, due_at)
+            await refunds.schedule_next_poll(ctx.db, refund.id, next_poll_at)
     return require(await refunds.by_id(ctx.db, refund.id))
 
 
@@ -161,8 +161,8 @@ async def _next_question(ctx: AppContext, refund: Refund) -> Instant:
             incidents.STUCK,
             "refund",
             refund.reference,
-            refund.connection,
+            refund.provider_account,
             "pending for more than 72 hours",
             now,
         )
-    return now + poll_interval(refund.asked, age) * SECOND
+    return now + poll_interval(refund.poll_count, age) * SECOND

@@ -24,10 +24,11 @@ _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
 _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
-    refunds.c.reference == bindparam("reference"), refunds.c.connection == bindparam("connection")
+    refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
 )
-_BY_PROVIDER_REF: Final = select(refunds).where(
-    refunds.c.connection == bindparam("connection"), refunds.c.provider_ref == bindparam("provider_ref")
+_BY_PROVIDER_REFERENCE: Final = select(refunds).where(
+    refunds.c.provider_account == bindparam("provider_account"),
+    refunds.c.provider_reference == bindparam("provider_reference"),
 )
 _PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
 _FINISH: Final = (
@@ -36,43 +37,49 @@ _FINISH: Final = (
     .values(
         status=bindparam("target"),
         processed_at=bindparam("now"),
-        failure=bindparam("reason"),
-        due_at=None,
-        leased_until=None,
+        failure_reason=bindparam("reason"),
+        next_poll_at=None,
+        lease_expires_at=None,
     )
     .returning(*refunds.c)
 )
 _SENDING: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(sent_at=bindparam("now"), connection=bindparam("new_connection"))
+    .values(sent_at=bindparam("now"), provider_account=bindparam("new_provider_account"))
     .returning(*refunds.c)
 )
 _NOT_SENT: Final = (
     update(refunds)
     .where(*_PENDING)
-    .values(sent_at=None, due_at=bindparam("next_due"), asked=refunds.c.asked + 1, leased_until=None)
+    .values(
+        sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
+    )
 )
 _TAKEN: Final = (
     update(refunds)
     .where(*_PENDING)
     .values(
-        provider_ref=bindparam("new_ref"),
-        provider_memo=bindparam("new_memo"),
-        due_at=bindparam("next_due"),
-        leased_until=None,
+        provider_reference=bindparam("new_ref"),
+        provider_data=bindparam("new_memo"),
+        next_poll_at=bindparam("next_due"),
+        lease_expires_at=None,
     )
 )
 _ASK_LATER: Final = (
-    update(refunds).where(*_PENDING).values(due_at=bindparam("next_due"), asked=refunds.c.asked + 1, leased_until=None)
+    update(refunds)
+    .where(*_PENDING)
+    .values(next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None)
 )
 _LEASE: Final = (
     update(refunds)
-    .where(*_PENDING, or_(refunds.c.leased_until.is_(None), refunds.c.leased_until <= bindparam("now")))
-    .values(leased_until=bindparam("until"))
+    .where(*_PENDING, or_(refunds.c.lease_expires_at.is_(None), refunds.c.lease_expires_at <= bindparam("now")))
+    .values(lease_expires_at=bindparam("until"))
     .returning(*refunds.c)
 )
-_QUEUE: Final = WorkQueue(refunds, ("connection",), {}, tuple(refunds.c), lambda row: Refund(*row))
+_QUEUE: Final = WorkQueue(
+    refunds, "next_poll_at", ("provider_account",), {}, tuple(refunds.c), lambda row: Refund(*row)
+)
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> int | None:
@@ -90,13 +97,15 @@ async def by_id(db: Reader, refund_id: int) -> Refund | None:
     return _refund(await db.one(_BY_ID, id=refund_id))
 
 
-async def by_callback_reference(db: Reader, connection: str, reference: str) -> Refund | None:
+async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:
     """`reference` must be a UUID. An operator does not say whose refund it is; references are unique anyway."""
-    return _refund(await db.one(_BY_CALLBACK_REFERENCE, connection=connection, reference=reference))
+    return _refund(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
 
 
-async def by_provider_ref(db: Reader, connection: str, provider_ref: str) -> Refund | None:
-    return _refund(await db.one(_BY_PROVIDER_REF, connection=connection, provider_ref=provider_ref))
+async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> Refund | None:
+    return _refund(
+        await db.one(_BY_PROVIDER_REFERENCE, provider_account=provider_account, provider_reference=provider_reference)
+    )
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Refund], int]:
@@ -106,28 +115,30 @@ async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int
 
 
 async def finish(
-    tx: Transaction, refund_id: int, target: str, now: Instant, failure: str | None = None
+    tx: Transaction, refund_id: int, target: str, now: Instant, failure_reason: str | None = None
 ) -> Refund | None:
     """The conditional transition; None when the refund was no longer pending."""
-    return _refund(await tx.write(_FINISH, refund_id=refund_id, target=target, now=now, reason=failure))
+    return _refund(await tx.write(_FINISH, refund_id=refund_id, target=target, now=now, reason=failure_reason))
 
 
-async def mark_sending(db: Database, refund_id: int, connection: str, now: Instant) -> Refund | None:
+async def mark_sending(db: Database, refund_id: int, provider_account: str, now: Instant) -> Refund | None:
     """Before the first byte leaves; None when it was already sent or is final."""
-    return _refund(await db.write(_SENDING, refund_id=refund_id, new_connection=connection, now=now))
+    return _refund(await db.write(_SENDING, refund_id=refund_id, new_provider_account=provider_account, now=now))
 
 
-async def mark_not_sent(db: Database, refund_id: int, due_at: Instant) -> None:
-    """The operator provably did not take it: it may be sent again at `due_at`."""
-    await db.write(_NOT_SENT, refund_id=refund_id, next_due=due_at)
+async def mark_not_sent(db: Database, refund_id: int, next_poll_at: Instant) -> None:
+    """The operator provably did not take it: it may be sent again at `next_poll_at`."""
+    await db.write(_NOT_SENT, refund_id=refund_id, next_due=next_poll_at)
 
 
-async def mark_taken(db: Database, refund_id: int, provider_ref: str | None, memo: str | None, due_at: Instant) -> None:
-    await db.write(_TAKEN, refund_id=refund_id, new_ref=provider_ref, new_memo=memo, next_due=due_at)
+async def mark_taken(
+    db: Database, refund_id: int, provider_reference: str | None, memo: str | None, next_poll_at: Instant
+) -> None:
+    await db.write(_TAKEN, refund_id=refund_id, new_ref=provider_reference, new_memo=memo, next_due=next_poll_at)
 
 
-async def schedule_next_poll(db: Database, refund_id: int, due_at: Instant) -> None:
-    await db.write(_ASK_LATER, refund_id=refund_id, next_due=due_at)
+async def schedule_next_poll(db: Database, refund_id: int, next_poll_at: Instant) -> None:
+    await db.write(_ASK_LATER, refund_id=refund_id, next_due=next_poll_at)
 
 
 async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> Refund | None:
@@ -138,8 +149,8 @@ async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> R
 async def claim_due(
     db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Refund]:
-    """Up to `most` refunds to work on; they come back at `until` if this process dies. `saturated`: connections that take
-    none now; "" stands for those that were not sent yet. Cost: see `queues.py`."""
+    """Up to `most` refunds to work on; they come back at `until` if this process dies. `saturated`: provider accounts
+    that take none now; "" stands for those that were not sent yet. Cost: see `db/work_queue.py`."""
     return await _QUEUE.claim(db, now, until, most, saturated)
 
 

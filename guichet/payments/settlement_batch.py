@@ -68,8 +68,8 @@ async def _finish(tx: Transaction, batch: Sequence[Settlement]) -> list[_Applied
             require(settlement.transition.source),
             settlement.transition.target,
             settlement.now,
-            settlement.failure,
-            settlement.provider_ref,
+            settlement.failure_reason,
+            settlement.provider_reference,
         )
         for payment_id, settlement in sorted(first.items())
     ]

@@ -16,7 +16,7 @@ from guichet.logs import log
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, Attempts
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.loops import POLL, Loop, Queue
-from guichet.worker.provider_jobs import PER_CONNECTION, Disbursements, Questions
+from guichet.worker.provider_jobs import PER_PROVIDER_ACCOUNT, Disbursements, Questions
 
 #: How long running attempts may finish when the service stops, in seconds; what does not is sent again by its lease.
 GRACE: Final = 1.2
@@ -27,8 +27,8 @@ class Worker:
 
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self.loops: list[Loop] = [
-            Queue("asking", ctx.wakeups.polling, ctx.clock, Questions(ctx), PER_CONNECTION),
-            Queue("disbursing", ctx.wakeups.refunds, ctx.clock, Disbursements(ctx), PER_CONNECTION),
+            Queue("asking", ctx.wakeups.polling, ctx.clock, Questions(ctx), PER_PROVIDER_ACCOUNT),
+            Queue("disbursing", ctx.wakeups.refunds, ctx.clock, Disbursements(ctx), PER_PROVIDER_ACCOUNT),
             Queue(
                 "delivering",
                 ctx.wakeups.deliveries,

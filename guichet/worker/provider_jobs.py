@@ -13,7 +13,7 @@ from guichet.payments.polling import poll_due_payment
 from guichet.payments.refund import disburse
 
 #: Questions to one operator at once, and refunds: a dead one delays no other.
-PER_CONNECTION: Final = 128
+PER_PROVIDER_ACCOUNT: Final = 128
 
 
 class Questions:
@@ -28,7 +28,7 @@ class Questions:
         return await payments.claim_due(self._core.db, now, until, most, saturated)
 
     def partition_key(self, job: Payment) -> tuple[str, ...]:
-        return (job.connection or "",)
+        return (job.provider_account or "",)
 
     async def work(self, job: Payment) -> None:
         await poll_due_payment(self._core, job)
@@ -44,7 +44,7 @@ class Disbursements:
         return await refunds.claim_due(self._core.db, now, until, most, saturated)
 
     def partition_key(self, job: Refund) -> tuple[str, ...]:
-        return (job.connection or "",)
+        return (job.provider_account or "",)
 
     async def work(self, job: Refund) -> None:
         await disburse(self._core, job)
