@@ -1,4 +1,4 @@
-"""Names, looked up for real: by c-ares, from the hosts file and from a name server on a UDP socket of the test's own."""
+"""Names, looked up for real: by c-ares, from the hosts file and a name server of the test's own."""
 
 import asyncio
 import socket
