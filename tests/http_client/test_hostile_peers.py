@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -287,27 +286,3 @@ async def test_a_second_response_behind_the_end_of_a_body_is_nobodys(authority: 
         for _ in range(2):
             assert (await post(client, peer)).status == 200
     assert peer.connections == 2
-
-
-async def test_a_peer_that_speaks_first_is_not_believed(authority: Authority) -> None:
-    """It sends a response during the handshake, reads the request and says no more."""
-    raw = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-    requests: list[bytes] = []
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        requests.append(await reader.read())
-        writer.close()
-
-    class SpeaksFirst(asyncio.StreamReaderProtocol):
-        def connection_made(self, transport: asyncio.BaseTransport) -> None:
-            super().connection_made(transport)
-            cast(asyncio.Transport, transport).write(raw)
-
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: SpeaksFirst(asyncio.StreamReader(), serve), "127.0.0.1", 0)
-    client = HttpClient()
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    async with server:
-        with pytest.raises(Lost):
-            await client.request("POST", url, body=b"{}", timeout=PATIENCE, guarded=False)
-        await client.aclose()
