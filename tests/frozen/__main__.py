@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from tests.frozen import answers, commands, openapi, webhooks
 from tests.frozen.recording import FOLDER
-from tests.frozen.service import sqlite_settings
+from tests.frozen.service import quiet, sqlite_settings
 
 
 async def _record() -> dict[str, str]:
@@ -18,6 +18,7 @@ async def _record() -> dict[str, str]:
 
 
 def main() -> None:
+    quiet()
     for name, text in asyncio.run(_record()).items():
         (FOLDER / name).write_text(text, encoding="utf-8")
 

@@ -178,7 +178,7 @@ async def _faults(session: Session) -> None:
         "callback_url": "http://boutique.example/", "customer": {"firstname": 1, "email": "awa"},
     }  # fmt: skip
     await session.call("payment with every field wrong", "POST", path, wrong)
-    for name, fields in {
+    faults: dict[str, dict[str, object]] = {
         "too small": {"amount": 0},
         "too large": {"amount": 100000000},
         "with decimals": {"amount": 10.5},
@@ -190,7 +190,8 @@ async def _faults(session: Session) -> None:
         "without its OTP": {"operator": "coris"},
         "without its return_url": {"operator": "free_sn"},
         "with a NUL": {"description": "a\0b"},
-    }.items():
+    }
+    for name, fields in faults.items():
         await session.call(f"payment {name}", "POST", path, {**FEWEST_FIELDS, **fields})
     await session.call("card without a customer", "POST", path, {"amount": 5000, "operator": "VISA"})
     await session.call("lists out of range", "GET", "/v1/payments?per_page=101&page=0&from=hier&to=2026-13-01")

@@ -21,6 +21,7 @@ from yarl import URL
 import guichet
 from guichet.bootstrap import application, awake, create_merchant, live_operators, service, simulator
 from guichet.domain.merchants import new_key
+from guichet.observability import configure_logs
 from guichet.settings import Settings, load
 from guichet.storage import merchants, migrate
 from guichet.worker import Worker
@@ -31,12 +32,13 @@ from tests.peers import Peer
 from tests.ports import free_port
 
 __all__ = [
-    "COMMAND", "DELIVERING", "MTN_CALLBACK", "PACKAGE", "POLLING", "REFUNDING", "RunningService", "Settings", "Shop",
-    "run_command", "running_service", "sqlite_settings",
+    "COMMAND", "DELIVERING", "MTN_CALLBACK", "PACKAGE", "POLLING", "REFUNDING", "SIMULATOR",
+    "RunningService", "Settings", "Shop", "quiet", "run_command", "running_service", "sqlite_settings",
 ]  # fmt: skip
 
 #: Where the project's code lies, and its name for the command line.
 PACKAGE: Final = Path(guichet.__file__).parent
+SIMULATOR: Final = PACKAGE / "simulator"
 COMMAND: Final = "guichet"
 #: 2026-11-20T10:15:30.123456Z, in microseconds.
 START: Final = 1_795_169_730_123_456
@@ -147,6 +149,11 @@ async def running_service(settings: Settings, rate_limit: int = 0) -> AsyncItera
         aiohttp.ClientSession() as client,
     ):
         yield RunningService(url, simulator_url, receiver, clock, client, opened.core, opened.worker(), settings)
+
+
+def quiet() -> None:
+    """Nothing is logged by this process but what is worse than an error."""
+    configure_logs("critical", machine_readable=True)
 
 
 async def sqlite_settings(folder: Path) -> Settings:
