@@ -93,7 +93,7 @@ async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
         for number in range(MERCHANTS):
             await _merchant_with_webhooks(house, f"https://merchant{number}.silent.test/hook", 2)
         client = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=resolver)
-        worker = Worker(house.core, client)
+        worker = Worker(house.ctx, client)
         worker.start()
         try:
             async with asyncio.timeout(PATIENCE):
