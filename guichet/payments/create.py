@@ -99,7 +99,7 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
     payment = _new_payment(ctx, caller, wanted, quoted, route[0])
     charge = charge_for(ctx, payment, wanted.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
-    stored = await _store(ctx, payment, first_poll_at or payment.due_at)
+    stored = await _store(ctx, payment, first_poll_at or payment.next_poll_at)
     if stored is None:
         return CreatedPayment(await _existing(ctx, payment), quoted.mode, created=False)
     return CreatedPayment(await _initiate(ctx, stored, charge, route), quoted.mode, created=True)
@@ -145,24 +145,24 @@ def _new_payment(
         checkout_token=wanted.checkout_token or (random_text(TOKEN_LENGTH) if needs_test_page else None),
         created_at=now,
         updated_at=now,
-        connection=provider_account,
-        provider_ref=None,
-        provider_memo=None,
+        provider_account=provider_account,
+        provider_reference=None,
+        provider_data=None,
         redirect_url=None,
-        failure=None,
-        due_at=now + POLL_AFTER_CRASH,
-        asked=0,
+        failure_reason=None,
+        next_poll_at=now + POLL_AFTER_CRASH,
+        poll_count=0,
         # Nobody polls a payment while its initiation is still running.
-        leased_until=now + LEASE_DURATION if ctx.registry.provider(provider_account).remote else None,
+        lease_expires_at=now + LEASE_DURATION if ctx.registry.provider(provider_account).remote else None,
     )
 
 
-async def _store(ctx: AppContext, payment: Payment, due_at: Instant | None) -> Payment | None:
+async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
     """None when a unique key already holds a payment. Live money also needs an open wallet and a use of its link."""
     if payment.env == "test" and payment.link_id is None:
-        return await repository.insert_new(ctx.db, payment, due_at)
+        return await repository.insert_new(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:
-        stored = await repository.insert_new(tx, payment, due_at)
+        stored = await repository.insert_new(tx, payment, next_poll_at)
         if stored is None:
             return None
         if await postings.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
@@ -190,7 +190,7 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
     tracing.about_payment(payment.reference)
     result: InitiationResult = NotProcessed()
     for account in route:
-        if account != payment.connection:
+        if account != payment.provider_account:
             until = ctx.clock.now() + LEASE_DURATION
             switched = await repository.switch_provider_account(ctx.db, payment, account, until)
             if switched is None:
@@ -223,18 +223,18 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult) ->
 
 async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
     """Stores what the provider returned. The sandbox returns nothing to store: there the insertion was enough."""
-    account = require(payment.connection)
+    account = require(payment.provider_account)
     if ctx.registry.provider(account).remote:
         stored = await repository.record_initiation(
             ctx.db,
             payment.id,
             provider_account=account,
-            provider_ref=result.provider_ref,
-            provider_memo=encode_provider_data(dict(result.memo)),
+            provider_reference=result.provider_reference,
+            provider_data=encode_provider_data(dict(result.provider_data)),
             redirect_url=result.redirect_url,
-            due_at=result.next_poll_at or ctx.clock.now() + POLL_INTERVALS[0] * SECOND,
+            next_poll_at=result.next_poll_at or ctx.clock.now() + POLL_INTERVALS[0] * SECOND,
         )
         payment = stored or payment
-    if payment.due_at is not None and payment.due_at <= ctx.clock.now():
+    if payment.next_poll_at is not None and payment.next_poll_at <= ctx.clock.now():
         ctx.wakeups.polling.set()
     return payment

@@ -42,13 +42,13 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
         return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
-    account = require(leased.connection)
+    account = require(leased.provider_account)
     call = ctx.registry.provider(account).refund_status(reversal_for(ctx, leased, payment))
     return await _apply(ctx, leased, payment, await call_provider(call, account, "refund_status"))
 
 
 async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
-    account = ctx.registry.refund_route(payment.env, payment.operator, require(payment.connection))
+    account = ctx.registry.refund_route(payment.env, payment.operator, require(payment.provider_account))
     if account is None:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
     sent = await refund_repository.mark_sent(ctx.db, refund.id, account, ctx.clock.now())
@@ -59,22 +59,22 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
 
 
 async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: InitiationResult | StatusResult) -> Refund:
-    due_at = await next_poll(ctx, refund)
+    next_poll_at = await next_poll(ctx, refund)
     match result:
         case Succeeded():
             if await integrity.check(ctx, refund, result):
                 return await settle_refund(ctx, refund, payment, result)
-            await refund_repository.schedule_next_poll(ctx.db, refund.id, due_at)
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Refused():
             return await settle_refund(ctx, refund, payment, result)
         case NotProcessed():
             log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
-            await refund_repository.mark_not_sent(ctx.db, refund.id, due_at)
-        case Accepted(provider_ref=reference, memo=data) if reference or data:
+            await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll_at)
+        case Accepted(provider_reference=reference, provider_data=data) if reference or data:
             stored_data = encode_provider_data(dict(data))
-            await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, due_at)
+            await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
         case _:
-            await refund_repository.schedule_next_poll(ctx.db, refund.id, due_at)
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
@@ -88,7 +88,7 @@ class RefundJobs:
         return await refund_repository.claim_due(self._ctx.db, now, until, most, saturated)
 
     def partition_key(self, job: Refund) -> tuple[str, ...]:
-        return (job.connection or "",)
+        return (job.provider_account or "",)
 
     async def work(self, job: Refund) -> None:
         await process_refund(self._ctx, job)

@@ -16,6 +16,8 @@ async def check(ctx: AppContext, subject: Payment | Refund, stated: Succeeded) -
         return True
     amount = "no amount" if stated.amount is None else f"{plain(stated.amount)} {stated.currency}"
     detail = f"asked {plain(asked)} {subject.currency}, the provider states {amount}"
-    log.error("provider.mismatch", reference=subject.reference, provider_account=subject.connection, detail=detail)
+    log.error(
+        "provider.mismatch", reference=subject.reference, provider_account=subject.provider_account, detail=detail
+    )
     await incidents.report_about(ctx.db, subject, incidents.MISMATCH, detail, ctx.clock.now())
     return False

@@ -28,7 +28,7 @@ async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
     polled = await _poll(ctx, payment)
     if polled is None:
         return require(await repository.by_id(ctx.db, payment.id))
-    if polled.status == "pending" and polled.leased_until is not None:
+    if polled.status == "pending" and polled.lease_expires_at is not None:
         await repository.end_lease(ctx.db, polled.id)
     return polled
 
@@ -45,7 +45,7 @@ async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
     """None when somebody else holds the lease, or the payment is final meanwhile."""
     if payment.status != "pending":
         return payment
-    account = require(payment.connection)
+    account = require(payment.provider_account)
     provider = ctx.registry.provider(account)
     if provider.remote:
         now = ctx.clock.now()
@@ -73,18 +73,18 @@ async def _apply(ctx: AppContext, payment: Payment, result: StatusResult) -> Pay
 
 async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
     """Stores what the answer to a lost initiation would have told: the provider's reference, the page it prepared."""
-    new_reference = payment.provider_ref is None and result.provider_ref is not None
+    new_reference = payment.provider_reference is None and result.provider_reference is not None
     new_page = payment.redirect_url is None and result.redirect_url is not None
     if not (new_reference or new_page):
         return payment
     stored = await repository.record_initiation(
         ctx.db,
         payment.id,
-        provider_account=require(payment.connection),
-        provider_ref=result.provider_ref or payment.provider_ref,
-        provider_memo=encode_provider_data(dict(result.memo)) or payment.provider_memo,
+        provider_account=require(payment.provider_account),
+        provider_reference=result.provider_reference or payment.provider_reference,
+        provider_data=encode_provider_data(dict(result.provider_data)) or payment.provider_data,
         redirect_url=result.redirect_url or payment.redirect_url,
-        due_at=require(payment.due_at),
+        next_poll_at=require(payment.next_poll_at),
     )
     return stored or payment
 
@@ -101,7 +101,7 @@ class PollingJobs:
         return await repository.claim_due(self._ctx.db, now, until, most, saturated)
 
     def partition_key(self, job: Payment) -> tuple[str, ...]:
-        return (job.connection or "",)
+        return (job.provider_account or "",)
 
     async def work(self, job: Payment) -> None:
         await poll_due_payment(self._ctx, job)

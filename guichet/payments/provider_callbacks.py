@@ -56,9 +56,9 @@ async def _find(
             refund = await refund_repository.by_callback_reference(ctx.db, account, ours)
             if refund is not None:
                 return refund
-    if named.provider_ref is not None:
-        payment = await repository.by_provider_ref(ctx.db, account, named.provider_ref)
-        return payment or await refund_repository.by_provider_ref(ctx.db, account, named.provider_ref)
+    if named.provider_reference is not None:
+        payment = await repository.by_provider_reference(ctx.db, account, named.provider_reference)
+        return payment or await refund_repository.by_provider_reference(ctx.db, account, named.provider_reference)
     return None
 
 

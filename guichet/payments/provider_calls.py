@@ -60,9 +60,9 @@ def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Cha
         email=payment.email,
         country=payment.country,
         return_url=payment.return_url,
-        callback_url=_notify_url(ctx, payment.connection, payment.reference),
-        provider_ref=payment.provider_ref,
-        memo=decode_provider_data(payment.provider_memo),
+        callback_url=_notify_url(ctx, payment.provider_account, payment.reference),
+        provider_reference=payment.provider_reference,
+        provider_data=decode_provider_data(payment.provider_data),
     )
 
 
@@ -71,12 +71,14 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
     charge = charge_for(ctx, payment)
     return Reversal(
         reference=refund.reference,
-        charge=msgspec.structs.replace(charge, callback_url=_notify_url(ctx, refund.connection, refund.reference)),
+        charge=msgspec.structs.replace(
+            charge, callback_url=_notify_url(ctx, refund.provider_account, refund.reference)
+        ),
         amount=charge.amount,
         currency=refund.currency,
-        collected_here=refund.connection == payment.connection,
-        provider_ref=refund.provider_ref,
-        memo=decode_provider_data(refund.provider_memo),
+        collected_here=refund.provider_account == payment.provider_account,
+        provider_reference=refund.provider_reference,
+        provider_data=decode_provider_data(refund.provider_data),
         sent_at=refund.sent_at,
     )
 

@@ -79,7 +79,7 @@ async def _settle(
         catalogue=await ctx.catalogues.of(payment.merchant_id),
         now=ctx.clock.now(),
         failure_reason=outcome.reason if isinstance(outcome, Refused) else None,
-        provider_reference=outcome.provider_ref if isinstance(outcome, Succeeded) else None,
+        provider_reference=outcome.provider_reference if isinstance(outcome, Succeeded) else None,
     )
     settled = await ctx.settlements.add(settlement)
     ctx.wakeups.deliveries.set()

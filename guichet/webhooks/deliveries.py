@@ -14,16 +14,19 @@ from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, liter
 from guichet.clock import Instant
 from guichet.db import list_counts
 from guichet.db.engine import Database, Transaction
-from guichet.db.tables import deliveries
+from guichet.db.tables import webhook_deliveries
 from guichet.db.work_queue import PENDING, Claim, WorkQueue, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 
-_NEW_COLUMNS: Final = [column.name for column in deliveries.c if column.name != "id"]
-_INSERT: Final = insert(deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
-_MINE: Final = (deliveries.c.merchant_id == bindparam("merchant_id"), deliveries.c.env == bindparam("environment"))
+_NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c if column.name != "id"]
+_INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
+_MINE: Final = (
+    webhook_deliveries.c.merchant_id == bindparam("merchant_id"),
+    webhook_deliveries.c.env == bindparam("environment"),
+)
 
 
-_earlier: Final = deliveries.alias("earlier")
+_earlier: Final = webhook_deliveries.alias("earlier")
 
 
 def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
@@ -33,7 +36,7 @@ def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
         _earlier.c.payment_id == rows.c.payment_id,
         _earlier.c.id < rows.c.id,
         _earlier.c.status == PENDING,
-        _earlier.c.answered_at.is_(None),
+        _earlier.c.last_attempt_at.is_(None),
     )
     return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery() == 0
 
@@ -41,45 +44,46 @@ def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
 #: The partition is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts
 #: can take all attempts.
 _QUEUE: Final = WorkQueue(
-    deliveries,
+    webhook_deliveries,
+    "next_attempt_at",
     ("destination", "merchant_id"),
-    {"attempts": deliveries.c.attempts + 1},
-    tuple(deliveries.c),
+    {"attempts": webhook_deliveries.c.attempts + 1},
+    tuple(webhook_deliveries.c),
     lambda row: Delivery(*row),
     _ready,
     reads=("attempts", "payment_id"),
 )
 #: Deliveries whose fifth attempt was claimed by a process that died: nothing more may be sent.
 _EXPIRE: Final = (
-    update(deliveries)
+    update(webhook_deliveries)
     .where(
-        deliveries.c.status == PENDING,
-        deliveries.c.due_at <= bindparam("now"),
-        deliveries.c.attempts == literal_column(str(MAX_ATTEMPTS)),  # spelled out, as its index says it
+        webhook_deliveries.c.status == PENDING,
+        webhook_deliveries.c.next_attempt_at <= bindparam("now"),
+        webhook_deliveries.c.attempts == literal_column(str(MAX_ATTEMPTS)),  # spelled out, as its index says it
     )
-    .values(status="failed", due_at=None, answered_at=bindparam("now"))
+    .values(status="failed", next_attempt_at=None, last_attempt_at=bindparam("now"))
 )
-_NEW_STATUS: Final = bindparam("new_status", type_=deliveries.c.status.type)
+_NEW_STATUS: Final = bindparam("new_status", type_=webhook_deliveries.c.status.type)
 _RECORD: Final = (
-    update(deliveries)
+    update(webhook_deliveries)
     .where(
-        deliveries.c.id == bindparam("delivery_id"),
-        is_still_pending(deliveries),
+        webhook_deliveries.c.id == bindparam("delivery_id"),
+        is_still_pending(webhook_deliveries),
         # After the lease ran out another attempt may have been claimed: its result is kept, unless this one succeeded.
-        or_(deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
+        or_(webhook_deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
     )
     .values(
         status=_NEW_STATUS,
         response_code=bindparam("code"),
-        answered_at=bindparam("ended_at"),
-        delivered_at=bindparam("arrived_at", type_=deliveries.c.delivered_at.type),
-        due_at=bindparam("next_due"),
+        last_attempt_at=bindparam("ended_at"),
+        delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
+        next_attempt_at=bindparam("next_due"),
     )
 )
 _CANCEL: Final = (
-    update(deliveries)
-    .where(*_MINE, deliveries.c.status == "pending", deliveries.c.target == "account")
-    .values(status="failed", due_at=None)
+    update(webhook_deliveries)
+    .where(*_MINE, webhook_deliveries.c.status == "pending", webhook_deliveries.c.target == "account")
+    .values(status="failed", next_attempt_at=None)
 )
 
 
@@ -102,7 +106,7 @@ async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Delivery], int]:
     """One page, newest first, and the exact total, at the flat cost described in `db/list_counts.py`."""
     rows, total = await list_counts.page(
-        db, deliveries, list_counts.Scope("deliveries", merchant_id, env), limit, offset
+        db, webhook_deliveries, list_counts.Scope("webhook_deliveries", merchant_id, env), limit, offset
     )
     return [Delivery(*row) for row in rows], total
 
@@ -110,7 +114,7 @@ async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int
 async def claim_due(
     db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Delivery]:
-    """Claims up to `most` deliveries to attempt now, with the attempt counted; due again at `until` if this process dies.
+    """Claims up to `most` deliveries, each with its attempt counted; due again at `until` if this process dies.
 
     `saturated`: destinations, then ids of merchants, that take none now. Cost: see `db/work_queue.py`.
     """

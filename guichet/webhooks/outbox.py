@@ -93,8 +93,8 @@ def new_delivery(
         response_code=None,
         created_at=now,
         delivered_at=None,
-        answered_at=None,
-        due_at=now,
+        last_attempt_at=None,
+        next_attempt_at=now,
     )
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, dele
 
 from guichet.clock import DAY, HOUR, Instant
 from guichet.db.engine import Database
-from guichet.db.tables import deliveries, incidents, stray_callbacks
+from guichet.db.tables import incidents, unmatched_callbacks, webhook_deliveries
 from guichet.logs import log
 from guichet.settings import Settings
 
@@ -42,12 +42,14 @@ class Log:
 
 
 #: Cancelled before its first attempt, a delivery has ended without an answer.
-_ended_at: Final = func.coalesce(deliveries.c.answered_at, deliveries.c.created_at)
+_ended_at: Final = func.coalesce(webhook_deliveries.c.last_attempt_at, webhook_deliveries.c.created_at)
 DELIVERIES: Final = Log(
-    deliveries, deliveries.c.created_at, (deliveries.c.status != "pending") & (_ended_at < bindparam("before"))
+    webhook_deliveries,
+    webhook_deliveries.c.created_at,
+    (webhook_deliveries.c.status != "pending") & (_ended_at < bindparam("before")),
 )
 INCIDENTS: Final = Log(incidents, incidents.c.opened_at, incidents.c.closed_at < bindparam("before"))
-UNMATCHED_CALLBACKS: Final = Log(stray_callbacks, stray_callbacks.c.received_at, true())
+UNMATCHED_CALLBACKS: Final = Log(unmatched_callbacks, unmatched_callbacks.c.received_at, true())
 
 
 @dataclass(frozen=True, slots=True)

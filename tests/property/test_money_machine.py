@@ -334,7 +334,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def _refused_by_everybody(self, rows: list[Payment]) -> set[str]:
         """No operator took it, and each said so at once: that is explicit too."""
         taken = {ref for each in self.operators.values() for ref in each.debits}
-        return {row.reference for row in rows if row.failure == "operator_unavailable"} - taken
+        return {row.reference for row in rows if row.failure_reason == "operator_unavailable"} - taken
 
     @invariant()
     def nothing_is_sent_too_often(self) -> None:

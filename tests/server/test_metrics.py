@@ -189,7 +189,7 @@ async def test_what_the_database_holds(settings: Settings) -> None:
             merchant_id=shop.id,
             env="live",
             kind=incidents.MISMATCH,
-            subject="payment",
+            subject_type="payment",
             reference=reference,
             provider_account="op",
             detail="x",
