@@ -13,13 +13,12 @@ from typing import Final, NamedTuple
 
 from tests.frozen.service import PACKAGE, SIMULATOR
 
-#: Not counted: the databases' engine, configuration, time, logs, metrics, traces, the context of a request.
-NOT_COUNTED: Final = frozenset(
-    {
-        "storage/engine.py", "storage/postgres.py", "storage/sqlite.py", "storage/sqlite_writer.py",
-        "storage/batches.py", "storage/unnested.py", "storage/queues.py", "storage/counts.py", "storage/tables.py",
-        "settings.py", "clock.py", "observability.py", "metrics.py", "tracing.py", "otlp.py", "edge/context.py",
-    }
+#: Not counted: the databases' engine, configuration, time, logs, metrics, traces, the context of a request. Files, and
+#: folders with a slash at their end.
+NOT_COUNTED: Final = (
+    "storage/engine.py", "storage/postgres.py", "storage/sqlite.py", "storage/sqlite_writer.py", "storage/batches.py",
+    "storage/unnested.py", "storage/queues.py", "storage/counts.py", "storage/tables.py", "settings.py", "clock.py",
+    "observability.py", "metrics.py", "tracing.py", "otlp.py", "edge/context.py",
 )  # fmt: skip
 
 
@@ -70,12 +69,12 @@ class Recorder:
         callers = list(_callers(frame))
         if any(_is_simulator(each.f_code) or _is_timer(each) for each in callers):
             return
-        if function.file in NOT_COUNTED:
+        if function.file.startswith(NOT_COUNTED):
             trace.not_counted.add(function.file)
             return
         trace.functions.setdefault(function)
         calling = filter(None, (_function(each.f_code) for each in callers))
-        caller = next((each for each in calling if each.file not in NOT_COUNTED), None)
+        caller = next((each for each in calling if not each.file.startswith(NOT_COUNTED)), None)
         trace.hops += caller is not None and caller.file != function.file
 
 
