@@ -11,13 +11,13 @@ from guichet import tracing
 from guichet.clock import SECOND, Instant
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
-from guichet.domain.references import new_reference
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import integrity, repository

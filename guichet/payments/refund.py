@@ -9,11 +9,11 @@ from typing import Final
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Transaction, require
+from guichet.db.references import new_reference
 from guichet.domain import posting_rules
 from guichet.domain.errors import Conflict
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
 from guichet.domain.posting_rules import ACTIVE, HELD, Movement
-from guichet.domain.references import new_reference
 from guichet.ledger import postings
 from guichet.payments import refund_repository
 from guichet.payments.disbursement import process_refund
