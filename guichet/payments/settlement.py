@@ -31,7 +31,7 @@ from guichet.domain.payments import (
 )
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.settlement import Settlement
-from guichet.ledger import postings
+from guichet.ledger import postings, wallets
 from guichet.payments import incidents, refund_repository, repository
 from guichet.payments import link_repository as links
 from guichet.providers.base import Refused, Succeeded
@@ -174,7 +174,7 @@ async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Moveme
     """The postings of all changes. Only a collection needs to know which wallets are frozen (D24)."""
     collecting = {change.payment.merchant_id for change in changes if change.transition is CONFIRMED}
     live = {change.payment.merchant_id for change in changes if change.payment.env == "live"}
-    frozen = await postings.frozen_wallets(tx, collecting & live) if collecting & live else set()
+    frozen = await wallets.frozen_wallets(tx, collecting & live) if collecting & live else set()
     movements = []
     for change in changes:
         payment = change.payment

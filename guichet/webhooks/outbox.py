@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from guichet.clock import Instant
 from guichet.db.engine import Transaction
+from guichet.db.references import new_reference
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import Delivery
 from guichet.domain.payments import Payment, Refund
-from guichet.db.references import new_reference
 from guichet.merchants import repository as merchants
 from guichet.schemas import wire
 from guichet.webhooks import deliveries
