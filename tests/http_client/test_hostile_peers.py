@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from guichet.http_client import HttpClient, Lost, Response
+from guichet.http_client import HttpClient, Lost, NotSent, Response
 from tests.peers import OK, Authority, Names, Peer, Received, Script, answers
 
 HOST = "shop.test"
@@ -154,6 +154,18 @@ async def test_an_exchange_that_did_not_finish_cleanly_leaves_no_socket_open(aut
         peer.script = answers(OK)
         assert (await post(client, peer)).status == 200
         assert peer.connections == 21, "none of the broken connections was reused"
+
+
+async def test_a_handshake_that_hangs_leaves_no_socket_open(authority: Authority) -> None:
+    """The server accepts and says nothing."""
+    with socket.create_server(("127.0.0.2", 0)) as listening:
+        peer = Peer(port=listening.getsockname()[1], tls=authority.server(HOST))
+        names = Names(shop_test=[["127.0.0.2"]])
+        client = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=names)
+        outcomes = await asyncio.gather(*(post(client, peer, SHORT) for _ in range(20)), return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {NotSent}
+        await until(lambda: open_sockets(peer) == 0)
+        await client.aclose()
 
 
 async def test_a_clean_exchange_keeps_its_socket(authority: Authority) -> None:
