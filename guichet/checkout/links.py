@@ -15,7 +15,7 @@ from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.payments import link_repository
 
@@ -36,7 +36,7 @@ class LinkRequest:
 
     async def closed_state(self) -> str | None:
         """The state that keeps the link from being paid now (a key of `state_pages.STATES`); None if it can be."""
-        wallet_status = await ledger.wallet_status(self.pages.ctx.db, self.merchant.id, "live", self.link.currency)
+        wallet_status = await wallets.wallet_status(self.pages.ctx.db, self.merchant.id, "live", self.link.currency)
         return state_pages.closed_state(self.link, self.merchant, wallet_status, self.pages.clock.now())
 
     def state_page(self, state: str) -> Response:

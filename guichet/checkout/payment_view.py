@@ -113,7 +113,7 @@ def payment_view(
 
 def _reason(page: PageRequest, payment: Payment, mode: str, shown: Bill) -> str:
     """Why it failed; a reason that has no sentence for customers is told as a plain refusal."""
-    key = f"failure.{payment.failure}"
+    key = f"failure.{payment.failure_reason}"
     known = page.renderer.has(key)
     return page.text(key if known else "failure.refused", mode=mode, total=shown.total)
 
