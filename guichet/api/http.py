@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.context import AppContext
@@ -49,14 +49,12 @@ class Call(Record, frozen=True):
         return text
 
     async def body(self) -> bytes:
-        """The raw body, read no further than the largest one allowed."""
-        body, more = b"", True
-        while more and len(body) <= wire.MAX_BODY:
-            message = await self.request.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
+        """The body as it was sent, read no further than just beyond the largest one allowed (D6)."""
+        body = b""
+        async for chunk in self.request.stream():
+            body += chunk
+            if len(body) > wire.MAX_BODY:
+                break
         return body
 
     async def parsed(self, model: type[Model]) -> Model:
