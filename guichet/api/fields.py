@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from guichet.api.schemas import REF
-from guichet.schemas.resources import KNOWN_VALUES
+from guichet.schemas.object_fields import OPEN_ENUM
 
 _TYPES: Final = {
     "string": "texte",
@@ -50,7 +50,7 @@ def fields(schema: Mapping[str, Any], unfold: Mapping[str, Any] | None = None) -
 
 
 def _field(name: str, schema: Mapping[str, Any], required: bool, resource: str | None) -> Field:
-    values = schema.get("enum") or schema.get(KNOWN_VALUES) or [schema[key] for key in ("const",) if key in schema]
+    values = schema.get("enum") or schema.get(OPEN_ENUM) or [schema[key] for key in ("const",) if key in schema]
     default = schema.get("default")
     return Field(
         name=name,

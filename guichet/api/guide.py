@@ -13,7 +13,7 @@ from guichet.domain.errors import BY_CODE
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.providers.sandbox import SUFFIXES, VALIDATES_AFTER
-from guichet.schemas import wire
+from guichet.schemas.json_input import MAX_BODY, MAX_DEPTH
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
 
@@ -72,7 +72,7 @@ def _requests() -> str:
         "## Requêtes et réponses\n\n"
         'Toute réponse est en JSON : `{"success": true, "data": …}`, avec `meta` pour une liste paginée, ou '
         '`{"success": false, "error": …}`.\n\n'
-        f"- Un corps est un objet JSON en UTF-8 de {wire.MAX_BODY // 1024} Kio et {wire.MAX_DEPTH} niveaux "
+        f"- Un corps est un objet JSON en UTF-8 de {MAX_BODY // 1024} Kio et {MAX_DEPTH} niveaux "
         "d'imbrication au plus.\n"
         '- Les types sont stricts : `5000`, pas `"5000"`. `null` équivaut à un champ absent ; un champ inconnu est '
         "ignoré.\n"

@@ -24,7 +24,9 @@ from guichet.domain.errors import (
     Unauthorized,
 )
 from guichet.domain.events import ANSWER_TIMEOUT
-from guichet.schemas import resources
+from guichet.schemas.error import ErrorObject
+from guichet.schemas.notification import NOTIFICATIONS
+from guichet.schemas.page import MetaObject
 from guichet.settings import Settings
 from guichet.webhooks.sender import USER_AGENT
 
@@ -78,7 +80,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "security": [{_SCHEME: []}],
         "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
         "paths": _paths(server, known),
-        "webhooks": {event: {"post": _notification(event, known)} for event in resources.NOTIFICATIONS},
+        "webhooks": {event: {"post": _notification(event, known)} for event in NOTIFICATIONS},
         "components": {
             "securitySchemes": {
                 _SCHEME: {
@@ -98,8 +100,8 @@ def document(settings: Settings) -> dict[str, Any]:
 def _models() -> list[type[Any]]:
     answered = [endpoint.data for endpoint in ENDPOINTS]
     sent = [endpoint.body for endpoint in ENDPOINTS if endpoint.body]
-    notified = [model for model, _ in resources.NOTIFICATIONS.values()]
-    return list(dict.fromkeys([*answered, *sent, *notified, resources.Meta, resources.Error]))
+    notified = [model for model, _ in NOTIFICATIONS.values()]
+    return list(dict.fromkeys([*answered, *sent, *notified, MetaObject, ErrorObject]))
 
 
 def _headers(*, limited: bool) -> dict[str, Schema]:
@@ -129,7 +131,7 @@ def _operation(server: str, endpoint: Endpoint, known: Mapping[str, Schema]) -> 
         operation["parameters"] = [_parameter(parameter) for parameter in endpoint.parameters]
     if endpoint.body:
         operation["requestBody"] = {
-            "required": bool(known[endpoint.body.__name__].get("required")),
+            "required": bool(known[schemas.component_name(endpoint.body.__name__)].get("required")),
             "content": {
                 JSON: {
                     "schema": schemas.reference(endpoint.body),
@@ -161,7 +163,7 @@ def _success(endpoint: Endpoint, known: Mapping[str, Schema]) -> Schema:
     fields: Schema = {"success": {"const": True}}
     fields["data"] = one if endpoint.shape == "one" else {"type": "array", "items": one}
     if endpoint.shape == "page":
-        fields["meta"] = schemas.reference(resources.Meta)
+        fields["meta"] = schemas.reference(MetaObject)
     envelope = {"type": "object", "required": list(fields), "properties": fields}
     return {
         "description": HTTPStatus(endpoint.status).phrase,
@@ -214,7 +216,7 @@ def _error_responses() -> dict[str, Schema]:
             "headers": _header_references(status),
             "content": {
                 JSON: {
-                    "schema": schemas.reference(resources.Error),
+                    "schema": schemas.reference(ErrorObject),
                     "examples": {error.code: {"value": _failure(error)} for error in errors},
                 }
             },
@@ -243,7 +245,7 @@ def _header_references(status: int) -> dict[str, Schema]:
 
 
 def _notification(event: str, known: Mapping[str, Schema]) -> Schema:
-    model, meaning = resources.NOTIFICATIONS[event]
+    model, meaning = NOTIFICATIONS[event]
     return {
         "operationId": event.replace(".", "_"),
         "summary": event,
@@ -290,7 +292,7 @@ def _sent_header(name: str, description: str, sample: str) -> Schema:
     }
 
 
-def _told(event: str, model: type[resources.Resource], known: Mapping[str, Schema]) -> Any:
+def _told(event: str, model: type[Any], known: Mapping[str, Schema]) -> Any:
     """The model's example, in the state that the event tells."""
     told = schemas.example(schemas.reference(model), known)
     told["event"] = event

@@ -1,22 +1,21 @@
-"""The models of `bodies` and `resources` as JSON Schemas, and an example of whatever a schema describes."""
+"""The classes of guichet/schemas as JSON Schemas, and an example of whatever a schema describes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, Final
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
+from pydantic import ConfigDict, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
-
-from guichet.schemas.requests import Body
+from typing_extensions import get_original_bases, is_typeddict
 
 Schema = dict[str, Any]
 
 REF: Final = "#/components/schemas/"
-_NO_DEFAULT: Final[tuple[object, ...]] = (None, "", {})
 
 
-class _Contract(GenerateJsonSchema):
-    """`null` beside a type rather than as an alternative, no titles, and no default that only means "absent"."""
+class _SchemaGenerator(GenerateJsonSchema):
+    """Writes `null` beside a type rather than as an alternative, no titles, and no default that only means "absent"."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         inner = self.generate_inner(schema["schema"])
@@ -25,31 +24,49 @@ class _Contract(GenerateJsonSchema):
         return {**inner, "type": [inner["type"], "null"]}
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        if schema.get("default") in _NO_DEFAULT and schema.get("default") is not False:
+        if schema.get("default") is None:
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 
     def field_title_should_be_set(self, schema: object) -> bool:
         return False
 
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """The docstring of a body is for its maintainers, not for merchants."""
+        return _without(super().model_schema(schema), "title", "description")
 
-def components(models: list[type[BaseModel]]) -> dict[str, Schema]:
-    """Name → schema of these models and of all they hold."""
-    _, generated = models_json_schema(
-        [(model, "validation") for model in models], ref_template=REF + "{model}", schema_generator=_Contract
-    )
-    found: dict[str, Schema] = generated["$defs"]
-    # The docstrings of bodies speak to those who maintain them, not to merchants.
-    internal = {model.__name__ for model in _family(Body)}
-    for name, schema in found.items():
-        schema.pop("title", None)
-        if name in internal:
-            schema.pop("description", None)
-    return dict(sorted(found.items()))
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return _without(super().typed_dict_schema(schema), "title")
+
+    def normalize_name(self, name: str) -> str:
+        return component_name(super().normalize_name(name))
 
 
-def reference(model: type[BaseModel]) -> Schema:
-    return {"$ref": REF + model.__name__}
+def component_name(class_name: str) -> str:
+    """The name of a class of guichet/schemas in the document: `PaymentObject` is documented as `Payment`."""
+    return class_name.removesuffix("Object")
+
+
+def components(classes: Iterable[type[Any]]) -> dict[str, Schema]:
+    """Name → schema of these classes (bodies are pydantic models, objects are TypedDicts) and of all they hold."""
+    extended = {each: [base for base in get_original_bases(each) if is_typeddict(base)] for each in classes}
+    held = dict.fromkeys([*extended, *chain(*extended.values())])
+    fields: dict[str, Any] = {f"field_{number}": (each, ...) for number, each in enumerate(held)}
+    # A TypedDict without a configuration takes that of the model that holds it.
+    holder = create_model("Holder", __config__=ConfigDict(use_attribute_docstrings=True), **fields)
+    found: dict[str, Schema] = holder.model_json_schema(
+        ref_template=REF + "{model}", schema_generator=_SchemaGenerator
+    )["$defs"]
+    for each, bases in extended.items():
+        for base in bases:
+            # pydantic reads the docstrings of a TypedDict's own fields only.
+            inherited = found[component_name(base.__name__)]["properties"]
+            found[component_name(each.__name__)]["properties"] |= inherited
+    return {name: found[name] for name in sorted(found) if not name.startswith("_")}
+
+
+def reference(documented: type[Any]) -> Schema:
+    return {"$ref": REF + component_name(documented.__name__)}
 
 
 def example(schema: Mapping[str, Any], known: Mapping[str, Schema]) -> Any:
@@ -67,8 +84,8 @@ def example(schema: Mapping[str, Any], known: Mapping[str, Schema]) -> Any:
         return {name: example(fields[name], known) for name in fields if name in schema.get("required", ())}
     if schema.get("type") == "array":
         return [example(schema["items"], known)]
-    raise LookupError(f"nothing says what an example of {schema} is")
+    raise LookupError(f"no example for the schema {schema}")
 
 
-def _family(model: type[BaseModel]) -> list[type[BaseModel]]:
-    return [model, *(member for child in model.__subclasses__() for member in _family(child))]
+def _without(schema: JsonSchemaValue, *keywords: str) -> JsonSchemaValue:
+    return {name: value for name, value in schema.items() if name not in keywords}

@@ -7,6 +7,7 @@ from typing import Final
 
 from guichet.context import AppContext
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.references import parse_reference
 from guichet.logs import log
 from guichet.payments import incidents
 from guichet.payments import refund_repository as refunds
@@ -14,7 +15,6 @@ from guichet.payments import repository as payments
 from guichet.payments.polling import poll_payment
 from guichet.payments.refund import poll_refund
 from guichet.providers.base import Callback, CallbackReference
-from guichet.schemas.wire import as_uuid
 
 _KEPT_BODY: Final = 8 * 1024
 
@@ -50,7 +50,7 @@ async def _find(
 ) -> Payment | Refund | None:
     """By our reference (in the address, in the body), else by the operator's. Always of this connection only."""
     for named in (reference, hint.reference):
-        if named is not None and (ours := as_uuid(named)):
+        if named is not None and (ours := parse_reference(named)):
             payment = await payments.by_callback_reference(ctx.db, connection, ours)
             if payment is not None:
                 return payment

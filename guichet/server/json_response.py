@@ -6,7 +6,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from guichet.domain.errors import GuichetError, NotFound, Unauthorized
-from guichet.schemas import wire
+from guichet.schemas.json_output import failure
 
 _JSON: Final = (b"content-type", b"application/json")
 NO_SUCH_ADDRESS: Final = "Cette adresse n'existe pas."
@@ -29,7 +29,7 @@ class JsonResponse(Response):
 
 
 def error_response(error: GuichetError) -> Response:
-    response = JsonResponse(wire.failure(error), error.status)
+    response = JsonResponse(failure(error), error.status)
     if isinstance(error, Unauthorized):
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

@@ -14,10 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from guichet import metrics
 from guichet.domain.errors import ServerError
 from guichet.logs import log
-from guichet.schemas import wire
+from guichet.schemas.json_output import failure
 
 _SANE_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
-_INCIDENT: Final = wire.failure(ServerError())
+_INCIDENT: Final = failure(ServerError())
 
 
 class RequestContext:

@@ -17,7 +17,7 @@ from guichet.api.endpoints import ENDPOINTS, TAGS, Endpoint
 from guichet.domain.errors import BY_CODE
 from guichet.domain.events import EVENTS, WEBHOOK_TEST
 from guichet.providers.base import Accepted, Refused
-from guichet.schemas import resources
+from guichet.schemas.notification import NOTIFICATIONS
 from guichet.settings import Settings
 from tests.contract.tables import Row, table, tables
 from tests.fakes import ScriptedOperator, done
@@ -182,10 +182,8 @@ async def test_successes_are_those_of_the_contract(document: dict[str, Any], row
 @pytest.mark.parametrize("name", tables("resource"))
 async def test_resources_are_those_of_the_contract(document: dict[str, Any], name: str) -> None:
     rows = tables("resource")[name]
-    if name == "webhook-envelope":
-        notified = [model.__name__ for model, _ in resources.NOTIFICATIONS.values()]
-    else:
-        notified = [NAMES[name]]
+    told = [model.__name__ for model, _ in NOTIFICATIONS.values()]
+    notified = told if name == "webhook-envelope" else [NAMES[name]]
     for schema in (_schemas(document)[each] for each in notified):
         assert {row["Field"] for row in rows} == set(schema["required"])
         for row in rows:
