@@ -1,17 +1,16 @@
 """One request for a page: its language, the addresses it links to, and the answer with the headers every page has."""
 
-import gzip
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import brotli
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from guichet.checkout import i18n
 from guichet.checkout.render import Renderer, Switch
+from guichet.server.content_encoding import choose_encoding, compress
 
 #: Under this size compression gains nothing that fits a packet less.
 _WORTH_COMPRESSING: Final = 600
@@ -77,22 +76,12 @@ class Visit:
     ) -> Response:
         """Anything, compressed as the browser accepts it."""
         sent = {**HEADERS, **(headers or {})}
-        coding = _coding(self.request.headers.get("accept-encoding", ""))
-        if len(content) >= _WORTH_COMPRESSING and coding:
-            content = brotli.compress(content, quality=5) if coding == "br" else gzip.compress(content, 6)
-            sent["Content-Encoding"] = coding
+        encoding = choose_encoding(self.request.headers.get("accept-encoding", ""))
+        if len(content) >= _WORTH_COMPRESSING and encoding:
+            content = compress(content, encoding)
+            sent["Content-Encoding"] = encoding
         return Response(content, status, sent, media_type)
 
     def redirect(self, url: str) -> Response:
         """After a form: the browser asks for `url` with GET, and a reload repeats only that."""
         return RedirectResponse(url, 303, HEADERS)
-
-
-def _coding(accepted: str) -> str | None:
-    refused = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    offered = {
-        name.strip().lower()
-        for name, _, parameters in (part.partition(";") for part in accepted.split(","))
-        if parameters.strip().replace(" ", "") not in refused
-    }
-    return next((coding for coding in ("br", "gzip") if coding in offered), None)
