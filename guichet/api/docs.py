@@ -22,8 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from guichet.api import markdown
 from guichet.api.fields import Field, fields
+from guichet.api.json_schema import REF
 from guichet.api.openapi import document
-from guichet.api.schemas import REF
 from guichet.domain.errors import MethodNotAllowed
 from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress
 from guichet.server.json_response import error_response
@@ -98,9 +98,6 @@ def _names_tag(if_none_match: str, tag: str) -> bool:
 def _json(described: Mapping[str, Any]) -> Content:
     text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
     return Content(text.encode(), "application/json", {"Access-Control-Allow-Origin": "*"})
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def _page(described: Mapping[str, Any]) -> Content:

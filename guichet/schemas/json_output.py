@@ -12,6 +12,7 @@ from guichet.domain.money import plain
 from guichet.schemas.error import error_object
 from guichet.schemas.page import MetaObject
 
+JSON: Final = "application/json"
 encode: Final = msgspec.json.Encoder().encode
 
 

@@ -1,8 +1,8 @@
 """What the objects that we send have in common: the types of their fields, and the values shown in examples.
 
-An object is a `TypedDict`: a plain dict that mypy checks. Its annotations and docstrings are the component of the
-OpenAPI document of the same name without `Object` (guichet/api/schemas.py); they are in French because merchants read
-them.
+An object is a `TypedDict`: a plain dict whose fields mypy checks. The OpenAPI document describes it by its annotations
+and docstrings, under its name without `Object` (guichet/api/json_schema.py). The docstrings are in French because
+merchants read them.
 """
 
 from typing import Annotated, Any, Final

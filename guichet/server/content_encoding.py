@@ -24,5 +24,5 @@ def choose_encoding(accept_encoding: str) -> str | None:
 def compress(content: bytes, encoding: str, *, smallest: bool = False) -> bytes:
     """`encoding` is one of `ENCODINGS`. `smallest` takes long: for content that is compressed once."""
     if encoding == "br":
-        return brotli.compress(content, quality=11 if smallest else 5)
+        return bytes(brotli.compress(content, quality=11 if smallest else 5))
     return gzip.compress(content, 9 if smallest else 6, mtime=0)
