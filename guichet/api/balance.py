@@ -5,7 +5,7 @@ from starlette.responses import Response
 from guichet.api.http import Call, answer
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.posting_rules import ACTIVE, Wallet
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.schemas.validation import invalid_request
 from guichet.schemas.wallet import balance_object
 
@@ -16,5 +16,5 @@ async def read_balance(call: Call) -> Response:
     if currency not in CURRENCIES:
         raise invalid_request({"currency": [f"Valeurs acceptées : {', '.join(CURRENCIES)}."]})
     merchant = call.caller.merchant
-    found = await ledger.wallet(call.ctx.db, merchant.id, call.env, currency)
+    found = await wallets.wallet(call.ctx.db, merchant.id, call.env, currency)
     return answer(balance_object(found or Wallet(merchant.id, call.env, currency, ACTIVE, 0, merchant.created_at)))

@@ -4,10 +4,10 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, answer, page_of
 from guichet.clock import Instant, read_date
+from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, missing_fields
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.payments import PAYMENT_STATUSES, Payment
-from guichet.domain.references import parse_reference
 from guichet.payments import create
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, PaymentRequest

@@ -4,10 +4,11 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, answer, page_of
 from guichet.api.payments import find_payment
+from guichet.db.references import parse_reference
 from guichet.domain.errors import NotFound
-from guichet.domain.references import parse_reference
 from guichet.payments import refund_repository as refunds
-from guichet.payments.refund import poll_refund, request_refund
+from guichet.payments.disbursement import poll_refund
+from guichet.payments.refund import request_refund
 from guichet.schemas.refund import RefundBody, refund_object
 
 

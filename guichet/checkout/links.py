@@ -20,7 +20,7 @@ from guichet.domain.catalogue import Catalogue, PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFailed
 from guichet.domain.merchants import Caller, Merchant
 from guichet.domain.payment_links import PaymentLink
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.payments import link_repository as rows
 from guichet.payments import repository as payments
@@ -196,7 +196,7 @@ async def _already_paid(desk: Desk, link: PaymentLink, token: FormToken) -> bool
 
 
 async def _closed(desk: Desk, link: PaymentLink, merchant: Merchant) -> str | None:
-    status = await ledger.wallet_status(desk.ctx.db, merchant.id, "live", link.currency)
+    status = await wallets.wallet_status(desk.ctx.db, merchant.id, "live", link.currency)
     return states.closed(link, merchant, status, desk.clock.now())
 
 

@@ -99,13 +99,13 @@ async def _routes(db: Database, now: Instant) -> Finding:
     return Finding(
         "routes",
         [
-            f"{each.failed} live payments by {each.operator} failed over {each.connection} in a day through no "
+            f"{each.failed} live payments by {each.operator} failed over {each.provider_account} in a day through no "
             f"fault of their customers, {each.succeeded} succeeded: `guichet operators check`"
             for each in found
         ],
         [
             {
-                "connection": each.connection,
+                "provider_account": each.provider_account,
                 "operator": each.operator,
                 "failed": each.failed,
                 "succeeded": each.succeeded,

@@ -55,7 +55,7 @@ def incidents(
         db = service.ctx.db
         if close is not None and not await rows.close(db, close, service.ctx.clock.now()):
             refuse(f"There is no open incident {close}.")
-        return await rows.still_open(db), await rows.unmatched_callbacks(db)
+        return await rows.still_open(db), await rows.list_unmatched_callbacks(db)
 
     found, unmatched_callbacks = run(work)
     listed = [
@@ -63,24 +63,27 @@ def incidents(
             "id": each.id,
             "merchant": each.merchant_id,
             "kind": each.kind,
-            each.subject: each.reference,
-            "connection": each.connection,
+            each.subject_type: each.reference,
+            "provider_account": each.provider_account,
             "detail": each.detail,
-            "seen": each.seen,
+            "occurrences": each.occurrences,
             "since": iso(each.opened_at),
         }
         for each in found
     ]
     stray = [
-        {"id": number, "connection": name, "path": path, "reason": reason, "received_at": iso(at)}
+        {"id": number, "provider_account": name, "path": path, "reason": reason, "received_at": iso(at)}
         for number, name, path, reason, at in unmatched_callbacks
     ]
     if as_json:
-        print_json({"incidents": listed, "stray_callbacks": stray})
+        print_json({"incidents": listed, "unmatched_callbacks": stray})
         return
     print_table(
         ("Id", "Merchant", "Kind", "Reference", "Connection", "Detail", "Seen", "Since"),
-        [(e.id, e.merchant_id, e.kind, e.reference, e.connection, e.detail, e.seen, iso(e.opened_at)) for e in found],
+        [
+            (e.id, e.merchant_id, e.kind, e.reference, e.provider_account, e.detail, e.occurrences, iso(e.opened_at))
+            for e in found
+        ],
     )
     if stray:
         print_table(("Id", "Connection", "Path", "Reason", "Received"), [tuple(each.values()) for each in stray])

@@ -13,7 +13,7 @@ from guichet.clock import iso
 from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Env
 from guichet.domain.money import Currency, plain
-from guichet.ledger.statement import Movement, Statement
+from guichet.ledger.wallet_statement import Movement, Statement
 from guichet.schemas.json_output import encode, number
 
 #: Rows of one table on screen; a longer statement continues in the next one.

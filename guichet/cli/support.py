@@ -16,7 +16,7 @@ from rich.text import Text
 from guichet.bootstrap import Service, ensure_schema, service
 from guichet.clock import Instant, iso
 from guichet.db.engine import Reader, StorageError
-from guichet.db.migrate import DatabaseUnusable, SchemaUnknown
+from guichet.db.migrate import DatabaseUnusable, DevelopmentDatabase, SchemaUnknown
 from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
@@ -91,7 +91,7 @@ def run(
 def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
     try:
         return runner(coroutine)
-    except (SettingsError, StartupError, CommandError) as error:
+    except (SettingsError, StartupError, CommandError, DevelopmentDatabase) as error:
         refuse(str(error))
     except UnreadableSecret as error:
         refuse(f"{error}.")

@@ -95,7 +95,7 @@ def payment_link_object(link: PaymentLink, pages_url: str) -> PaymentLinkObject:
         "amount": number(link.amount),
         "description": link.description,
         "max_uses": link.max_uses,
-        "uses_count": link.completed,
+        "uses_count": link.completed_uses,
         "uses_left": link.uses_left,
         "starts_at": timestamp(link.starts_at),
         "expires_at": timestamp(link.expires_at),

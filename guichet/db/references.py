@@ -1,4 +1,4 @@
-"""References of payments, refunds and deliveries: UUIDs that rise with time."""
+"""References of payments, refunds and deliveries: UUIDs that rise with time, so that an index grows at one end (D68)."""
 
 from secrets import token_hex
 from typing import Final
@@ -10,10 +10,10 @@ _VARIANT: Final = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abc
 
 
 def new_reference(now: Instant) -> str:
-    """48 bits of milliseconds, then 74 random ones, in the form of version 4, which operators ask for by that number.
+    """48 bits of milliseconds, then 74 random bits, in the form of a UUID version 4, which providers ask for.
 
-    What is created together is stored together: with purely random keys every creation touches a page of its own in
-    each index, and costs the more the more payments there are. It tells when it was made, which its owner knows.
+    Rows that are created together are then stored together. With purely random keys every creation would touch another
+    page of each index, and cost more the more payments there are.
     """
     time, chance = f"{now // 1000:012x}", token_hex(10)
     return f"{time[:8]}-{time[8:12]}-4{chance[:3]}-{_VARIANT[chance[3]]}{chance[4:7]}-{chance[7:19]}"
