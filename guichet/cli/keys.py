@@ -19,8 +19,9 @@ from guichet.cli.support import (
     run,
 )
 from guichet.clock import Instant, SystemClock, iso, read_date
-from guichet.domain.merchants import ApiKey, Env, new_key
-from guichet.merchants import repository as merchants
+from guichet.domain.merchants import ApiKey, Env
+from guichet.merchants import api_keys
+from guichet.merchants.api_keys import new_key
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A change is seen by a running server within a second.")
 
@@ -56,7 +57,7 @@ def create(
             raise CommandError(f"A key that expired on {iso(expires_at)} would never work.")
         await known_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
-            return await merchants.add_key(tx, merchant_id, env, key, expires_at, now)
+            return await api_keys.add(tx, merchant_id, env, key, expires_at, now)
 
     made = run(work)
     if as_json:
@@ -73,7 +74,7 @@ def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
 
     async def work(opened: Service) -> list[ApiKey]:
         await known_merchant(opened.ctx.db, merchant_id)
-        return await merchants.keys_of(opened.ctx.db, merchant_id)
+        return await api_keys.list_of(opened.ctx.db, merchant_id)
 
     found = run(work)
     now = SystemClock().now()
@@ -93,7 +94,7 @@ def revoke(
 
     async def work(opened: Service) -> ApiKey:
         ctx = opened.ctx
-        return present(await merchants.revoke_key(ctx.db, key_id, ctx.clock.now()), "key", key_id)
+        return present(await api_keys.revoke(ctx.db, key_id, ctx.clock.now()), "key", key_id)
 
     key = run(work)
     if as_json:

@@ -18,7 +18,7 @@ from guichet.cli.support import (
 from guichet.clock import iso
 from guichet.domain.money import plain
 from guichet.ledger import audit as books
-from guichet.schemas.json_output import number
+from guichet.schemas.json_codec import number
 
 app = typer.Typer(no_args_is_help=True, help="The books: audit them, print a wallet's statement.")
 

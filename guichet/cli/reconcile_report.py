@@ -10,7 +10,7 @@ from guichet.cli.support import date, people, print_json, print_table
 from guichet.clock import Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import DIFFERENT, MATCHED, MISSING_HERE, MISSING_THERE, Finding
-from guichet.schemas.json_output import number
+from guichet.schemas.json_codec import number
 
 _OUTCOMES: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
 _COLUMNS: Final = (

@@ -22,7 +22,7 @@ from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
-from guichet.schemas.json_output import encode
+from guichet.schemas.json_codec import encode
 from guichet.server.errors import StartupError
 from guichet.settings import Settings, SettingsError, load
 
