@@ -12,9 +12,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl
 
 from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.catalogue import Catalogue, PaymentMode, check_debit, missing_fields, quote
-from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
 from guichet.merchants.catalogue_file import load_catalogue
+from guichet.schemas.request_fields import is_plain_email
 
 #: The hash of the only key there is; a real one would look it up.
 KEY_HASH: Final = hashlib.sha256(os.environ.get("BENCH_KEY", "").encode()).hexdigest()

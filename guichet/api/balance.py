@@ -6,7 +6,7 @@ from guichet.api.http import Call, answer
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.ledger import wallets
-from guichet.schemas.validation import invalid_request
+from guichet.schemas.json_input import invalid_request
 from guichet.schemas.wallet import balance_object
 
 

@@ -5,8 +5,8 @@ from starlette.responses import Response
 from guichet.api.http import Call, answer
 from guichet.domain.catalogue import FILTER_TYPES, quote
 from guichet.schemas.fee_quote import FeeBody, fee_quote_object
+from guichet.schemas.json_input import invalid_request
 from guichet.schemas.payment_mode import payment_mode_object
-from guichet.schemas.validation import invalid_request
 
 
 async def list_modes(call: Call) -> Response:

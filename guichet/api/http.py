@@ -12,10 +12,9 @@ from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
-from guichet.schemas.json_input import MAX_BODY, parse_object
+from guichet.schemas.json_input import MAX_BODY, invalid_request, parse_object, validate
 from guichet.schemas.json_output import success
 from guichet.schemas.page import MetaObject, page_meta
-from guichet.schemas.validation import invalid_request, validate
 from guichet.server.json_response import JsonResponse
 
 Model = TypeVar("Model", bound=BaseModel)
