@@ -1,7 +1,7 @@
 """Every GUICHET_* variable: its default, unit and meaning. Nothing else reads the environment for configuration.
 
 A wrong value stops the start with one sentence that names the variable (`SettingsError`).
-`docs/operators-guide.md` repeats this table; a test holds it to `VARIABLES`.
+`docs/admin-guide.md` repeats this table; a test holds it to `VARIABLES`.
 """
 
 import ipaddress

@@ -224,7 +224,7 @@ def _fetching(cli: Cli, world: World) -> Any:
 
 
 def test_the_guide_names_the_columns_that_are_known() -> None:
-    guide = (ROOT / "docs" / "operators-guide.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "admin-guide.md").read_text(encoding="utf-8")
     rows = guide.split("<!-- table: columns -->")[1].split("\n\n")[1].splitlines()
     told = {}
     for row in rows[2:]:

@@ -35,7 +35,7 @@ EXPRESSIONS: Final = {
     **{f"{panel['title']} {target['refId']}": target["expr"] for panel in PANELS for target in panel["targets"]},
 }
 CHAPTER: Final = (
-    (ROOT / "docs" / "operators-guide.md")
+    (ROOT / "docs" / "admin-guide.md")
     .read_text(encoding="utf-8")
     .split("\n## Metrics and alerts\n")[1]
     .split("\n## ")[0]
