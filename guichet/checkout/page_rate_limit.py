@@ -42,7 +42,7 @@ class PageLimiter:
             return True
         allowed = self._misses.test(self._missed, address) and self._requests.hit(self._asked, address)
         if not allowed:
-            metrics.RATE_LIMITED.labels("pages").inc()
+            metrics.RATE_LIMITED.labels("checkout").inc()
         return allowed
 
     def missed(self, address: str) -> None:

@@ -28,7 +28,7 @@ _ANSWERS: Final[dict[type, str]] = {
     Succeeded: "succeeded",
     Refused: "refused",
     Unknown: "unknown",
-    NotProcessed: "not_taken",
+    NotProcessed: "not_processed",
 }
 
 

@@ -1,4 +1,4 @@
-"""What an operator of the service is woken for, each found by an index: `guichet doctor` and `/metrics` show it."""
+"""What the staff must know about, each found by an index: `guichet doctor` and `/metrics` show it."""
 
 import json
 from collections.abc import Iterable
@@ -116,12 +116,12 @@ _STUCK: Final = {
     "refund": _pending_since(refunds, payments.c.operator),
 }
 _QUEUES: Final = {
-    "questions": _due_since(payments),
+    "polling": _due_since(payments),
     "refunds": _due_since(refunds),
     "deliveries": _due_since(deliveries),
 }
 _NOUNS: Final = {
-    "questions": "questions about payments",
+    "polling": "payments to poll",
     "refunds": "refunds",
     "deliveries": "webhook deliveries",
 }

@@ -27,10 +27,10 @@ class Worker:
 
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
         self.loops: list[Loop] = [
-            Queue("asking", ctx.wakeups.polling, ctx.clock, Questions(ctx), PER_CONNECTION),
-            Queue("disbursing", ctx.wakeups.refunds, ctx.clock, Disbursements(ctx), PER_CONNECTION),
+            Queue("polling", ctx.wakeups.polling, ctx.clock, Questions(ctx), PER_CONNECTION),
+            Queue("refunds", ctx.wakeups.refunds, ctx.clock, Disbursements(ctx), PER_CONNECTION),
             Queue(
-                "delivering",
+                "deliveries",
                 ctx.wakeups.deliveries,
                 ctx.clock,
                 Attempts(ctx, http_client),

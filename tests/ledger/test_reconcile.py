@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guichet.cli.provider_statement_file import PRESETS
+from guichet.cli.provider_statement import PRESETS
 from guichet.clock import DAY, SystemClock, iso
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
@@ -146,8 +146,8 @@ async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
         ("reference;amount\nx;5,000\n", "line 2: the amount '5,000' cannot be read"),
         ("reference,amount\n,5\n", "line 2: it has no reference"),
         ("reference,amount\nx,\n", "line 2: it has no amount"),
-        ("reference,amount,status\nx,5,done\n", "line 2: the status 'done' says nothing"),
-        ("reference,amount,type\nx,5,paid\n", "line 2: the type 'paid' says nothing"),
+        ("reference,amount,status\nx,5,done\n", "line 2: the status 'done' is unknown"),
+        ("reference,amount,type\nx,5,paid\n", "line 2: the type 'paid' is unknown"),
         ("reference,amount,currency\nx,5,CFA\n", "line 2: CFA is not one of XOF"),
         ("reference,amount,date\nx,5,hier\n", "line 2: the date 'hier' cannot be read"),
         ('reference,amount\n"x,5\n', "line 2: unexpected end of data"),

@@ -1,5 +1,5 @@
 """docs/operations: the dashboard and the alert rules ask for metrics, labels and values that `/metrics` really has, and
-the operator's guide names every one of them."""
+the staff's guide names every one of them."""
 
 import json
 import re
