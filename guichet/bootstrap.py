@@ -9,7 +9,6 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +16,6 @@ from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
 from guichet.db import migrate
-from guichet.db.batching import Batching
 from guichet.db.engine import Database
 from guichet.db.sqlite import SqliteDatabase
 from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
@@ -26,7 +24,7 @@ from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import Vault
-from guichet.payments.settlement_batch import AT_ONCE, settle_all
+from guichet.payments.settlement import settle_batch
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig, read_providers_file
 from guichet.providers.registry import Registry
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
-    from guichet.worker import Worker
+    from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
 
@@ -50,7 +48,7 @@ class Service:
     http_client: HttpClient
 
     def worker(self) -> Worker:
-        from guichet.worker import Worker
+        from guichet.worker.worker import Worker
 
         return Worker(self.ctx, self.http_client)
 
@@ -109,7 +107,7 @@ async def service(
             db=db,
             clock=clock,
             vault=Vault(settings.secret_keys),
-            settlements=Batching(partial(settle_all, db), AT_ONCE),
+            settle_batch=settle_batch,
             registry=Registry(clock, connections, routes or {})
             if connections
             else providers.registry(clock, http_client),

@@ -31,7 +31,7 @@ def done(asked: Charge | Reversal) -> Succeeded:
 
 
 def taken(asked: Charge | Reversal) -> Accepted:
-    return Accepted(provider_ref=f"op-{asked.reference[:8]}")
+    return Accepted(provider_reference=f"op-{asked.reference[:8]}")
 
 
 def slow(answer: Scripted, seconds: float) -> Scripted:

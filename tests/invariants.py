@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import select
 
 from guichet.db.engine import Database
-from guichet.db.tables import deliveries, payments, postings, refunds, wallet_entries
+from guichet.db.tables import payments, postings, refunds, wallet_entries, webhook_deliveries
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
@@ -30,7 +30,7 @@ async def check_books(db: Database, *, told: bool = False) -> None:
     _each_refund_is_booked_once(paid, returned, moves)
     _operators_agree(paid, returned, accounts)
     await _suspense_is_what_waits(db, accounts)
-    sent = [Delivery(*row) for row in await db.scan(select(deliveries))]
+    sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
     _bodies_say_what_they_are(sent)
     if told:

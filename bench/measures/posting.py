@@ -17,7 +17,7 @@ from bench import servers
 from bench.generator import COUNTER, Load
 from bench.loads import Figures, median, request, run
 from bench.servers import HOST, Target
-from guichet.db.tables import merchants_table, payment_links, payments
+from guichet.db.tables import merchants, payment_links, payments
 
 #: What a shop sends: an order of its own, a customer with an address. The number never validates.
 BODY: Final = {
@@ -121,9 +121,9 @@ def _peer_schema(connection: object) -> None:
     from sqlalchemy import Connection
 
     assert isinstance(connection, Connection)
-    payments.metadata.create_all(connection, tables=[merchants_table, payment_links, payments])
+    payments.metadata.create_all(connection, tables=[merchants, payment_links, payments])
     row = {"name": "Bench", "status": "active", "currency": "XOF", "created_at": 0}
-    connection.execute(merchants_table.insert().values(**row))
+    connection.execute(merchants.insert().values(**row))
 
 
 async def _peer(stack: AsyncExitStack, program: str, url: str, key: str) -> Runner:
@@ -185,8 +185,8 @@ def pgbench_runner(url: str, home: Path) -> Runner | None:
 
 _INSERT: Final = """\
 INSERT INTO payments (merchant_id, env, reference, external_id, status, amount, fee_amount, total_amount, currency,
-  description, operator, phone_number, firstname, lastname, email, created_at, updated_at, connection, due_at,
-  asked)
+  description, operator, phone_number, firstname, lastname, email, created_at, updated_at,
+  provider_account, next_poll_at, poll_count)
 VALUES (1, 'test', gen_random_uuid(), gen_random_uuid()::text, 'pending', 500000, 8750, 508750, 'XOF', 'Commande 1234',
   'mtn', '22997000002', 'Awa', 'Diallo', 'awa.diallo@example.com',
   (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,

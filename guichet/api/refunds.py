@@ -6,7 +6,8 @@ from guichet.api.http import Call, answer, page_of
 from guichet.api.payments import find_payment
 from guichet.domain.errors import NotFound
 from guichet.payments import refund_repository as refunds
-from guichet.payments.refund import poll_refund, request_refund
+from guichet.payments.disbursement import poll_refund
+from guichet.payments.refund import request_refund
 from guichet.schemas import wire
 from guichet.schemas.requests import RefundBody
 

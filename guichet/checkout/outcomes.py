@@ -99,7 +99,7 @@ def view(
 
 def _reason(visit: Visit, payment: Payment, mode: str, shown: Bill) -> str:
     """Why it failed; a reason without words of its own for customers is a plain refusal."""
-    key = f"failure.{payment.failure}"
+    key = f"failure.{payment.failure_reason}"
     known = visit.renderer.has(key)
     return visit.say(key if known else "failure.refused", mode=mode, total=shown.total)
 

@@ -80,10 +80,10 @@ def closed(link: PaymentLink, merchant: Merchant, wallet_status: str, now: int) 
     reasons = (
         ("suspended", merchant.status != "active"),
         ("expired", link.expires_at is not None and link.expires_at <= now),
-        ("used_up", uses is not None and link.completed >= uses),
+        ("used_up", uses is not None and link.completed_uses >= uses),
         ("not_open", link.starts_at is not None and now < link.starts_at),
         ("frozen", wallet_status != ACTIVE),
-        ("busy", uses is not None and link.reserved >= uses),
+        ("busy", uses is not None and link.reserved_uses >= uses),
     )
     return next((name for name, holds in reasons if holds), None)
 

@@ -100,13 +100,13 @@ async def _routes(db: Database, now: Instant) -> Check:
     return Check(
         "routes",
         [
-            f"{each.failed} live payments by {each.operator} failed over {each.connection} in a day through no "
+            f"{each.failed} live payments by {each.operator} failed over {each.provider_account} in a day through no "
             f"fault of their customers, {each.succeeded} succeeded: `guichet providers check`"
             for each in found
         ],
         [
             {
-                "provider_account": each.connection,
+                "provider_account": each.provider_account,
                 "operator": each.operator,
                 "failed": each.failed,
                 "succeeded": each.succeeded,

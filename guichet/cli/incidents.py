@@ -41,7 +41,7 @@ def incidents(
             raise CommandError(f"There is no open incident {close}.")
         return _Found(
             [_incident(each) for each in await repository.still_open(db)],
-            [_callback(*each) for each in await repository.unmatched_callbacks(db)],
+            [_callback(*each) for each in await repository.list_unmatched_callbacks(db)],
         )
 
     found = run(work)
@@ -60,11 +60,11 @@ def _incident(incident: repository.Incident) -> dict[str, object]:
         "id": incident.id,
         "merchant_id": incident.merchant_id,
         "kind": incident.kind,
-        "subject_type": incident.subject,
+        "subject_type": incident.subject_type,
         "reference": incident.reference,
-        "provider_account": incident.connection,
+        "provider_account": incident.provider_account,
         "detail": incident.detail,
-        "occurrences": incident.seen,
+        "occurrences": incident.occurrences,
         "opened_at": iso(incident.opened_at),
     }
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from guichet.bootstrap import Service, ensure_schema, service
 from guichet.cli.console import CommandError, error_console, fail
 from guichet.db.engine import Reader, StorageError
-from guichet.db.migrate import DatabaseUnusable, SchemaUnknown
+from guichet.db.migrate import DatabaseUnusable, DevelopmentDatabase, SchemaUnknown
 from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
@@ -54,7 +54,7 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
     """Runs a coroutine; an expected failure ends the command with one sentence and exit code 1."""
     try:
         return runner(coroutine)
-    except (SettingsError, StartupError, CommandError) as error:
+    except (SettingsError, StartupError, CommandError, DevelopmentDatabase) as error:
         fail(str(error))
     except UnreadableSecret as error:
         fail(f"{error}.")

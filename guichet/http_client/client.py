@@ -110,6 +110,10 @@ class HttpClient:
             return Response(response.status, response.raw_headers, content, complete)
         except Exception as error:  # Whatever it is: money needs to know whether the request can have been sent.
             raise _failure(target, exchange, response, error) from error
+        except asyncio.CancelledError as error:
+            if self._closed and not _is_cancelled():  # aiohttp cancels what still waits for a name when it is closed.
+                raise _failure(target, exchange, response, ConnectionError("the HTTP client is closed")) from error
+            raise
         finally:
             current_exchange.reset(token)
             if not clean:
@@ -184,6 +188,11 @@ async def _never_repeat(request: ClientRequest, handler: ClientHandlerType) -> C
         return await handler(request)
     except (ClientOSError, ServerDisconnectedError) as error:
         raise ClientError(str(error)) from error
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _read(content: StreamReader, max_bytes: int) -> tuple[bytes, bool]:

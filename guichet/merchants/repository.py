@@ -8,28 +8,28 @@ from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, json_numbers, require
-from guichet.db.tables import api_keys, merchants_table, wallets, webhook_endpoints
+from guichet.db.tables import api_keys, merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.merchants import ENVS, ApiKey, Caller, Merchant, key_hash, key_preview
 from guichet.domain.posting_rules import ACTIVE
 
 _INSERT: Final = (
-    insert(merchants_table)
+    insert(merchants)
     .values(
         name=bindparam("name"),
         status=bindparam("status"),
         currency=bindparam("currency"),
         created_at=bindparam("now"),
     )
-    .returning(*merchants_table.c)
+    .returning(*merchants.c)
 )
-_BY_ID: Final = select(merchants_table).where(merchants_table.c.id == bindparam("id"))
-_ALL: Final = select(merchants_table).order_by(merchants_table.c.id)
+_BY_ID: Final = select(merchants).where(merchants.c.id == bindparam("id"))
+_ALL: Final = select(merchants).order_by(merchants.c.id)
 _SET_STATUS: Final = (
-    update(merchants_table)
-    .where(merchants_table.c.id == bindparam("merchant"))
+    update(merchants)
+    .where(merchants.c.id == bindparam("merchant"))
     .values(status=bindparam("new_status"))
-    .returning(*merchants_table.c)
+    .returning(*merchants.c)
 )
 
 _INSERT_KEY: Final = (
@@ -52,8 +52,8 @@ _REVOKE: Final = (
     .returning(*api_keys.c)
 )
 _CALLER: Final = (
-    select(api_keys.c.env, api_keys.c.expires_at, *merchants_table.c)
-    .join(merchants_table, merchants_table.c.id == api_keys.c.merchant_id)
+    select(api_keys.c.env, api_keys.c.expires_at, *merchants.c)
+    .join(merchants, merchants.c.id == api_keys.c.merchant_id)
     .where(api_keys.c.hash == bindparam("hash"), api_keys.c.revoked_at.is_(None))
 )
 

@@ -59,8 +59,8 @@ class Charge(Record, frozen=True):
     #: Where the operator may notify us, ending in our reference; None where no public address is configured.
     callback_url: str | None = None
     #: What `Accepted` returned when it was initiated.
-    provider_ref: str | None = None
-    memo: Mapping[str, str] = msgspec.field(default_factory=dict)
+    provider_reference: str | None = None
+    provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +73,19 @@ class Reversal:
     currency: str
     #: The connection asked is the one that took the payment; otherwise only a payout can give the money back.
     collected_here: bool = True
-    provider_ref: str | None = None
-    memo: Mapping[str, str] = field(default_factory=dict)
+    provider_reference: str | None = None
+    provider_data: Mapping[str, str] = field(default_factory=dict)
     #: When its disbursement was last sent (Instant).
     sent_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Taken, not final. `next_poll_at` (Instant) is when asking first makes sense; None leaves it to the usual intervals."""
+    """Taken, not final. `next_poll_at` (Instant) is when asking first makes sense; None leaves it to the intervals."""
 
-    provider_ref: str | None = None
+    provider_reference: str | None = None
     redirect_url: str | None = None
-    memo: Mapping[str, str] = field(default_factory=dict)
+    provider_data: Mapping[str, str] = field(default_factory=dict)
     next_poll_at: int | None = None
 
 
@@ -95,7 +95,7 @@ class Succeeded:
 
     amount: int | None
     currency: str | None
-    provider_ref: str | None = None
+    provider_reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class CallbackReference:
 
     kind: str = "payment"
     reference: str | None = None
-    provider_ref: str | None = None
+    provider_reference: str | None = None
     verified: bool = False
 
 

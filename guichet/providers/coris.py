@@ -95,9 +95,9 @@ class Coris:
         return classify_http_error(reply) or _outcome(reply)
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_ref is None:
+        if charge.provider_reference is None:
             return Unknown("Coris knows no reference of ours: its own books must be looked at")
-        query = {"codeOperation": charge.provider_ref}
+        query = {"codeOperation": charge.provider_reference}
         reply = await self._call("GET", "/operations/transaction-status", query)
         answer = _outcome(reply) if isinstance(reply, ProviderResponse) and reply.ok else unclear_reply(reply)
         # It was paid once: whatever else this loosely documented call says cannot undo that.

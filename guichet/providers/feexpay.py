@@ -111,7 +111,7 @@ class FeexPay:
         return _texted(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
 
     async def status(self, charge: Charge) -> StatusResult:
-        reference = charge.provider_ref or await self._search(charge.reference, charge.created_at, "PAYIN")
+        reference = charge.provider_reference or await self._search(charge.reference, charge.created_at, "PAYIN")
         if isinstance(reference, Unknown):
             return reference
         reply = await self._get(f"/api/transactions/public/single/status/{reference}")
@@ -133,7 +133,7 @@ class FeexPay:
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         sent_at = reversal.sent_at or self._clock.now()
-        reference = reversal.provider_ref or await self._search(reversal.reference, sent_at, "PAYOUT")
+        reference = reversal.provider_reference or await self._search(reversal.reference, sent_at, "PAYOUT")
         if isinstance(reference, Unknown):
             return reference
         reply = await self._get(f"/api/payouts/status/public/{reference}")

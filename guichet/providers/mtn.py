@@ -123,7 +123,7 @@ class Mtn:
 
     async def status(self, charge: Charge) -> StatusResult:
         reply = await self._collection.get(f"requesttopay/{charge.reference}")
-        if not _is_not_found(reply) or charge.provider_ref is not None:
+        if not _is_not_found(reply) or charge.provider_reference is not None:
             return _outcome(reply, charge.reference)
         age = self._clock.now() - charge.created_at
         if age < _RESEND_WITHIN:
@@ -147,7 +147,7 @@ class Mtn:
         if self._disbursement is None:
             return Unknown("the connection has no disbursement account")
         reply = await self._disbursement.get(f"{self._refund_via}/{reversal.reference}")
-        if _is_not_found(reply) and reversal.provider_ref is None:
+        if _is_not_found(reply) and reversal.provider_reference is None:
             return _as_status(await self.refund(reversal))
         return _outcome(reply, reversal.reference)
 

@@ -92,7 +92,7 @@ class Orange:
         return _taken(await self._post("webpayment", body), order_id(charge.reference))
 
     async def status(self, charge: Charge) -> StatusResult:
-        token = charge.memo.get("pay_token")
+        token = charge.provider_data.get("pay_token")
         if not token:
             return Unknown("the answer that carried the pay_token was lost")
         order = order_id(charge.reference)
@@ -155,8 +155,8 @@ def _taken(reply: Outcome, order: str) -> InitiationResult:
     body = reply.object() or {}
     token, page = text(body.get("pay_token")), text(body.get("payment_url"))
     if reply.ok:
-        memo = {"pay_token": token or "", "notif_token": text(body.get("notif_token")) or ""}
-        return Accepted(order, page, memo) if token and page else Unknown(reply.raw)
+        provider_data = {"pay_token": token or "", "notif_token": text(body.get("notif_token")) or ""}
+        return Accepted(order, page, provider_data) if token and page else Unknown(reply.raw)
     code = body.get("code")
     if reply.status in (400, 403) and code == 1201:
         return Refused("refused", reply.raw)

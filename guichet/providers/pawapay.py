@@ -148,7 +148,7 @@ class PawaPay:
         if not _is_not_found(reply):
             return _outcome(reply, charge.reference)
         age = self._clock.now() - charge.created_at
-        if charge.provider_ref is None and age >= _NEVER_TAKEN_AFTER:
+        if charge.provider_reference is None and age >= _NEVER_TAKEN_AFTER:
             return Refused("operator_unavailable", "pawaPay never received the deposit")
         return Unknown("pawaPay does not know the deposit")
 
@@ -172,7 +172,7 @@ class PawaPay:
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         what = "refunds" if reversal.collected_here else "payouts"
         reply = await self._get(f"/v2/{what}/{reversal.reference}")
-        if not _is_not_found(reply) or reversal.provider_ref is not None:
+        if not _is_not_found(reply) or reversal.provider_reference is not None:
             return _outcome(reply, reversal.reference)
         again = await self.refund(reversal)
         if isinstance(again, Refused) and self._clock.now() - (reversal.sent_at or 0) < _NEVER_TAKEN_AFTER:

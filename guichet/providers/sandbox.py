@@ -5,9 +5,10 @@ nothing. Cards wait for the choice made on the hosted page, which is settled by 
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
-from guichet.clock import SECOND, Clock, Instant
+from guichet.clock import SECOND, Clock, Instant, from_datetime
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -50,11 +51,14 @@ def _validates_later(charge: Charge, now: Instant) -> StatusResult:
 
 
 REFUSED_AT_INITIATION: Final = "0001"
+NEVER_VALIDATED: Final = "0002"
+#: The end of the year 9999: a payment must have a next poll while it is pending.
+NEVER: Final[Instant] = from_datetime(datetime(9999, 12, 31, tzinfo=UTC))
 #: The last four digits decide; any other ending validates after ten seconds.
 SUFFIXES: Final[dict[str, Outcome]] = {
     "0000": _validates_at_once,
     REFUSED_AT_INITIATION: _refuses,
-    "0002": _never_validates,
+    NEVER_VALIDATED: _never_validates,
     "0003": _refuses,
 }
 
@@ -68,10 +72,12 @@ class Sandbox:
         self._clock = clock
 
     def first_poll_at(self, charge: Charge) -> Instant:
-        """The instant at which the outcome exists."""
+        """The instant at which the outcome exists. Where none ever will, the worker is spared polls in vain."""
         ending = _ending(charge)
         if ending in ("0000", "0003"):
             return charge.created_at
+        if ending == NEVER_VALIDATED or charge.operator in CARDS:
+            return NEVER
         return charge.created_at + VALIDATES_AFTER
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:

@@ -104,18 +104,18 @@ class Stripe:
         return _refusal(reply)
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_ref is not None:
-            return _outcome(await self._get(f"{_SESSIONS}/{charge.provider_ref}"))
+        if charge.provider_reference is not None:
+            return _outcome(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
         if self._clock.now() - charge.created_at >= _KEY_LIFE:
             return Unknown("the answer was lost, and the key under which it could be asked for has expired")
         again = await self.initiate(charge)
         if isinstance(again, Accepted):
-            return _outcome(await self._get(f"{_SESSIONS}/{again.provider_ref}"))
+            return _outcome(await self._get(f"{_SESSIONS}/{again.provider_reference}"))
         return Unknown(again.raw) if isinstance(again, NotProcessed) else again
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
         """The session is read first: a refund names the payment inside it."""
-        session = await self._get(f"{_SESSIONS}/{reversal.charge.provider_ref}")
+        session = await self._get(f"{_SESSIONS}/{reversal.charge.provider_reference}")
         intent = text((session.object() or {}).get("payment_intent")) if isinstance(session, ProviderResponse) else None
         if intent is None:
             return NotProcessed("operator_unavailable", f"no payment found to refund: {session.raw}")
@@ -129,8 +129,8 @@ class Stripe:
         return _refunded(reply) if isinstance(reply, ProviderResponse) and reply.ok else _refusal(reply)
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        if reversal.provider_ref is not None:
-            return _refunded(await self._get(f"/v1/refunds/{reversal.provider_ref}"))
+        if reversal.provider_reference is not None:
+            return _refunded(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
         if self._clock.now() - (reversal.sent_at or 0) >= _KEY_LIFE:
             return Unknown("the answer was lost, and the key under which it could be asked for has expired")
         again = await self.refund(reversal)

@@ -101,9 +101,9 @@ class Wave:
         return _refusal(reply)
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_ref is None:
+        if charge.provider_reference is None:
             return await self._search(charge)
-        reply = await self._get(f"{_SESSIONS}/{charge.provider_ref}")
+        reply = await self._get(f"{_SESSIONS}/{charge.provider_reference}")
         session = reply.object() if isinstance(reply, ProviderResponse) and reply.ok else None
         return (
             _outcome(session)
@@ -128,7 +128,7 @@ class Wave:
     async def refund(self, reversal: Reversal) -> InitiationResult:
         if not reversal.collected_here:
             return await self._pay_out(reversal)
-        session = reversal.charge.provider_ref
+        session = reversal.charge.provider_reference
         if session is None:
             return NotProcessed("operator_unavailable", "the session is not known")
         reply = await self._post(f"{_SESSIONS}/{session}/refund", None)
@@ -138,8 +138,8 @@ class Wave:
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         """There is nothing to poll: the repeat of a refund, or of a payout under its key, tells how it went."""
-        if not reversal.collected_here and reversal.provider_ref is not None:
-            return _paid_out(await self._get(f"/v1/payout/{reversal.provider_ref}"))
+        if not reversal.collected_here and reversal.provider_reference is not None:
+            return _paid_out(await self._get(f"/v1/payout/{reversal.provider_reference}"))
         answer = await self.refund(reversal)
         return Unknown(answer.raw) if isinstance(answer, NotProcessed) else answer
 

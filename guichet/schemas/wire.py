@@ -305,7 +305,7 @@ def render_link(link: PaymentLink, base: str) -> dict[str, object]:
         "amount": number(link.amount),
         "description": link.description,
         "max_uses": link.max_uses,
-        "uses_count": link.completed,
+        "uses_count": link.completed_uses,
         "uses_left": link.uses_left,
         "starts_at": _date(link.starts_at),
         "expires_at": _date(link.expires_at),

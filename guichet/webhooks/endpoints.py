@@ -1,4 +1,4 @@
-"""One notification endpoint per merchant and environment: address, secret, test event.
+"""The webhook endpoint of a merchant in one environment: its address, its secret, the test event.
 
 Source: docs/contract.md, "Webhooks".
 """
@@ -18,7 +18,7 @@ _TEST_DATA = {"message": "Ceci est un événement de test : votre point de termi
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """An endpoint with its secret in clear, for its owner's eyes."""
+    """An endpoint with its secret in clear, to be shown to its owner only."""
 
     url: str | None
     secret: str
@@ -42,7 +42,7 @@ async def configure(
 
 
 async def queue_test(db: Database, merchant_id: int, env: str, now: Instant) -> Delivery | None:
-    """A `webhook.test` for the configured address; None when there is none (D37)."""
+    """Queues a `webhook.test` for the configured address; None when there is none (D37)."""
     async with db.transaction() as tx:
         endpoint = await merchants.endpoint(tx, merchant_id, env)
         if endpoint.url is None:

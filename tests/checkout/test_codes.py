@@ -56,7 +56,7 @@ async def test_a_code_is_asked_for_and_nothing_is_paid(any_shop: Shop) -> None:
     assert not shop.operator.charges
     assert await shop.api("GET", "/payments") == []
     token = "".join(path.split("/")[2:])
-    assert require(await links.by_token(shop.ctx.db, token)).reserved == 0
+    assert require(await links.by_token(shop.ctx.db, token)).reserved_uses == 0
     # The same form, still open, with what was typed; the code is next.
     form = answer.form("coris")
     assert (form["phone_number"], form["otp"]) == (PHONE, "12")

@@ -223,7 +223,7 @@ async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(
 ) -> None:
     shop = (await live_house.merchant()).live
     page = "https://pay.operator.example/s/1"
-    operator.initiation = lambda charge: Accepted(provider_ref=charge.reference, redirect_url=page)
+    operator.initiation = lambda charge: Accepted(provider_reference=charge.reference, redirect_url=page)
     created = await shop.pay(external_id="a")
     check_resource("payment", created, also=["redirect_url"])
     assert (created["redirect_url"], created["payment_url"]) == (page, None)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from guichet.http_client import HttpClient, HttpClientError, Lost, Response
+from guichet.http_client import HttpClient, Lost, Response
 from tests.peers import OK, Authority, Names, Peer, Received, Script, answers
 
 HOST = "shop.test"
@@ -286,24 +286,3 @@ async def test_a_second_response_behind_the_end_of_a_body_is_nobodys(authority: 
         for _ in range(2):
             assert (await post(client, peer)).status == 200
     assert peer.connections == 2
-
-
-async def test_a_peer_that_speaks_first_is_not_believed(authority: Authority) -> None:
-    """A response that stands there before the request: lost, since the request may have been read all the same."""
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-        await reader.read()
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    client = HttpClient()
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-    async with server:
-        try:
-            response = await client.request("POST", url, body=b"{}", timeout=PATIENCE, guarded=False)
-        except HttpClientError as error:
-            assert isinstance(error, Lost)
-        else:
-            assert response.status == 200, "it came in the moment after the request was written"
-        await client.aclose()

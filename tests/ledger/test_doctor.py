@@ -34,18 +34,20 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
         stuck = (await shop.live.get("/payments")).data[0]
         await incidents.report(
             house.ctx.db,
-            shop.id,
-            "live",
-            incidents.MISMATCH,
-            "payment",
-            stuck["reference"],
-            "op",
-            "x",
-            house.clock.now(),
+            merchant_id=shop.id,
+            env="live",
+            kind=incidents.MISMATCH,
+            subject_type="payment",
+            reference=stuck["reference"],
+            provider_account="op",
+            detail="x",
+            now=house.clock.now(),
         )
-        await incidents.store_unmatched_callback(house.ctx.db, "op", "/x", "{}", "unknown", SystemClock().now())
+        await incidents.store_unmatched_callback(
+            house.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=SystemClock().now()
+        )
         await house.settle(20)
-    await hands.run(f"UPDATE deliveries SET created_at = {SystemClock().now() - MINUTE}")
+    await hands.run(f"UPDATE webhook_deliveries SET created_at = {SystemClock().now() - MINUTE}")
     soon = iso(SystemClock().now() + 10 * DAY)
     assert cli("key", "create", shop.id, "--env", "live", "--expires-at", soon).code == 0
     cli("key", "create", shop.id, "--env", "live", "--expires-at", iso(SystemClock().now() + 40 * DAY))
@@ -67,7 +69,7 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
     await hands.run("UPDATE postings SET amount = amount + 1")
     assert cli("ledger", "audit").code == 1
     assert "it found: Payment " in _checks(cli)["ledger audit"]["problems"][0]
-    await hands.run(f"UPDATE audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
+    await hands.run(f"UPDATE ledger_audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
     assert _checks(cli)["ledger audit"]["problems"] == ["the last one is 8 days old"]
     shown = cli("doctor")
     assert shown.code == 1
@@ -93,7 +95,7 @@ async def test_a_route_that_fails(settings: Settings, cli: Cli) -> None:
     assert paid == [402, 201, 402, 402, 201]
     cli("ledger", "audit")
     said = _checks(cli)
-    assert said["routes"]["rows"] == [{"connection": "down", "operator": "moov", "failed": 2, "succeeded": 1}]
+    assert said["routes"]["rows"] == [{"provider_account": "down", "operator": "moov", "failed": 2, "succeeded": 1}]
     assert "`guichet operators check`" in said["routes"]["problems"][0]
     assert [name for name, check in said.items() if not check["ok"]] == ["routes"]
 

@@ -180,7 +180,7 @@ async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: Li
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
     await refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
     await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000)
-    await refunds.mark_sending(live.ctx.db, row.id, "first", now)
+    await refunds.mark_sent(live.ctx.db, row.id, "first", now)
     await live.house.settle(29)
     assert live.first.asked("refund") == live.first.asked("refund_status") == []
     await live.house.settle(1)

@@ -42,14 +42,15 @@ from guichet.merchants.catalogue import Catalogues
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.disbursement import poll_refund
 from guichet.payments.polling import poll_payment
-from guichet.payments.refund import poll_refund, request_refund
+from guichet.payments.refund import request_refund
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
-from guichet.worker import Worker
+from guichet.worker.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock
 from tests.invariants import check_books
@@ -333,7 +334,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def _refused_by_everybody(self, rows: list[Payment]) -> set[str]:
         """No operator took it, and each said so at once: that is explicit too."""
         taken = {ref for each in self.operators.values() for ref in each.debits}
-        return {row.reference for row in rows if row.failure == "operator_unavailable"} - taken
+        return {row.reference for row in rows if row.failure_reason == "operator_unavailable"} - taken
 
     @invariant()
     def nothing_is_sent_too_often(self) -> None:

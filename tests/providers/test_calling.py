@@ -65,14 +65,14 @@ VERBS = ("initiate", "status", "refund", "refund_status")
 async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> None:
     """Wave's refund aside: there the status is the whole answer."""
     dossier = DOSSIERS[family]
-    known = {"provider_ref": "theirs", "memo": {"pay_token": "p"}, "otp": "123456"}
+    known = {"provider_reference": "theirs", "memo": {"pay_token": "p"}, "otp": "123456"}
     async with bench(family, (200, body)) as asked:
         for verb in VERBS:
             if verb.startswith("refund") and (not dossier.refunds or family == "wave"):
                 continue
             subject: Any = charge(dossier.operator, **known)
             if verb.startswith("refund"):
-                subject = reversal(dossier.operator, taken=known, provider_ref="theirs")
+                subject = reversal(dossier.operator, taken=known, provider_reference="theirs")
             answer = await getattr(asked.provider, verb)(subject)
             if verb == "refund" and family in ("stripe", "sonatel"):
                 # The refund itself was never sent: what it needs to know first could not be read.
@@ -87,7 +87,7 @@ async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> 
 async def test_a_status_without_words_never_fails_a_payment(family: str, status: int) -> None:
     dossier = DOSSIERS[family]
     async with bench(family, (status, b"<html>proxy</html>")) as asked:
-        for known in ({"provider_ref": "theirs", "memo": {"pay_token": "p"}}, {}):
+        for known in ({"provider_reference": "theirs", "memo": {"pay_token": "p"}}, {}):
             answer = await asked.provider.status(charge(dossier.operator, otp="123456", **known))
             assert type(answer) is Unknown
 

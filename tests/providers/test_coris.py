@@ -67,9 +67,9 @@ async def test_a_lost_answer_is_never_asked_about() -> None:
     async with bench("coris", (200, PAID)) as coris:
         check(await coris.provider.status(charge("coris")), UNKNOWN)
         assert coris.received == []
-        check(await coris.provider.status(charge("coris", provider_ref="T1")), Succeeded(5000_00, "XOF"))
+        check(await coris.provider.status(charge("coris", provider_reference="T1")), Succeeded(5000_00, "XOF"))
         coris.answers[:] = [(200, {"code": "-1", "message": "Operation inexistante"})]
-        check(await coris.provider.status(charge("coris", provider_ref="T1")), UNKNOWN)
+        check(await coris.provider.status(charge("coris", provider_reference="T1")), UNKNOWN)
 
 
 async def test_nothing_is_refunded_and_nothing_notifies() -> None:

@@ -131,7 +131,7 @@ async def test_what_is_sent() -> None:
 )  # fmt: skip
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("feexpay", said) as feexpay:
-        check(await feexpay.provider.status(charge("moov", provider_ref="r-1")), meant)
+        check(await feexpay.provider.status(charge("moov", provider_reference="r-1")), meant)
 
 
 def history(*ours: str | None) -> Scripted:

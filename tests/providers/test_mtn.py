@@ -93,7 +93,7 @@ async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any
 )
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("mtn", said) as mtn:
-        answer = await mtn.provider.status(charge(provider_ref=REFERENCE))
+        answer = await mtn.provider.status(charge(provider_reference=REFERENCE))
     if meant is None:
         assert type(answer) is Unknown
     elif isinstance(meant, str):
@@ -119,7 +119,7 @@ NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
 async def test_a_request_it_never_received(age: int, known: str | None, meant: type, posts: int) -> None:
     """Sent again only while its answer is missing and the customer is there; failed only when it can come no more."""
     async with bench("mtn", NEVER_SEEN, (202, b"")) as mtn:
-        answer = await mtn.provider.status(charge(provider_ref=known, created_at=mtn.clock.now() - age))
+        answer = await mtn.provider.status(charge(provider_reference=known, created_at=mtn.clock.now() - age))
     assert type(answer) is meant
     resent = [one.headers["x-reference-id"] for one in mtn.received if one.line.startswith("POST")]
     assert resent == [REFERENCE] * posts

@@ -91,7 +91,7 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> N
 )
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("orange", said) as orange:
-        check(await orange.provider.status(charge("orange_ml", provider_ref=ORDER, memo=MEMO)), meant)
+        check(await orange.provider.status(charge("orange_ml", provider_reference=ORDER, provider_data=MEMO)), meant)
     assert orange.sent() == {"order_id": ORDER, "amount": 5000, "pay_token": "p"}
 
 

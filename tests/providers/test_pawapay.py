@@ -108,7 +108,7 @@ async def test_status(said: Scripted, meant: Any) -> None:
 )
 async def test_a_deposit_it_never_received(age: int, known: str | None, meant: Any) -> None:
     async with bench("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
-        check(await pawapay.provider.status(charge(created_at=NOW - age, provider_ref=known)), meant)
+        check(await pawapay.provider.status(charge(created_at=NOW - age, provider_reference=known)), meant)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ async def test_a_refund_it_does_not_know_is_sent_again(again: Scripted, waited: 
 
 async def test_a_refund_it_once_took_is_not_sent_again() -> None:
     async with bench("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
-        check(await pawapay.provider.refund_status(reversal(provider_ref=REFUND)), UNKNOWN)
+        check(await pawapay.provider.refund_status(reversal(provider_reference=REFUND)), UNKNOWN)
     assert len(pawapay.received) == 1
 
 

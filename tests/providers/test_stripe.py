@@ -93,7 +93,7 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
 )
 async def test_status(said: Scripted, meant: Any) -> None:
     async with bench("stripe", said) as stripe:
-        check(await stripe.provider.status(charge("VISA", provider_ref="cs_1")), meant)
+        check(await stripe.provider.status(charge("VISA", provider_reference="cs_1")), meant)
 
 
 async def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
@@ -111,7 +111,7 @@ def refund(status: str, **more: Any) -> Scripted:
 
 
 PAID: Scripted = (200, session("complete", "paid"))
-DONE = {"provider_ref": "cs_1"}
+DONE = {"provider_reference": "cs_1"}
 
 
 @pytest.mark.parametrize(

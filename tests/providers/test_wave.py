@@ -86,7 +86,7 @@ DECLINED = {"last_payment_error": error("insufficient-funds")}
 async def test_status(said: Any, meant: Any) -> None:
     """The same session means the same when it is read, and when it is searched."""
     async with bench("wave", (200, said)) as wave:
-        check(await wave.provider.status(charge("wave_sn", provider_ref="cos-1")), meant)
+        check(await wave.provider.status(charge("wave_sn", provider_reference="cos-1")), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1"
         wave.answers[:] = [(200, {"result": [said]})]
         check(await wave.provider.status(charge("wave_sn")), meant)
@@ -125,7 +125,7 @@ async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
     ],
 )
 async def test_refund_and_its_repeat(said: Scripted, meant: Any) -> None:
-    undone = reversal("wave_sn", taken={"provider_ref": "cos-1"})
+    undone = reversal("wave_sn", taken={"provider_reference": "cos-1"})
     async with bench("wave", said) as wave:
         check(await wave.provider.refund(undone), meant)
         check(await wave.provider.refund_status(undone), meant)
@@ -159,7 +159,7 @@ async def test_a_payout_gives_back_what_another_route_took(said: Scripted, meant
 
 async def test_the_status_of_a_payout() -> None:
     async with bench("wave", (200, payout("succeeded"))) as wave:
-        undone = reversal("wave_sn", collected_here=False, provider_ref="pt-1")
+        undone = reversal("wave_sn", collected_here=False, provider_reference="pt-1")
         check(await wave.provider.refund_status(undone), Succeeded(5000_00, "XOF"))
         assert wave.path() == "/v1/payout/pt-1"
         check(await wave.provider.refund_status(reversal("wave_sn", collected_here=False)), Succeeded(5000_00, "XOF"))

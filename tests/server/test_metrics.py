@@ -184,8 +184,20 @@ async def test_what_the_database_holds(settings: Settings) -> None:
         reference = (await shop.live.get("/payments")).data[0]["reference"]
         ctx = house.ctx
         now = ctx.clock.now()
-        await incidents.report(ctx.db, shop.id, "live", incidents.MISMATCH, "payment", reference, "op", "x", now)
-        await incidents.store_unmatched_callback(ctx.db, "op", "/x", "{}", "unknown", now)
+        await incidents.report(
+            ctx.db,
+            merchant_id=shop.id,
+            env="live",
+            kind=incidents.MISMATCH,
+            subject_type="payment",
+            reference=reference,
+            provider_account="op",
+            detail="x",
+            now=now,
+        )
+        await incidents.store_unmatched_callback(
+            ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=now
+        )
         first = await scrape(house)
         pending = {"env": "live", "operator": "mtn"}
         assert value(first, "guichet_payments_pending", age="1d", **pending) == 2
