@@ -84,7 +84,7 @@ async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
     out = cli.folder / "out.csv"
     said = _said(cli("reconcile", "op", _statement(cli, "".join(lines)), "--csv", out, "--json"), 1)
     assert said["counts"] == {"matched": 7, "missing here": 3, "missing there": 1, "different amount": 1}
-    found = {(each["outcome"], each["note"], (each["ours"] or {}).get("reference")) for each in said["differences"]}
+    found = {(each["result"], each["note"], (each["ours"] or {}).get("reference")) for each in said["differences"]}
     assert found == {
         ("different amount", "", life.paid["reference"]),
         ("missing here", "a second time", life.refunded["reference"]),
@@ -94,7 +94,7 @@ async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
     }
     rows = list(csv.DictReader(out.read_text(encoding="utf-8-sig").splitlines(), delimiter=";"))
     assert len(rows) == 12
-    assert {row["outcome"] for row in rows} == set(said["counts"])
+    assert {row["result"] for row in rows} == set(said["counts"])
     shown = cli("reconcile", "op", cli.folder / "statement.csv")
     assert shown.code == 1
     assert "a second time" in shown.out
@@ -168,13 +168,13 @@ def test_misuse(sqlite_settings: Settings) -> None:
     done = cli("reconcile", "feexpay", latin)
     assert done.code == 2
     assert "latin.csv, line 2: this is not UTF-8" in done.err
-    assert "no connection is of the family wave" in cli("reconcile", "wave", latin).misuse
+    assert "there is no account with the provider wave" in cli("reconcile", "wave", latin).misuse
     assert "either a file or --fetch" in cli("reconcile", "feexpay").misuse
     assert "either a file or --fetch" in cli("reconcile", "feexpay", latin, "--fetch").misuse
     assert "--fetch needs --from" in cli("reconcile", "feexpay", "--fetch").err
     unreachable = cli("reconcile", "feexpay", "--fetch", "--from", "2026-01-01", "--to", "2026-01-02")
     assert unreachable.code == 2
-    assert "The history of op cannot be had" in unreachable.err
+    assert "The history of op cannot be read" in unreachable.err
 
 
 FEEXPAY = Setup(
