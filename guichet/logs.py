@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, MutableMapping
+from contextvars import ContextVar
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,9 @@ import structlog
 from structlog.processors import TimeStamper, format_exc_info
 
 log: Final[structlog.typing.FilteringBoundLogger] = structlog.get_logger("guichet")
+
+#: The id of the request that is being served, which is put on every line written meanwhile; None outside requests.
+request_id_of_line: Final[ContextVar[str | None]] = ContextVar("request_id_of_line", default=None)
 
 Event = MutableMapping[str, Any]
 
@@ -47,6 +51,13 @@ def redact(_: Any, __: str, event: Event) -> Event:
     """structlog processor that masks what must not be logged."""
     for name in _MASKED_FIELDS.keys() & event.keys():
         event[name] = _MASKED_FIELDS[name](str(event[name]))
+    return event
+
+
+def _add_request_id(_: Any, __: str, event: Event) -> Event:
+    """structlog processor."""
+    if (request_id := request_id_of_line.get()) is not None:
+        event["request_id"] = request_id
     return event
 
 
@@ -98,7 +109,7 @@ def configure_logs(level: str, *, machine_readable: bool) -> None:
     """JSON lines for a machine, short lines for a person. Called once per process, before the first line."""
     structlog.configure(
         processors=[
-            structlog.contextvars.merge_contextvars,
+            _add_request_id,
             redact,
             _json_line if machine_readable else _console_line,
         ],

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guichet.clock import Instant, iso
-from guichet.schemas import wire
+from guichet.schemas.json_output import encode
 
 #: Columns when stdout is not a terminal: wide enough for any table, so that a pipe receives whole lines.
 _PIPE_WIDTH: Final = 200
@@ -33,7 +33,7 @@ def fail(sentence: str, code: int = 1) -> NoReturn:
 
 def print_json(value: object) -> None:
     """Prints one JSON object on stdout."""
-    sys.stdout.write(wire.encode(value).decode() + "\n")
+    sys.stdout.write(encode(value).decode() + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -14,8 +14,8 @@ from guichet.clock import iso
 from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Env
 from guichet.domain.money import Currency, plain
-from guichet.ledger.statement import Movement, Statement
-from guichet.schemas import wire
+from guichet.ledger.wallet_statement import Movement, Statement
+from guichet.schemas.json_output import encode, number
 
 #: Rows of one table on screen; a longer statement continues in another table.
 _PAGE_ROWS: Final = 500
@@ -134,7 +134,7 @@ def _print_page(page: list[Movement]) -> None:
 async def _json(statement: Statement) -> None:
     """Writes one object while it reads: a long statement is never in memory as a whole."""
     start = {
-        "opening": wire.number(await statement.opening()),
+        "opening": number(await statement.opening()),
         "from": iso_or_none(statement.since),
         "to": iso(statement.until),
     }
@@ -148,24 +148,22 @@ async def _json(statement: Statement) -> None:
             "payment": each.payment_reference,
             "refund": each.refund_reference,
             "external_id": each.external_id,
-            "amount": wire.number(each.amount),
-            "balance": wire.number(each.balance),
+            "amount": number(each.amount),
+            "balance": number(each.balance),
         }
         sys.stdout.write(separator + _encoded(row))
         separator = ","
     totals = statement.totals
-    figures = {
-        name: wire.number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")
-    }
+    figures = {name: number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")}
     end: dict[str, Any] = {
-        "closing": wire.number(statement.closing),
+        "closing": number(statement.closing),
         "totals": {**figures, "movements": totals.movements},
     }
     sys.stdout.write("]," + _encoded(end)[1:] + "\n")
 
 
 def _encoded(value: object) -> str:
-    return wire.encode(value).decode()
+    return encode(value).decode()
 
 
 def _kind(movement: Movement) -> tuple[str, str]:

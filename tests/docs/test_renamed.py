@@ -12,7 +12,7 @@ import yaml  # type: ignore[import-untyped,unused-ignore]
 from cryptography.fernet import Fernet
 from prometheus_client.parser import text_string_to_metric_families
 
-from guichet.api.callbacks import routes as callback_routes
+from guichet.api.callbacks import callback_routes
 from guichet.clock import DAY, MINUTE, SystemClock, iso
 from guichet.db.tables import metadata
 from guichet.payments import incidents
