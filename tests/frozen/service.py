@@ -19,7 +19,7 @@ import asyncpg
 from yarl import URL
 
 import guichet
-from guichet.bootstrap import application, awake, create_merchant, live_providers, service, simulator
+from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
 from guichet.db import migrate
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
@@ -142,8 +142,8 @@ async def running_service(settings: Settings, rate_limit: int = 0) -> AsyncItera
     operators = live_providers(replace(settings, public_url=simulator_url))
     simulated = simulator(settings, clock, operators, f"{simulator_url}/simulator")
     async with (
-        service(settings, clock, operators=operators) as opened,
-        awake(simulated),
+        service(settings, clock, providers=operators) as opened,
+        running_simulator(simulated),
         serving(simulated, simulator_port),
         serving(application(opened, None), port) as url,
         Peer(host="127.0.0.1") as receiver,
