@@ -14,7 +14,7 @@ from guichet.api.auth import Authenticator
 from guichet.api.endpoints import ENDPOINTS, Handler
 from guichet.api.http import Call
 from guichet.context import AppContext
-from guichet.db.engine import StorageError
+from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, RateLimited, ServerError
 from guichet.logs import log
 from guichet.server.json_response import NO_SUCH_ADDRESS, error_response

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from guichet.context import AppContext
-from guichet.db.engine import StorageError
+from guichet.db.errors import StorageError
 from guichet.domain.errors import RateLimited
 from guichet.logs import log
 from guichet.payments.provider_callbacks import receive

@@ -15,7 +15,7 @@ from guichet.bootstrap import Service, create_merchant
 from guichet.cli.serve import start
 from guichet.cli.support import CommandError, people, refuse, settings_or_refusal, this_command
 from guichet.context import AppContext
-from guichet.db.engine import ConstraintViolated
+from guichet.db.errors import ConstraintViolated
 from guichet.domain.merchants import ENVS, key_env, key_hash, new_key
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings

@@ -15,7 +15,6 @@ import uvloop
 
 from guichet.bootstrap import Service, application, awake, ensure_schema, live_providers, service, simulator
 from guichet.cli.support import Json, errors, people, print_json, refuse, run_async, settings_or_refusal
-from guichet.db import migrate as schema
 from guichet.logs import configure_logs, log
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_sharing import Share
@@ -152,9 +151,11 @@ def worker(grace: Grace = GRACE) -> None:
 
 def migrate(as_json: Json = False) -> None:
     """Bring the database schema up to date. Harmless when it already is."""
+    from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
+
     settings = settings_or_refusal()
     with errors.status("Migrating…"):
-        before, after = run_async(schema.upgrade(settings))
+        before, after = run_async(upgrade(settings))
     if as_json:
         print_json({"from": before, "to": after})
     elif before == after:
@@ -186,7 +187,9 @@ def _reachable(settings: Settings, address: str) -> Settings:
 @asynccontextmanager
 async def _opened(settings: Settings, operators: ProvidersConfig, *, migrating: bool = False) -> AsyncIterator[Service]:
     if migrating:
-        await schema.upgrade(settings)
+        from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
+
+        await upgrade(settings)
     else:
         await ensure_schema(settings)
     async with service(settings, operators=operators) as opened:

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from guichet.bootstrap import Service, ensure_schema, service
 from guichet.clock import Instant, iso
-from guichet.db.engine import Reader, StorageError
-from guichet.db.migrate import DatabaseUnusable, DevelopmentDatabase, SchemaUnknown
+from guichet.db.engine import Reader
+from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
 from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
@@ -91,11 +91,11 @@ def run(
 def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
     try:
         return runner(coroutine)
-    except (SettingsError, StartupError, CommandError, DevelopmentDatabase) as error:
+    except (SettingsError, StartupError, CommandError, DevelopmentSchema) as error:
         refuse(str(error))
     except UnreadableSecret as error:
         refuse(f"{error}.")
-    except SchemaUnknown as error:
+    except UnknownSchema as error:
         refuse(f"The schema cannot be migrated by this version of Guichet: {error}.")
     except DatabaseUnusable as error:
         refuse(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")

@@ -11,7 +11,8 @@ from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, true,
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, json_numbers, require
+from guichet.db.engine import Database, Reader, Row, Transaction, require
+from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import postings, wallet_entries, wallets
 from guichet.domain import posting_rules as ledger
 from guichet.domain.posting_rules import ACTIVE, Movement, Posting, Wallet
