@@ -163,30 +163,40 @@ def awake(operators_simulator: Starlette | None) -> AbstractAsyncContextManager[
 
 
 def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
-    """The whole server: the API at /v1 and its documentation, the hosted pages, and what a load balancer asks."""
-    from starlette.routing import BaseRoute, Mount, Route, Router
+    """The whole server: the API and its documentation, the hosted pages, callbacks, and what a load balancer asks.
 
-    from guichet.api.app import Api
-    from guichet.api.callbacks import routes as callback_routes
+    `worker`: the one of this process, whose health `/readyz` shows; None when it runs elsewhere.
+    """
+    from starlette.middleware import Middleware
+    from starlette.routing import BaseRoute, Mount, Route
+
+    from guichet.api.app import ROOT, api_routes
+    from guichet.api.callbacks import PREFIX, callback_routes
     from guichet.api.docs import routes as doc_routes
-    from guichet.checkout.app import routes as page_routes
+    from guichet.checkout.app import checkout_routes
+    from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
-    from guichet.server.json_response import no_such_address
     from guichet.server.metrics_endpoint import routes_behind_token
+    from guichet.server.rate_limit import CALLBACKS, RateLimiter, api_limit
+    from guichet.server.rate_limit_middleware import RateLimitMiddleware
     from guichet.server.request_context import RequestContext
 
     ctx = service.ctx
+    limiter = RateLimiter(ctx.shared_counters)
     routes: list[BaseRoute] = [
+        api_routes(ctx),
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.db, worker)),
         *routes_behind_token(ctx),
         *doc_routes(ctx.settings),
         *callback_routes(ctx),
-        *page_routes(ctx),
+        *checkout_routes(ctx, limiter),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
-    app = RequestContext(Api(ctx, Router(routes, redirect_slashes=False, default=no_such_address)))
+    limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
+    rate_limit = Middleware(RateLimitMiddleware, limiter, limits, ctx.settings.trusted_proxies)
+    app: ASGIApp = RequestContext(error_handler.application(routes, [rate_limit]))
     if spans := tracing.spans():
         from guichet.server.request_tracing import TracedRequests
 

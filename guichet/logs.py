@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import MutableMapping
+from contextvars import ContextVar
 from typing import Any, Final
 
 import msgspec
@@ -14,13 +15,17 @@ import structlog
 
 log: Final[structlog.typing.FilteringBoundLogger] = structlog.get_logger("guichet")
 
+#: The id of the request that is being served, put on every line written meanwhile; None outside requests.
+request_id_of_line: Final[ContextVar[str | None]] = ContextVar("request_id_of_line", default=None)
+
 _SECRET: Final = frozenset(
     {"key", "secret", "otp", "password", "token", "authorization", "signature", "body", "api_key", "pin"}
 )
-#: What an operator said, in its own words: it may repeat the customer's number.
+#: What a provider said, in its own words: it may repeat the customer's number.
 _FOREIGN: Final = frozenset({"raw", "answer", "error", "detail"})
 _NUMBER: Final = re.compile(r"(?<![0-9a-f-])[0-9]{8,15}(?![0-9a-f-])")
 _PHONE: Final = frozenset({"phone", "phone_number", "msisdn"})
+_MASKED: Final = _SECRET | _FOREIGN | _PHONE
 
 
 def mask_phone(number: str) -> str:
@@ -29,7 +34,9 @@ def mask_phone(number: str) -> str:
 
 
 def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """structlog processor."""
+    """structlog processor: masks secrets, phone numbers, and numbers within what a provider said."""
+    if _MASKED.isdisjoint(event):
+        return event
     for name in event.keys() & _SECRET:
         event[name] = "[masked]"
     for name in event.keys() & _PHONE:
@@ -48,8 +55,19 @@ def _one_liner(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMappi
     return event
 
 
-def _json(value: Any, **_: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode()
+def _add_request_id(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """structlog processor."""
+    if (request_id := request_id_of_line.get()) is not None:
+        event["request_id"] = request_id
+    return event
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
+
+
+def _json_line(_: Any, __: str, event: MutableMapping[str, Any]) -> bytes:
+    """structlog processor, the last one: one line of JSON."""
+    return _ENCODER.encode(event)
 
 
 class _Library(logging.Handler):
@@ -62,27 +80,27 @@ class _Library(logging.Handler):
 
 def configure_logs(level: str, *, machine_readable: bool) -> None:
     """JSON lines on stderr for a machine, short coloured lines for a person."""
-    processors: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        redact,
-    ]
+    processors: list[Any] = [_add_request_id, structlog.processors.add_log_level, redact]
+    logger_factory: Any
     if machine_readable:
+        # Writing a line is a tenth of a request: bytes all the way, and nothing that is not needed.
         processors += [
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(serializer=_json),
+            _json_line,
         ]
+        logger_factory = structlog.BytesLoggerFactory(sys.stderr.buffer)
     else:
         # A plain traceback: one that shows local variables would show the caller's key.
         renderer = structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), pad_event_to=32, exception_formatter=structlog.dev.plain_traceback
         )
         processors += [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), _one_liner, renderer]
+        logger_factory = structlog.PrintLoggerFactory(sys.stderr)
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
+        logger_factory=logger_factory,
+        cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, handlers=[_Library()])

@@ -101,8 +101,8 @@ _CALLS: Final = Timings(
 )
 RATE_LIMITED: Final = Counter(
     "guichet_rate_limited_requests",
-    "Requests refused because their address sent too many, by door (api, callbacks, pages).",
-    ("door",),
+    "Requests refused because their address sent too many, by interface (api, callbacks, checkout).",
+    ("interface",),
     registry=REGISTRY,
 )
 LOOP_TURNS: Final = Counter("guichet_worker_turns", "Turns of each loop.", ("loop",), registry=REGISTRY)
@@ -120,8 +120,8 @@ WEBHOOK_ATTEMPTS: Final = Counter(
     registry=REGISTRY,
 )
 #: Shown as 0 from the start: a series that appears with its first event has not risen yet, and alerts nobody.
-for _door in ("api", "callbacks", "pages"):
-    RATE_LIMITED.labels(_door)
+for _interface in ("api", "callbacks", "checkout"):
+    RATE_LIMITED.labels(_interface)
 for _outcome in ("delivered", "refused", "unanswered", "unsigned"):
     WEBHOOK_ATTEMPTS.labels(_outcome)
 COMMIT_GROUP: Final = Histogram(

@@ -12,7 +12,7 @@ from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import HOLD, SUSPENSE, WALLET
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 
 #: (merchant, env, currency)
 Wallet = tuple[int, str, str]
@@ -51,7 +51,7 @@ def _accounts(moves: list[Any]) -> dict[Wallet, Counter[str]]:
 
 async def _wallets_are_their_postings(db: Database, accounts: dict[Wallet, Counter[str]]) -> None:
     for (merchant_id, env, currency), balances in accounts.items():
-        wallet = await ledger.wallet(db, merchant_id, env, currency)
+        wallet = await wallets.wallet(db, merchant_id, env, currency)
         assert (wallet.balance if wallet else 0) == balances[WALLET], (merchant_id, env, currency)
         assert balances[WALLET] >= 0, "a wallet is never overdrawn"
         assert balances[HOLD] >= 0

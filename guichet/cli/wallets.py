@@ -12,8 +12,8 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet
-from guichet.ledger import postings as ledger
-from guichet.schemas import wire
+from guichet.ledger import postings, wallets
+from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
 
@@ -40,7 +40,7 @@ def show(merchant_id: MerchantId, as_json: Json = False) -> None:
 
     async def work(opened: Service) -> list[Wallet]:
         await known_merchant(opened.ctx.db, merchant_id)
-        return await ledger.wallets_of(opened.ctx.db, merchant_id)
+        return await wallets.wallets_of(opened.ctx.db, merchant_id)
 
     found = run(work)
     if as_json:
@@ -68,9 +68,9 @@ def status(
         ctx = opened.ctx
         await known_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
-            await ledger.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
+            await wallets.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
         released = await _release(ctx) if new_status == ACTIVE else 0
-        return require(await ledger.wallet(ctx.db, merchant_id, "live", currency)), released
+        return require(await wallets.wallet(ctx.db, merchant_id, "live", currency)), released
 
     wallet, released = run(work, doing=None)
     if as_json:
@@ -85,11 +85,11 @@ async def _release(ctx: AppContext) -> int:
     """What a running worker does within a second, for when none runs. Both at once post each credit once."""
     released = 0
     with errors.status("Posting the credits that waited…") as shown:
-        while posted := await ledger.release_suspended(ctx.db, ctx.clock.now(), _BATCH):
+        while posted := await postings.release_suspended(ctx.db, ctx.clock.now(), _BATCH):
             released += posted
             shown.update(f"Posting the credits that waited… {released}")
     return released
 
 
 def _described(wallet: Wallet) -> dict[str, object]:
-    return {"env": wallet.env, **wire.render_wallet(wallet)}
+    return {"env": wallet.env, **balance_object(wallet)}

@@ -11,14 +11,14 @@ from guichet import tracing
 from guichet.clock import SECOND, Instant
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
-from guichet.domain.references import new_reference
-from guichet.ledger import postings
+from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.payments import integrity, repository
 from guichet.payments import link_repository as links
@@ -165,7 +165,7 @@ async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None
         stored = await repository.insert_new(tx, payment, next_poll_at)
         if stored is None:
             return None
-        if await postings.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
+        if await wallets.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
             raise Conflict("Le portefeuille du marchand n'accepte pas de mouvement pour le moment.")
         if payment.link_id is not None and not await links.reserve_use(tx, payment.link_id):
             raise Conflict("Ce lien de paiement a atteint son nombre maximal d'utilisations.")

@@ -9,12 +9,12 @@ from typing import Final
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Transaction, require
+from guichet.db.references import new_reference
 from guichet.domain import posting_rules
 from guichet.domain.errors import Conflict
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
 from guichet.domain.posting_rules import ACTIVE, HELD, Movement
-from guichet.domain.references import new_reference
-from guichet.ledger import postings
+from guichet.ledger import postings, wallets
 from guichet.payments import refund_repository
 from guichet.payments.disbursement import process_refund
 
@@ -46,9 +46,9 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None) 
 async def _record(ctx: AppContext, tx: Transaction, payment: Payment, reason: str | None) -> Refund:
     now = ctx.clock.now()
     wallet = (payment.merchant_id, payment.env, payment.currency)
-    if payment.env == "live" and await postings.wallet_status(tx, *wallet) != ACTIVE:
+    if payment.env == "live" and await wallets.wallet_status(tx, *wallet) != ACTIVE:
         raise Conflict("Le portefeuille n'accepte pas de mouvement pour le moment.")
-    covered = await postings.lock_balance(tx, *wallet, now) >= payment.amount
+    covered = await wallets.lock_balance(tx, *wallet, now) >= payment.amount
     refund_id = await refund_repository.insert_new(tx, _new_refund(payment, reason, now, held=covered))
     if refund_id is None:
         raise Conflict(_ALREADY_REFUNDED)

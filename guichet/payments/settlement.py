@@ -32,7 +32,7 @@ from guichet.domain.payments import (
 )
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.settlement import Settlement
-from guichet.ledger import postings
+from guichet.ledger import postings, wallets
 from guichet.payments import incidents, refund_repository, repository
 from guichet.payments import link_repository as links
 from guichet.providers.base import Refused, Succeeded
@@ -121,7 +121,7 @@ async def _apply_transitions(tx: Transaction, batch: Sequence[Settlement]) -> li
     """The transitions that were made, in the order of the batch. A refund's is followed by its payment's."""
     # The first of several settlements of the same payment or refund is the one that is applied.
     of_refunds = {require(each.refund).id: each for each in reversed(batch) if each.refund is not None}
-    refunds = await _finish_refunds(tx, of_refunds)
+    refunds = await _finish_refunds(tx, of_refunds) if of_refunds else {}
     of_payments = {each.payment.id: (each, each.transition) for each in reversed(batch) if each.refund is None}
     # A refund that was just disbursed proves that its payment had succeeded: nothing else can apply to it.
     of_payments |= {
@@ -175,7 +175,7 @@ async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Moveme
     """The postings of all changes. Only a collection needs to know which wallets are frozen (D24)."""
     collecting = {change.payment.merchant_id for change in changes if change.transition is CONFIRMED}
     live = {change.payment.merchant_id for change in changes if change.payment.env == "live"}
-    frozen = await postings.frozen_wallets(tx, collecting & live) if collecting & live else set()
+    frozen = await wallets.frozen_wallets(tx, collecting & live) if collecting & live else set()
     movements = []
     for change in changes:
         payment = change.payment
@@ -213,8 +213,9 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
         for change in changes
         if change.settlement.refund is None and (link_id := change.payment.link_id) is not None
     ]
-    await links.complete_uses(tx, [link_id for link_id, succeeded in uses if succeeded])
-    await links.release_uses(tx, [link_id for link_id, succeeded in uses if not succeeded])
+    if uses:
+        await links.complete_uses(tx, [link_id for link_id, succeeded in uses if succeeded])
+        await links.release_uses(tx, [link_id for link_id, succeeded in uses if not succeeded])
 
 
 async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:

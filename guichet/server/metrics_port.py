@@ -47,12 +47,10 @@ async def metrics_port(ctx: AppContext, number: int = 1) -> AsyncIterator[None]:
 
 
 def _exposition(ctx: AppContext) -> ASGIApp:
-    from starlette.routing import Router  # noqa: PLC0415 - `guichet --help` does without
-
-    from guichet.server.json_response import no_such_address  # noqa: PLC0415
+    from guichet.server.error_handler import application  # noqa: PLC0415 - `guichet --help` does without
     from guichet.server.metrics_endpoint import routes  # noqa: PLC0415
 
-    return Router(routes(ctx), redirect_slashes=False, default=no_such_address)
+    return application(routes(ctx))
 
 
 def check_metrics_ports(settings: Settings, workers: int) -> None:

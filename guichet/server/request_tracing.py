@@ -4,7 +4,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from guichet.server.request_context import template
+from guichet.server.request_context import route_template
 from guichet.tracing import Spans
 
 #: Asked every few seconds by machines: nobody follows them.
@@ -37,7 +37,7 @@ class TracedRequests:
             try:
                 await self._app(scope, receive, overhearing)
             finally:
-                route = template(scope)
+                route = route_template(scope)
                 if route:
                     said["http.route"] = route
                 status = said.get("http.response.status_code", 0)

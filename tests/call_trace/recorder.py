@@ -13,13 +13,11 @@ from typing import Final, NamedTuple
 
 from tests.frozen.service import PACKAGE, SIMULATOR
 
-#: Not counted: the databases' engine, configuration, time, logs, metrics, traces, the context of a request.
-NOT_COUNTED: Final = frozenset(
-    {
-        "db/engine.py", "db/postgres.py", "db/sqlite.py", "db/group_commit.py",
-        "db/batching.py", "db/array_statements.py", "db/work_queue.py", "db/list_counts.py", "db/tables.py",
-        "settings.py", "clock.py", "observability.py", "metrics.py", "tracing.py", "otlp.py", "server/request_context.py",
-    }
+#: Not counted: the databases' engine, configuration, time, logs, metrics, traces, the context of a request. Files, and
+#: folders with a slash at their end.
+NOT_COUNTED: Final = (
+    "db/", "settings.py", "clock.py", "logs.py", "metrics.py", "tracing.py", "otlp.py", "context.py",
+    "server/request_context.py",
 )  # fmt: skip
 
 
@@ -70,12 +68,12 @@ class Recorder:
         callers = list(_callers(frame))
         if any(_is_simulator(each.f_code) or _is_timer(each) for each in callers):
             return
-        if function.file in NOT_COUNTED:
+        if function.file.startswith(NOT_COUNTED):
             trace.not_counted.add(function.file)
             return
         trace.functions.setdefault(function)
         calling = filter(None, (_function(each.f_code) for each in callers))
-        caller = next((each for each in calling if each.file not in NOT_COUNTED), None)
+        caller = next((each for each in calling if not each.file.startswith(NOT_COUNTED)), None)
         trace.hops += caller is not None and caller.file != function.file
 
 

@@ -28,7 +28,7 @@ from guichet.db.work_queue import Claim
 from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
 from guichet.domain.events import Delivery
 from guichet.domain.posting_rules import Movement, collection
-from guichet.ledger import postings as ledger
+from guichet.ledger import postings, wallets
 from guichet.merchants import repository as merchants
 from guichet.merchants.ttl_cache import TtlCache
 from guichet.merchants.vault import UnreadableSecret, Vault
@@ -299,18 +299,18 @@ async def test_folding_by_several_workers_keeps_the_balance(db: Database, worker
     async def credit(number: int) -> None:
         posting = collection("mtn", 100 * number, 0, "XOF")
         async with workers[number % 4].transaction() as tx:
-            await ledger.post(tx, [Movement(1, "live", "XOF", "payment.succeeded", number, posting, number)])
+            await postings.post(tx, [Movement(1, "live", "XOF", "payment.succeeded", number, posting, number)])
 
     async def fold(each: Database) -> None:
         for _ in range(10):
-            await ledger.fold(each, 7)
-            wallet = await ledger.wallet(each, 1, "live", "XOF")
+            await wallets.roll_up(each, 7)
+            wallet = await wallets.wallet(each, 1, "live", "XOF")
             assert wallet is not None
 
     await asyncio.gather(*(credit(number) for number in range(1, 41)), *(fold(each) for each in workers))
-    while await ledger.fold(db, 100):
+    while await wallets.roll_up(db, 100):
         pass
-    wallet = require(await ledger.wallet(db, 1, "live", "XOF"))
+    wallet = require(await wallets.wallet(db, 1, "live", "XOF"))
     assert wallet.balance == 100 * sum(range(1, 41))
     assert await db.scan(select(t.wallet_entries)) == []
 
@@ -348,7 +348,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim deliveries by lane": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
     "endpoints": lambda db: merchants.endpoints_of(db, [1]),
-    "frozen wallets": lambda db: ledger.frozen_wallets(db, [1]),
+    "frozen wallets": lambda db: wallets.frozen_wallets(db, [1]),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
     "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
@@ -366,7 +366,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
     "key": lambda db: merchants.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
-    "balance": lambda db: ledger.wallet(db, *MINE, "XOF"),
+    "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
 }
 #: Where more than the right rows would be read by any other index.
 BY_INDEX = {"exhausted deliveries": "ix_webhook_deliveries_exhausted"}
@@ -577,7 +577,7 @@ def test_keys_are_rotated_twice() -> None:
 async def test_a_wallet_row_is_one_per_currency_however_often_it_is_frozen(db: Database) -> None:
     for status in ("Gelé", "Actif", "Gelé", "Gelé"):
         async with db.transaction() as tx:
-            await ledger.set_wallet_status(tx, 1, "live", "XOF", status, NOW)
+            await wallets.set_wallet_status(tx, 1, "live", "XOF", status, NOW)
     rows = await db.scan(select(t.wallets.c.status).where(t.wallets.c.env == "live"))
     assert [row[0] for row in rows] == ["Gelé"]
     await db.write(update(t.wallets).values(status="Actif").where(t.wallets.c.env == "live"))

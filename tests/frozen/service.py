@@ -46,9 +46,9 @@ START: Final = 1_795_169_730_123_456
 SECOND: Final = 1_000_000
 PAYMENTS_TABLE: Final = "payments"
 #: The loops of the worker that ask providers, pay refunds out and send webhooks.
-POLLING: Final = "asking"
-REFUNDING: Final = "disbursing"
-DELIVERING: Final = "delivering"
+POLLING: Final = "polling"
+REFUNDING: Final = "refunds"
+DELIVERING: Final = "deliveries"
 #: Where the built-in simulator's MTN for Bénin sends its callbacks, with our reference.
 MTN_CALLBACK: Final = "/operators/mtn_benin/callback/"
 

@@ -13,7 +13,7 @@ from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import hash_chain as seals
-from guichet.ledger import postings as ledger
+from guichet.ledger.postings import post
 from guichet.settings import Settings
 from tests.house import House
 from tests.ledger.life import yesterday
@@ -23,7 +23,7 @@ async def _post(house: House, merchant_id: int, subjects: range) -> None:
     async with house.ctx.db.transaction() as tx:
         for subject in subjects:
             entries = collection("mtn", 5000_00, 0, "XOF")
-            await ledger.post(
+            await post(
                 tx, [Movement(merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())]
             )
 

@@ -36,7 +36,7 @@ from guichet.domain.merchants import ENVS, Caller
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import WALLET_STATUSES
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments import refund_repository as refunds
@@ -261,7 +261,7 @@ class MoneyMachine(RuleBasedStateMachine):
         async def change() -> None:
             async with self.db.transaction() as tx:
                 mine = self.callers["live"].merchant.id
-                await ledger.set_wallet_status(tx, mine, "live", "XOF", status, self.clock.now())
+                await wallets.set_wallet_status(tx, mine, "live", "XOF", status, self.clock.now())
 
         self.run(change())
         self.wallet_status = status
@@ -328,7 +328,7 @@ class MoneyMachine(RuleBasedStateMachine):
             assert self._balance(currency) + self.run(self._suspended(currency)) == wallets[currency]
 
     def _balance(self, currency: str) -> int:
-        wallet = self.run(ledger.wallet(self.db, self.callers["live"].merchant.id, "live", currency))
+        wallet = self.run(wallets.wallet(self.db, self.callers["live"].merchant.id, "live", currency))
         return wallet.balance if wallet else 0
 
     def _refused_by_everybody(self, rows: list[Payment]) -> set[str]:

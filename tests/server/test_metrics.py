@@ -134,8 +134,8 @@ async def test_who_asks_too_often(sqlite_settings: Settings) -> None:
         for _ in range(4):
             await house.call("GET", "/pay/no/such")
         after = await scrape(house)
-    assert change(before, after, "guichet_rate_limited_requests_total", door="api") == 3
-    assert change(before, after, "guichet_rate_limited_requests_total", door="pages") == 2
+    assert change(before, after, "guichet_rate_limited_requests_total", interface="api") == 3
+    assert change(before, after, "guichet_rate_limited_requests_total", interface="checkout") == 2
 
 
 async def test_operator_calls(settings: Settings) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guichet.clock import SystemClock
-from guichet.domain.references import new_reference
+from guichet.db.references import new_reference
 
 INSTANTS = st.integers(0, 4_102_444_800_000_000)  # until 2100
 

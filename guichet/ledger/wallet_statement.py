@@ -1,7 +1,7 @@
-"""A wallet's movements over a period, as an accountant reads them: opening balance, movements, closing balance.
+"""The statement of a wallet over a period: opening balance, movements, closing balance.
 
-A movement's date is its posting's; what is read once stays as it was, so the closing balance of a period is the opening
-balance of the next.
+A movement is dated by its posting. Postings never change, so the closing balance of a period is the opening balance of
+the next.
 """
 
 from collections.abc import AsyncIterator
@@ -94,8 +94,10 @@ class Totals:
 
 
 class Statement:
-    """One wallet from `since` to `until`, both included. `opening` first, then iterate; `totals` and `closing` are
-    those of what was iterated so far."""
+    """The statement of one wallet from `since` to `until`, both included.
+
+    Call `opening` first, then iterate over `movements`; `totals` and `closing` cover what was iterated so far.
+    """
 
     def __init__(
         self, db: Database, merchant_id: int, env: str, currency: str, since: Instant | None, until: Instant

@@ -39,7 +39,7 @@ def amount(hundredths: int, currency: str, language: str) -> str:
     return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
 
 
-def moment(instant: int, language: str, country_code: str | None = None) -> str:
+def date_time(instant: int, language: str, country_code: str | None = None) -> str:
     """`20 novembre 2026 à 11:15 (GMT+1)`: the time of the customer's country, GMT where that is unknown."""
     ahead = _AHEAD.get(country_code or "", 0)
     local = (clock.to_datetime(instant) + timedelta(hours=ahead)).replace(tzinfo=None)
@@ -48,14 +48,14 @@ def moment(instant: int, language: str, country_code: str | None = None) -> str:
     return f"{format_datetime(local, pattern, locale=language)} ({zone})"
 
 
-def country(french: str, code: str | None, language: str) -> str:
+def country_name(french: str, code: str | None, language: str) -> str:
     """A country's name; the catalogue gives it in French."""
     if language != ENGLISH or code is None:
         return french
     return str(Locale(language).territories.get(code, french))
 
 
-def masked(phone_number: str, dial_code: str | None) -> str:
+def masked_phone(phone_number: str, dial_code: str | None) -> str:
     """`+229 01•• ••67`: enough for its owner to recognise it, too little for anybody else."""
     prefix = dial_code if dial_code and phone_number.startswith(dial_code) else ""
     national = phone_number[len(prefix) :]
@@ -65,7 +65,7 @@ def masked(phone_number: str, dial_code: str | None) -> str:
     return f"+{prefix}\u00a0{grouped}" if prefix else grouped
 
 
-def international(typed: str, dial_code: str | None) -> str:
+def international_number(typed: str, dial_code: str | None) -> str:
     """What a customer types, as digits with the country's code in front.
 
     Spaces, dots, dashes and brackets are dropped; `+229…`, `00229…` and `229…` are understood as they are, anything
@@ -84,6 +84,6 @@ def international(typed: str, dial_code: str | None) -> str:
     return dial_code + compact
 
 
-def example(dial_code: str | None) -> str:
+def example_number(dial_code: str | None) -> str:
     """A number of the right shape for a sentence about a wrong one."""
     return _EXAMPLES.get(dial_code or "", "+229 01 97 12 34 56").replace(" ", "\u00a0")

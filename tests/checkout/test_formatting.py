@@ -2,7 +2,7 @@
 
 import pytest
 
-from guichet.checkout import format as written
+from guichet.checkout import formatting
 
 NB, NARROW = "\u00a0", "\u202f"
 
@@ -18,16 +18,16 @@ NB, NARROW = "\u00a0", "\u202f"
     ],
 )
 def test_amounts(hundredths: int, currency: str, french: str, english: str) -> None:
-    assert written.amount(hundredths, currency, "fr") == french
-    assert written.amount(hundredths, currency, "en") == english
+    assert formatting.amount(hundredths, currency, "fr") == french
+    assert formatting.amount(hundredths, currency, "en") == english
 
 
 def test_dates_are_told_in_the_time_of_the_country() -> None:
     instant = 1_795_256_130_000_000  # 2026-11-21 10:15:30 UTC
-    assert written.moment(instant, "fr") == "21 novembre 2026 à 10:15 (GMT)"
-    assert written.moment(instant, "fr", "SN") == "21 novembre 2026 à 10:15 (GMT)"
-    assert written.moment(instant, "fr", "BJ") == "21 novembre 2026 à 11:15 (GMT+1)"
-    assert written.moment(instant, "en", "CG") == "21 November 2026 at 11:15 (GMT+1)"
+    assert formatting.date_time(instant, "fr") == "21 novembre 2026 à 10:15 (GMT)"
+    assert formatting.date_time(instant, "fr", "SN") == "21 novembre 2026 à 10:15 (GMT)"
+    assert formatting.date_time(instant, "fr", "BJ") == "21 novembre 2026 à 11:15 (GMT+1)"
+    assert formatting.date_time(instant, "en", "CG") == "21 November 2026 at 11:15 (GMT+1)"
 
 
 @pytest.mark.parametrize(
@@ -48,18 +48,18 @@ def test_dates_are_told_in_the_time_of_the_country() -> None:
     ],
 )
 def test_a_number_is_understood_however_it_is_typed(typed: str, dial_code: str | None, number: str) -> None:
-    assert written.international(typed, dial_code) == number
+    assert formatting.international_number(typed, dial_code) == number
 
 
 def test_a_shown_number_is_recognisable_but_not_callable() -> None:
-    shown = written.masked("2290197000045", "229").replace(NB, " ")
+    shown = formatting.masked_phone("2290197000045", "229").replace(NB, " ")
     assert shown == "+229 01 •• •• •• 45"
-    foreign = written.masked("2250701020304", "229")
+    foreign = formatting.masked_phone("2250701020304", "229")
     assert foreign.startswith("22")
     assert foreign.count("•") == 9
 
 
 def test_countries_have_their_english_names() -> None:
-    assert written.country("Bénin", "BJ", "fr") == "Bénin"
-    assert written.country("Bénin", "BJ", "en") == "Benin"
-    assert written.country("Atlantide", None, "en") == "Atlantide"
+    assert formatting.country_name("Bénin", "BJ", "fr") == "Bénin"
+    assert formatting.country_name("Bénin", "BJ", "en") == "Benin"
+    assert formatting.country_name("Atlantide", None, "en") == "Atlantide"

@@ -1,4 +1,4 @@
-"""Every page that says why there is nothing to pay here: its HTTP status, its look, and what the customer can do.
+"""The pages that say why there is nothing to pay here: the HTTP status, the look, and what the customer can do.
 
 The texts stand in the catalogues under `state.<name>.title` and `state.<name>.text`.
 """
@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.checkout import format as written
-from guichet.checkout.page_request import Visit
+from guichet.checkout import formatting
+from guichet.checkout.page_request import PageRequest
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.posting_rules import ACTIVE
@@ -18,7 +18,7 @@ from guichet.domain.posting_rules import ACTIVE
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`action` is a key under `state.action`; `nothing_charged` says so to somebody who may fear otherwise."""
+    """`action`: a key under `state.action`; `nothing_charged`: the page says that nothing was charged."""
 
     status: int
     icon: str
@@ -56,26 +56,26 @@ class MessageView:
     action_href: str | None
 
 
-def message(visit: Visit, name: str, action_href: str | None = None, **values: Any) -> Response:
+def state_page(page: PageRequest, name: str, action_href: str | None = None, **values: Any) -> Response:
     """The page of one state; `values` fill its texts."""
     state = STATES[name]
     view = MessageView(
-        title=visit.say(f"state.{name}.title", **values),
-        text=visit.say(f"state.{name}.text", **values),
+        title=page.text(f"state.{name}.title", **values),
+        text=page.text(f"state.{name}.text", **values),
         icon=state.icon,
         tone=state.tone,
-        reassurance=visit.say("state.nothing_charged") if state.nothing_charged else None,
-        action=visit.say(f"state.action.{state.action}") if state.action else None,
+        reassurance=page.text("state.nothing_charged") if state.nothing_charged else None,
+        action=page.text(f"state.action.{state.action}") if state.action else None,
         action_href=action_href if state.action else None,
     )
-    answer = visit.page("message.html", view, state.status)
+    response = page.render("message.html", view, state.status)
     if state.status == 429:
-        answer.headers["Retry-After"] = "60"
-    return answer
+        response.headers["Retry-After"] = "60"
+    return response
 
 
-def closed(link: PaymentLink, merchant: Merchant, wallet_status: str, now: int) -> str | None:
-    """The name of the state that keeps this link from being paid now; None when it can be. The first reason counts."""
+def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: str, now: int) -> str | None:
+    """The state that keeps this link from being paid now, the first that holds; None when it can be paid."""
     uses = link.max_uses
     reasons = (
         ("suspended", merchant.status != "active"),
@@ -88,8 +88,8 @@ def closed(link: PaymentLink, merchant: Merchant, wallet_status: str, now: int) 
     return next((name for name, holds in reasons if holds), None)
 
 
-def link_message(visit: Visit, name: str, link: PaymentLink, merchant: Merchant) -> Response:
+def link_state_page(page: PageRequest, name: str, link: PaymentLink, merchant: Merchant) -> Response:
     """The page of a link that cannot be paid."""
     instant = link.starts_at if name == "not_open" else link.expires_at
-    moment = written.moment(instant, visit.language) if instant is not None else ""
-    return message(visit, name, visit.href(f"/pay/{link.path}"), merchant=merchant.name, moment=moment)
+    moment = formatting.date_time(instant, page.language) if instant is not None else ""
+    return state_page(page, name, page.href(f"/pay/{link.path}"), merchant=merchant.name, moment=moment)

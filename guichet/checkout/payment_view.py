@@ -1,12 +1,12 @@
-"""What a customer sees of a payment that exists: waiting, receipt or failure."""
+"""What the pages of a payment show: waiting, receipt or failure."""
 
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from guichet import clock
-from guichet.checkout import format as written
-from guichet.checkout.page_request import Visit
+from guichet.checkout import formatting
+from guichet.checkout.page_request import PageRequest
 from guichet.checkout.views import Bill, bill, initials
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.merchants import Merchant
@@ -15,8 +15,17 @@ from guichet.domain.payments import Payment
 #: Seconds between two refreshes without JavaScript, by the age of the payment in seconds.
 _REFRESH: Final = ((120, 4), (600, 10))
 _REFRESH_LATER: Final = 30
-#: After this many seconds a customer wonders, and must not pay twice.
+#: After this many seconds a customer starts to wonder, and is told not to pay a second time.
 _LONG: Final = 90
+
+#: Stage of a payment → its template.
+TEMPLATES: Final = {
+    "pending": "waiting.html",
+    "elsewhere": "waiting.html",
+    "succeeded": "receipt.html",
+    "refunded": "receipt.html",
+    "failed": "failure.html",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,40 +45,43 @@ class PaymentView:
     test: bool
     refunded: bool
     reason: str | None
-    by_code: bool
-    long: bool
+    #: The customer confirmed with a code in the form, not on the phone.
+    confirmed_by_code: bool
+    takes_long: bool
+    #: Seconds until the page loads itself again where there is no JavaScript.
     refresh: int
-    here: str
+    page_href: str
     status_href: str
-    elsewhere: str | None
+    #: The page of the provider on which the customer confirms.
+    provider_page: str | None
     simulator: str | None
     retry_href: str | None
     return_href: str | None
 
 
 def stage(payment: Payment) -> str:
-    """What the waiting page watches: it changes when the page must."""
+    """The status, or `elsewhere` while the customer confirms on the provider's page. A change reloads the page."""
     if payment.status == "pending" and payment.redirect_url:
         return "elsewhere"
     return payment.status
 
 
-def view(
-    visit: Visit,
+def payment_view(
+    page: PageRequest,
     payment: Payment,
     merchant: Merchant,
     modes: Catalogue,
+    *,
     now: clock.Instant,
     path: str,
-    *,
     link_path: str | None = None,
-    simulator: str | None = None,
+    simulator_path: str | None = None,
 ) -> PaymentView:
-    """`path` is the page's own address within the service, `link_path` its link's where it came from one."""
+    """`path`: of the page itself, within the service; `link_path`: of the payment link it came from, if any."""
     mode = modes.by_operator(payment.operator)
     name = mode.name if mode else payment.operator
     age = (now - payment.created_at) // clock.SECOND
-    shown_bill = bill(visit, payment.amount, payment.total_amount, payment.currency)
+    shown_bill = bill(page, payment.amount, payment.total_amount, payment.currency)
     failed = payment.status == "failed"
     return PaymentView(
         stage=stage(payment),
@@ -77,31 +89,33 @@ def view(
         monogram=initials(merchant.name),
         label=payment.description,
         bill=shown_bill,
-        date=written.moment(payment.updated_at, visit.language, mode.country_code if mode else None),
+        date=formatting.date_time(payment.updated_at, page.language, mode.country_code if mode else None),
         mode=name,
-        phone=written.masked(payment.phone_number, mode.dial_code if mode else None) if payment.phone_number else None,
+        phone=formatting.masked_phone(payment.phone_number, mode.dial_code if mode else None)
+        if payment.phone_number
+        else None,
         identifier=payment.identifier,
         reference=payment.reference,
         test=payment.env == "test",
         refunded=payment.status == "refunded",
-        reason=_reason(visit, payment, name, shown_bill) if failed else None,
-        by_code=bool(mode and mode.requires_otp),
-        long=age >= _LONG,
+        reason=_reason(page, payment, name, shown_bill) if failed else None,
+        confirmed_by_code=bool(mode and mode.requires_otp),
+        takes_long=age >= _LONG,
         refresh=next((seconds for limit, seconds in _REFRESH if age < limit), _REFRESH_LATER),
-        here=visit.href(path),
-        status_href=visit.href(f"{path}/status"),
-        elsewhere=_web_address(payment.redirect_url),
-        simulator=simulator,
-        retry_href=visit.href(link_path, mode=payment.operator) if link_path else None,
+        page_href=page.href(path),
+        status_href=page.href(f"{path}/status"),
+        provider_page=_web_address(payment.redirect_url),
+        simulator=simulator_path,
+        retry_href=page.href(link_path, mode=payment.operator) if link_path else None,
         return_href=None if link_path else return_address(payment),
     )
 
 
-def _reason(visit: Visit, payment: Payment, mode: str, shown: Bill) -> str:
-    """Why it failed; a reason without words of its own for customers is a plain refusal."""
+def _reason(page: PageRequest, payment: Payment, mode: str, shown: Bill) -> str:
+    """Why it failed; a reason that has no sentence for customers is told as a plain refusal."""
     key = f"failure.{payment.failure_reason}"
-    known = visit.renderer.has(key)
-    return visit.say(key if known else "failure.refused", mode=mode, total=shown.total)
+    known = page.renderer.has(key)
+    return page.text(key if known else "failure.refused", mode=mode, total=shown.total)
 
 
 def return_address(payment: Payment) -> str | None:
@@ -116,5 +130,5 @@ def return_address(payment: Payment) -> str | None:
 
 
 def _web_address(url: str | None) -> str | None:
-    """Only http and https lead anywhere from our pages."""
+    """`url` if it is http or https: our pages link to nothing else."""
     return url if url and urlsplit(url).scheme in ("http", "https") else None
