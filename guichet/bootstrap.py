@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
-from guichet.db import migrate
 from guichet.db.engine import Database
+from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.db.sqlite import SqliteDatabase
 from guichet.domain.merchants import ENVS, Merchant, new_webhook_secret
 from guichet.http_client import HttpClient
@@ -69,12 +69,13 @@ def database(settings: Settings) -> Database:
 
 async def ensure_schema(settings: Settings) -> None:
     """Migrates an embedded database. Raises SchemaOutdated on PostgreSQL, where the staff decide when to migrate."""
-    if settings.embedded:
-        await migrate.upgrade(settings)
+    if await current_revision(settings) == REQUIRED_REVISION:
         return
-    revision = await migrate.current(settings)
-    if revision != migrate.head():
+    if not settings.embedded:
         raise SchemaOutdated("The database schema is not up to date: run `guichet migrate` first.")
+    from guichet.db.migrate import upgrade
+
+    await upgrade(settings)
 
 
 @asynccontextmanager
