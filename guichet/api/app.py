@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route, Router
+from starlette.routing import BaseRoute, Mount, Route, Router
 
 from guichet.api.auth import Authenticator
 from guichet.api.endpoints import ENDPOINTS, Handler
@@ -20,14 +20,18 @@ from guichet.context import AppContext
 ROOT: Final = "/v1"
 
 
-def api_routes(ctx: AppContext) -> Mount:
-    """Every endpoint of the contract; errors are raised, and answered by the application's error handler."""
+def api_routes(ctx: AppContext) -> list[BaseRoute]:
+    """Every endpoint of the contract; errors are raised, and answered by the application's error handler.
+
+    The full paths stand in one flat list: a router of its own, under a mount, costs 4 % of a creation.
+    """
     authenticator = Authenticator(ctx.db, ctx.clock)
     handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
     for endpoint in ENDPOINTS:
         handlers[endpoint.path][endpoint.method] = endpoint.handler
-    routes = [_route(ctx, authenticator, path, by_method) for path, by_method in handlers.items()]
-    return Mount(ROOT, Router(routes, redirect_slashes=False))
+    routes = [_route(ctx, authenticator, ROOT + path, by_method) for path, by_method in handlers.items()]
+    # Nothing else is there; metrics and traces name it `/v1/*`.
+    return [*routes, Mount(ROOT, Router(redirect_slashes=False))]
 
 
 def _route(ctx: AppContext, authenticator: Authenticator, path: str, by_method: Mapping[str, Handler]) -> Route:
