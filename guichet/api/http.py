@@ -12,7 +12,10 @@ from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
-from guichet.schemas import wire
+from guichet.schemas.json_input import MAX_BODY, parse_object
+from guichet.schemas.json_output import success
+from guichet.schemas.page import MetaObject, page_meta
+from guichet.schemas.validation import invalid_request, validate
 from guichet.server.json_response import JsonResponse
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -53,20 +56,20 @@ class Call(Record, frozen=True):
         body = b""
         async for chunk in self.request.stream():
             body += chunk
-            if len(body) > wire.MAX_BODY:
+            if len(body) > MAX_BODY:
                 break
         return body
 
     async def parsed(self, model: type[Model]) -> Model:
-        return wire.validate(model, wire.parse_object(await self.body()), self.context)
+        return validate(model, parse_object(await self.body()), self.context)
 
     @property
     def context(self) -> dict[str, Any]:
         return {"development": self.ctx.settings.development}
 
 
-def answer(data: object, status: int = 200, meta: dict[str, int] | None = None, **extra: object) -> Response:
-    return JsonResponse(wire.success(data, meta, **extra), status)
+def answer(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:
+    return JsonResponse(success(data, meta), status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,8 @@ class Page:
     def offset(self) -> int:
         return (self.number - 1) * self.size
 
-    def meta(self, total: int) -> dict[str, int]:
-        """`last_page` is at least 1 (D12)."""
-        last = max(1, -(-total // self.size))
-        return {"current_page": self.number, "per_page": self.size, "total": total, "last_page": last}
+    def meta(self, total: int) -> MetaObject:
+        return page_meta(self.number, self.size, total)
 
 
 def page_of(request: Request, faults: dict[str, list[str]] | None = None) -> Page:
@@ -92,7 +93,7 @@ def page_of(request: Request, faults: dict[str, list[str]] | None = None) -> Pag
     size = _bounded(request, "per_page", DEFAULT_PER_PAGE, MAX_PER_PAGE, details)
     number = _bounded(request, "page", 1, _MAX_PAGE, details)
     if details:
-        raise wire.refusal(details)
+        raise invalid_request(details)
     return Page(number, size)
 
 

@@ -1,23 +1,19 @@
 """One request for a page: its language, the addresses it links to, and the response with the headers of every page."""
 
-import gzip
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import brotli
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from guichet.checkout import i18n
 from guichet.checkout.render import LanguageSwitch, Renderer
-from guichet.server.content_encoding import accepted_encoding
+from guichet.server.content_encoding import choose_encoding, compress
 
 #: A body of fewer bytes fits one packet anyway.
 _WORTH_COMPRESSING: Final = 600
-#: In the order of preference.
-_ENCODINGS: Final = ("br", "gzip")
 
 #: On every page. Addresses are secrets, so nothing is stored, framed, indexed or passed on to other sites.
 HEADERS: Final = {
@@ -82,9 +78,9 @@ class PageRequest:
     ) -> Response:
         """Any content, compressed as the browser accepts it."""
         all_headers = {**HEADERS, **(headers or {})}
-        encoding = accepted_encoding(self.request.headers.get("accept-encoding", ""), _ENCODINGS)
+        encoding = choose_encoding(self.request.headers.get("accept-encoding", ""))
         if len(content) >= _WORTH_COMPRESSING and encoding:
-            content = brotli.compress(content, quality=5) if encoding == "br" else gzip.compress(content, 6)
+            content = compress(content, encoding)
             all_headers["Content-Encoding"] = encoding
         return Response(content, status, all_headers, media_type)
 

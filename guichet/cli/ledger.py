@@ -18,7 +18,7 @@ from guichet.cli.support import (
 from guichet.clock import iso
 from guichet.domain.money import plain
 from guichet.ledger import audit as books
-from guichet.schemas import wire
+from guichet.schemas.json_output import number
 
 app = typer.Typer(no_args_is_help=True, help="The books: audit them, print a wallet's statement.")
 
@@ -74,7 +74,7 @@ def _described(report: books.Report) -> dict[str, object]:
         "refunds": report.refunds,
         "checks": {check.name: check.fault for check in report.checks},
         "owed": [
-            {"env": env, "currency": currency, "operator": operator, "amount": wire.number(amount)}
+            {"env": env, "currency": currency, "operator": operator, "amount": number(amount)}
             for (env, currency, operator), amount in report.owed.items()
         ],
     }

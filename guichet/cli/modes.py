@@ -11,7 +11,8 @@ from guichet.context import AppContext
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.money import parse_decimal, plain
 from guichet.merchants.catalogue import Catalogues, set_override
-from guichet.schemas import wire
+from guichet.schemas.json_output import percent
+from guichet.schemas.payment_mode import payment_mode_object
 
 app = typer.Typer(
     no_args_is_help=True, help="Payment modes and fees. A change is seen by a running server within a second."
@@ -129,7 +130,7 @@ async def _catalogue(ctx: AppContext, merchant_id: int | None) -> Catalogue:
 
 
 def _described(mode: PaymentMode) -> dict[str, object]:
-    return {**wire.render_mode(mode), "active": mode.active}
+    return {**payment_mode_object(mode), "active": mode.active}
 
 
 def _row(mode: PaymentMode) -> tuple[object, ...]:
@@ -142,4 +143,4 @@ def _state(mode: PaymentMode) -> str:
 
 
 def _fee(mode: PaymentMode) -> str:
-    return f"{bytes(wire.percent(mode.fee_percent)).decode()} % + {plain(mode.fee_fixed)}"
+    return f"{bytes(percent(mode.fee_percent)).decode()} % + {plain(mode.fee_fixed)}"

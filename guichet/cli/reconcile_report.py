@@ -10,7 +10,7 @@ from guichet.cli.support import date, people, print_json, print_table
 from guichet.clock import Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import DIFFERENT, MATCHED, MISSING_HERE, MISSING_THERE, Finding
-from guichet.schemas import wire
+from guichet.schemas.json_output import number
 
 _OUTCOMES: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
 _COLUMNS: Final = (
@@ -121,7 +121,7 @@ def _described(finding: Finding) -> dict[str, object]:
             "reference": ours.reference,
             "merchant": ours.merchant_id,
             "status": ours.status,
-            "amount": wire.number(ours.amount),
+            "amount": number(ours.amount),
             "currency": ours.currency,
         },
         "theirs": line
@@ -129,7 +129,7 @@ def _described(finding: Finding) -> dict[str, object]:
             "line": line.number,
             "references": list(line.references),
             "status": line.status,
-            "amount": None if line.amount is None else wire.number(line.amount),
+            "amount": None if line.amount is None else number(line.amount),
             "currency": line.currency,
             "date": date(line.at),
         },

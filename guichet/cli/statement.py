@@ -14,7 +14,7 @@ from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Env
 from guichet.domain.money import Currency, plain
 from guichet.ledger.wallet_statement import Movement, Statement
-from guichet.schemas import wire
+from guichet.schemas.json_output import encode, number
 
 #: Rows of one table on screen; a longer statement continues in the next one.
 _SCREEN: Final = 500
@@ -132,7 +132,7 @@ def _print_page(page: list[Movement]) -> None:
 
 async def _json(wanted: Statement) -> None:
     """One object, written as it is read: a long statement is never whole in memory."""
-    start = {"opening": wire.number(await wanted.opening()), "from": date(wanted.since), "to": iso(wanted.until)}
+    start = {"opening": number(await wanted.opening()), "from": date(wanted.since), "to": iso(wanted.until)}
     sys.stdout.write(_encoded(start)[:-1] + ',"movements":[')
     separator = ""
     async for each in wanted.movements():
@@ -143,21 +143,19 @@ async def _json(wanted: Statement) -> None:
             "payment": each.payment_reference,
             "refund": each.refund_reference,
             "external_id": each.external_id,
-            "amount": wire.number(each.amount),
-            "balance": wire.number(each.balance),
+            "amount": number(each.amount),
+            "balance": number(each.balance),
         }
         sys.stdout.write(separator + _encoded(row))
         separator = ","
     totals = wanted.totals
-    figures = {
-        name: wire.number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")
-    }
-    end: dict[str, Any] = {"closing": wire.number(wanted.closing), "totals": {**figures, "movements": totals.movements}}
+    figures = {name: number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")}
+    end: dict[str, Any] = {"closing": number(wanted.closing), "totals": {**figures, "movements": totals.movements}}
     sys.stdout.write("]," + _encoded(end)[1:] + "\n")
 
 
 def _encoded(value: object) -> str:
-    return wire.encode(value).decode()
+    return encode(value).decode()
 
 
 def _kind(movement: Movement) -> tuple[str, str]:

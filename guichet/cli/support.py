@@ -22,7 +22,7 @@ from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
-from guichet.schemas import wire
+from guichet.schemas.json_output import encode
 from guichet.server.errors import StartupError
 from guichet.settings import Settings, SettingsError, load
 
@@ -130,7 +130,7 @@ def this_command() -> str:
 
 def print_json(value: object) -> None:
     """One JSON object on stdout and nothing else."""
-    sys.stdout.write(wire.encode(value).decode() + "\n")
+    sys.stdout.write(encode(value).decode() + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

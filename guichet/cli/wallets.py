@@ -13,7 +13,7 @@ from guichet.db.engine import require
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet
 from guichet.ledger import postings, wallets
-from guichet.schemas import wire
+from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
 
@@ -92,4 +92,4 @@ async def _release(ctx: AppContext) -> int:
 
 
 def _described(wallet: Wallet) -> dict[str, object]:
-    return {"env": wallet.env, **wire.render_wallet(wallet)}
+    return {"env": wallet.env, **balance_object(wallet)}

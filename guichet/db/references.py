@@ -2,6 +2,7 @@
 
 from secrets import token_hex
 from typing import Final
+from uuid import UUID
 
 from guichet.clock import Instant
 
@@ -16,3 +17,11 @@ def new_reference(now: Instant) -> str:
     """
     time, chance = f"{now // 1000:012x}", token_hex(10)
     return f"{time[:8]}-{time[8:12]}-4{chance[:3]}-{_VARIANT[chance[3]]}{chance[4:7]}-{chance[7:19]}"
+
+
+def parse_reference(text: str) -> str | None:
+    """The canonical form of a UUID written in full; None for any other text."""
+    try:
+        return str(UUID(text)) if len(text) == 36 else None
+    except ValueError:
+        return None

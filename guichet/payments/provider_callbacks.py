@@ -6,13 +6,13 @@ Source: docs/providers/README.md, "Rules common to every family".
 from typing import Final
 
 from guichet.context import AppContext
+from guichet.db.references import parse_reference
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import incidents, refund_repository, repository
 from guichet.payments.disbursement import poll_refund
 from guichet.payments.polling import poll_payment
 from guichet.providers.base import Callback, CallbackReference
-from guichet.schemas.wire import as_uuid
 
 #: Bytes of an unmatched callback's body that are kept.
 _KEPT_BODY: Final = 8 * 1024
@@ -49,7 +49,7 @@ async def _find(
 ) -> Payment | Refund | None:
     """By our reference (in the address, then in the body), else by the provider's; only within this account."""
     for text in (reference, named.reference):
-        if text is not None and (ours := as_uuid(text)):
+        if text is not None and (ours := parse_reference(text)):
             payment = await repository.by_callback_reference(ctx.db, account, ours)
             if payment is not None:
                 return payment

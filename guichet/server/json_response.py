@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from guichet.domain.errors import GuichetError, Unauthorized
-from guichet.schemas import wire
+from guichet.schemas.json_output import failure
 
 
 class JsonResponse(Response):
@@ -14,7 +14,7 @@ class JsonResponse(Response):
 
 def error_response(error: GuichetError) -> Response:
     """`error` in the envelope, with its status; a 401 also says how to authenticate."""
-    response = JsonResponse(wire.failure(error), error.status)
+    response = JsonResponse(failure(error), error.status)
     if isinstance(error, Unauthorized):
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

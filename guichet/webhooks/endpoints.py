@@ -4,6 +4,7 @@ Source: docs/contract.md, "Webhooks".
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
@@ -11,9 +12,12 @@ from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.merchants import new_webhook_secret
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import Vault
+from guichet.schemas.notification import WebhookMessageObject
 from guichet.webhooks import deliveries, outbox
 
-_TEST_DATA = {"message": "Ceci est un événement de test : votre point de terminaison reçoit bien les notifications."}
+_TEST_DATA: Final[WebhookMessageObject] = {
+    "message": "Ceci est un événement de test : votre point de terminaison reçoit bien les notifications."
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,6 @@ async def queue_test(db: Database, merchant_id: int, env: str, now: Instant) -> 
         endpoint = await merchants.endpoint(tx, merchant_id, env)
         if endpoint.url is None:
             return None
-        delivery = outbox.new_delivery(
-            merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, dict(_TEST_DATA), now
-        )
+        delivery = outbox.new_delivery(merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, _TEST_DATA, now)
         await deliveries.insert_new(tx, [delivery])
     return delivery

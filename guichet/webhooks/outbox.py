@@ -12,7 +12,9 @@ from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import Delivery
 from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
-from guichet.schemas import wire
+from guichet.schemas.notification import WebhookMessageObject, notification_body
+from guichet.schemas.payment import PaymentObject, payment_object
+from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries
 
 ACCOUNT: Final = "account"
@@ -59,10 +61,10 @@ async def emit(tx: Transaction, events: Sequence[Event]) -> None:
     await deliveries.insert_new(tx, queued)
 
 
-def _data(event: Event) -> dict[str, object]:
+def _data(event: Event) -> PaymentObject | RefundObject:
     if event.refund is not None:
-        return wire.render_refund(event.refund)
-    return wire.render_payment(event.payment, event.catalogue.by_operator(event.payment.operator))
+        return refund_object(event.refund)
+    return payment_object(event.payment, event.catalogue.by_operator(event.payment.operator))
 
 
 def new_delivery(
@@ -71,7 +73,7 @@ def new_delivery(
     event: str,
     target: str,
     url: str,
-    data: dict[str, object],
+    data: PaymentObject | RefundObject | WebhookMessageObject,
     now: Instant,
     payment_id: int | None = None,
 ) -> Delivery:
@@ -87,7 +89,7 @@ def new_delivery(
         target=target,
         url=url,
         destination=destination_of(url),
-        body=wire.webhook_body(reference, event, data, now, livemode=env == "live"),
+        body=notification_body(reference, event, data, now, livemode=env == "live"),
         status="pending",
         attempts=0,
         response_code=None,

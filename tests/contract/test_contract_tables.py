@@ -1,6 +1,6 @@
 """The pure rules agree with docs/contract.md, row by row and in both directions.
 
-What only a running server can show (status codes, fields on the wire, bounds of a request) is held by its neighbours.
+What only a running server can show (status codes, fields of an answer, bounds of a request) is held by its neighbours.
 """
 
 import pytest
@@ -13,7 +13,7 @@ from guichet.domain.errors import BY_CODE
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers import sandbox
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
-from guichet.schemas import wire
+from guichet.schemas.json_input import MAX_BODY, MAX_DEPTH
 from guichet.webhooks.sender import USER_AGENT
 from guichet.webhooks.signing import sign
 from tests.contract.tables import Row, column, table, tables
@@ -126,8 +126,8 @@ STATED_IN_CODE = {
     "webhook answer time": events.ANSWER_TIMEOUT,
     "webhook attempts": events.MAX_ATTEMPTS,
     "signature age": events.SIGNATURE_AGE,
-    "body size": wire.MAX_BODY,
-    "body depth": wire.MAX_DEPTH,
+    "body size": MAX_BODY,
+    "body depth": MAX_DEPTH,
 }
 HELD_OVER_HTTP = {
     "request rate",
