@@ -185,7 +185,7 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     ctx = service.ctx
     limiter = RateLimiter(ctx.shared_counters)
     routes: list[BaseRoute] = [
-        api_routes(ctx),
+        *api_routes(ctx),
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.db, worker)),
         *routes_behind_token(ctx),
