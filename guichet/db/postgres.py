@@ -35,6 +35,9 @@ _PLANS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "of
 #: A lost connection is replaced, and what is safe to repeat is repeated, so many times.
 _TRIES: Final = 3
 _CHANNEL: Final = "guichet"
+#: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
+_STATEMENTS: Final = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
+_ARRAY_STATEMENTS: Final = ArrayStatements()
 #: A listener that hears nothing asks whether its server is still there, in seconds.
 _STILL_THERE: Final = 30.0
 
@@ -95,8 +98,8 @@ class PostgresDatabase:
         self._statement_cache = 0 if bouncer else 512
         self._server_settings = {} if bouncer else dict(_PLANS)
         self._listen_url = listen_url or (None if bouncer else url)
-        self._statements = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
-        self._array_statements = ArrayStatements()
+        self._statements = _STATEMENTS
+        self._array_statements = _ARRAY_STATEMENTS
         self._away_since: float | None = None
         self._acquired_count = 0
 

@@ -16,6 +16,8 @@ from guichet.db.engine import Row, StatementCache
 from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit, run
 
 _SCANNERS: Final = 2
+#: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
+_STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
 
 
 class SqliteDatabase:
@@ -23,7 +25,7 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._statements = StatementCache(sqlite_dialect(paramstyle="qmark"))
+        self._statements = _STATEMENTS
 
     async def open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
