@@ -149,8 +149,8 @@ def simulator(
     from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 
     dashboards = {
-        family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
-        for family in {each.family for each in operators.connections.values()}
+        family: Dashboard(callback_url=f"{settings.public_url}/providers/{family}/callback", secret=SECRETS.get(family))
+        for family in {each.provider for each in operators.accounts.values()}
     }
     state = settings.home / "simulator.db"
     return create_simulator(

@@ -61,9 +61,9 @@ def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Cha
         email=payment.email,
         country=payment.country,
         return_url=payment.return_url,
-        callback_url=_callback_url(ctx, payment.connection, payment.reference),
-        provider_ref=payment.provider_ref,
-        memo=_memo(payment.provider_memo),
+        notify_url=_notify_url(ctx, payment.connection, payment.reference),
+        provider_reference=payment.provider_ref,
+        provider_data=_memo(payment.provider_memo),
     )
 
 
@@ -71,18 +71,18 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
     charge = charge_for(ctx, payment)
     return Reversal(
         reference=refund.reference,
-        charge=msgspec.structs.replace(charge, callback_url=_callback_url(ctx, refund.connection, refund.reference)),
+        charge=msgspec.structs.replace(charge, notify_url=_notify_url(ctx, refund.connection, refund.reference)),
         amount=charge.amount,
         currency=refund.currency,
         collected_here=refund.connection == payment.connection,
-        provider_ref=refund.provider_ref,
-        memo=_memo(refund.provider_memo),
+        provider_reference=refund.provider_ref,
+        provider_data=_memo(refund.provider_memo),
         sent_at=refund.sent_at,
     )
 
 
-def _callback_url(ctx: AppContext, connection: str | None, reference: str) -> str | None:
-    return f"{ctx.settings.public_url}/operators/{connection}/callback/{reference}" if connection else None
+def _notify_url(ctx: AppContext, connection: str | None, reference: str) -> str | None:
+    return f"{ctx.settings.public_url}/providers/{connection}/callback/{reference}" if connection else None
 
 
 def _memo(text: str | None) -> dict[str, str]:

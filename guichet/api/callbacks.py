@@ -1,4 +1,4 @@
-"""POST|PUT /operators/{name}/callback[/{reference}]: where providers notify us.
+"""POST|PUT /providers/{name}/callback[/{reference}]: where providers notify us.
 
 Source: docs/providers/README.md, "Rules common to every family".
 Not part of the merchant's contract: no key, an answer without meaning to a stranger. 200 once what it speaks of was
@@ -46,8 +46,8 @@ def routes(ctx: AppContext) -> list[Route]:
 
     verbs = ["POST", "PUT"]
     return [
-        Route("/operators/{name}/callback", notified, methods=verbs),
-        Route("/operators/{name}/callback/{reference}", notified, methods=verbs),
+        Route("/providers/{name}/callback", notified, methods=verbs),
+        Route("/providers/{name}/callback/{reference}", notified, methods=verbs),
     ]
 
 

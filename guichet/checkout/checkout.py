@@ -13,6 +13,7 @@ from guichet.checkout.payments import TEMPLATES
 from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.merchants import repository as merchants
 from guichet.payments import repository as rows
@@ -37,7 +38,8 @@ async def choose(desk: Desk, visit: Visit) -> Response:
     if choice not in _CHOICES:
         return await _page(desk, visit, payment, merchant, status=422)
     if payment.status == "pending":
-        outcome = Succeeded(payment.total_amount, payment.currency) if choice == "succeeded" else Refused("declined")
+        approved = Succeeded(Hundredths(payment.total_amount), payment.currency)
+        outcome = approved if choice == "succeeded" else Refused("declined")
         payment = await settle_payment(desk.ctx, payment, outcome)
     return visit.redirect(outcomes.return_address(payment) or visit.href(f"/checkout/{payment.checkout_token}"))
 

@@ -33,8 +33,8 @@ def check(as_json: Json = False) -> None:
         answers = asyncio.run(_probe(settings, operators))
     routes = {code: list(names) for code, names in operators.routes.items()}
     found = [
-        {"connection": name, "family": each.family, "base_url": each.base_url, "answer": answers[name]}
-        for name, each in operators.connections.items()
+        {"connection": name, "family": each.provider, "base_url": each.base_url, "answer": answers[name]}
+        for name, each in operators.accounts.items()
     ]
     if as_json:
         print_json({"connections": found, "routes": routes})
@@ -103,7 +103,7 @@ async def _probe(settings: Settings, operators: ProvidersConfig) -> dict[str, st
     http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development)
     try:
         registry = operators.registry(SystemClock(), http_client)
-        names = list(operators.connections)
+        names = list(operators.accounts)
         answers = await asyncio.gather(*(registry.provider(name).probe() for name in names))
         return dict(zip(names, answers, strict=True))
     finally:

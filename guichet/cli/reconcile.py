@@ -64,7 +64,7 @@ def reconcile(
     if unknown := next((value for value in words.values() if value not in MEANINGS), None):
         raise typer.BadParameter(f"{unknown} is no meaning: one of {', '.join(MEANINGS)} is expected.")
     kinds = [only] if only else [PAYMENT, REFUND]
-    read = None if statement is None else _read(statement, operators.connections[names[0]].family, columns, words)
+    read = None if statement is None else _read(statement, operators.accounts[names[0]].provider, columns, words)
 
     async def work(opened: Service) -> Compared:
         with errors.status("Comparing…") as shown:
@@ -94,9 +94,9 @@ def _operators() -> ProvidersConfig:
 
 
 def _connections(operators: ProvidersConfig, family: str) -> list[str]:
-    names = [name for name, each in operators.connections.items() if family in (name, each.family)]
+    names = [name for name, each in operators.accounts.items() if family in (name, each.provider)]
     if not names:
-        known = sorted({each.family for each in operators.connections.values()} | set(operators.connections))
+        known = sorted({each.provider for each in operators.accounts.values()} | set(operators.accounts))
         raise typer.BadParameter(f"no connection is of the family {family}; there are {', '.join(known) or 'none'}.")
     return names
 

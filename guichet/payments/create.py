@@ -212,9 +212,9 @@ async def _accepted(ctx: AppContext, payment: Payment, answer: Accepted) -> Paym
     connection = require(payment.connection)
     if ctx.registry.provider(connection).remote:
         due_at = answer.next_poll_at or ctx.clock.now() + POLL_INTERVALS[0] * SECOND
-        memo = msgspec.json.encode(answer.memo).decode() if answer.memo else None
+        memo = msgspec.json.encode(answer.provider_data).decode() if answer.provider_data else None
         recorded = await payments.record_initiation(
-            ctx.db, payment.id, connection, answer.provider_ref, memo, answer.redirect_url, due_at
+            ctx.db, payment.id, connection, answer.provider_reference, memo, answer.redirect_url, due_at
         )
         payment = recorded or payment
     if _is_due(payment, ctx.clock.now()):

@@ -103,16 +103,16 @@ async def _apply(ctx: AppContext, payment: Payment, answer: StatusResult) -> Pay
 
 async def _learn(ctx: AppContext, payment: Payment, answer: Accepted) -> Payment:
     """A lost answer found again, or a page that the operator prepared meanwhile."""
-    new_ref = payment.provider_ref is None and answer.provider_ref is not None
+    new_ref = payment.provider_ref is None and answer.provider_reference is not None
     new_page = payment.redirect_url is None and answer.redirect_url is not None
     if not (new_ref or new_page):
         return payment
-    memo = msgspec.json.encode(answer.memo).decode() if answer.memo else payment.provider_memo
+    memo = msgspec.json.encode(answer.provider_data).decode() if answer.provider_data else payment.provider_memo
     learned = await payments.record_initiation(
         ctx.db,
         payment.id,
         require(payment.connection),
-        answer.provider_ref or payment.provider_ref,
+        answer.provider_reference or payment.provider_ref,
         memo,
         answer.redirect_url or payment.redirect_url,
         require(payment.due_at),

@@ -20,12 +20,12 @@ _KEPT_BODY: Final = 8 * 1024
 
 
 async def receive(ctx: AppContext, name: str, reference: str | None, callback: Callback) -> None:
-    """Finds what a notification to /operators/{name}/callback[/{reference}] speaks of, and asks its operator.
+    """Finds what a notification to /providers/{name}/callback[/{reference}] speaks of, and asks its operator.
 
     `name` is a connection, or a family whose notifications all go to one address. The answer may be 200 only after
     this returns: what it spoke of was asked about, or the notification was stored.
     """
-    providers = ctx.registry.listening(name)
+    providers = ctx.registry.callback_providers(name)
     if not providers:
         await _put_aside(ctx, name, callback, "unknown_connection")
         return
@@ -57,9 +57,9 @@ async def _find(
             refund = await refunds.by_callback_reference(ctx.db, connection, ours)
             if refund is not None:
                 return refund
-    if hint.provider_ref is not None:
-        payment = await payments.by_provider_ref(ctx.db, connection, hint.provider_ref)
-        return payment or await refunds.by_provider_ref(ctx.db, connection, hint.provider_ref)
+    if hint.provider_reference is not None:
+        payment = await payments.by_provider_ref(ctx.db, connection, hint.provider_reference)
+        return payment or await refunds.by_provider_ref(ctx.db, connection, hint.provider_reference)
     return None
 
 

@@ -141,7 +141,7 @@ async def _apply(ctx: AppContext, refund: Refund, payment: Payment, answer: Init
         case NotProcessed():
             log.warning("refund.not_taken", reference=refund.reference, raw=answer.raw)
             await refunds.mark_not_sent(ctx.db, refund.id, due_at)
-        case Accepted(provider_ref=ref, memo=memo) if ref or memo:
+        case Accepted(provider_reference=ref, provider_data=memo) if ref or memo:
             text = msgspec.json.encode(memo).decode() if memo else None
             await refunds.mark_taken(ctx.db, refund.id, ref, text, due_at)
         case _:

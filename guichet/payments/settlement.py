@@ -37,7 +37,7 @@ async def settle_payment(
         await ctx.catalogues.of(payment.merchant_id),
         ctx.clock.now(),
         failure=None if isinstance(outcome, Succeeded) else outcome.reason,
-        provider_ref=outcome.provider_ref if isinstance(outcome, Succeeded) else None,
+        provider_ref=outcome.provider_reference if isinstance(outcome, Succeeded) else None,
     )
     settled = await ctx.settlements.add(settlement)
     ctx.wakeups.deliveries.set()

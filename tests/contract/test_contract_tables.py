@@ -10,6 +10,7 @@ from guichet.domain import catalogue, events, merchants, money, payments
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE
+from guichet.domain.money import Hundredths
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers import sandbox
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
@@ -277,7 +278,7 @@ def _charge(suffix: str) -> Charge:
     return Charge(
         reference="r",
         operator="mtn",
-        amount=500_000,
+        amount=Hundredths(500_000),
         currency="XOF",
         description="Commande",
         created_at=BORN,

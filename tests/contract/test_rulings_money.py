@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import SECOND, iso
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
 from guichet.ledger import postings as ledger
 from guichet.providers.base import Accepted, Charge, StatusResult, Succeeded, Unknown
@@ -44,7 +45,7 @@ async def test_d20_a_refusal_at_initiation_is_recorded_and_told_once(
 
 
 def _too_little(charge: Charge) -> StatusResult:
-    return Succeeded(charge.amount - 100, charge.currency)
+    return Succeeded(Hundredths(charge.amount - 100), charge.currency)
 
 
 def _wrong_currency(charge: Charge) -> StatusResult:
@@ -223,7 +224,7 @@ async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(
 ) -> None:
     shop = (await live_house.merchant()).live
     page = "https://pay.operator.example/s/1"
-    operator.initiation = lambda charge: Accepted(provider_ref=charge.reference, redirect_url=page)
+    operator.initiation = lambda charge: Accepted(provider_reference=charge.reference, redirect_url=page)
     created = await shop.pay(external_id="a")
     check_resource("payment", created, also=["redirect_url"])
     assert (created["redirect_url"], created["payment_url"]) == (page, None)
