@@ -4,8 +4,9 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, answer
 from guichet.domain.catalogue import FILTER_TYPES, quote
-from guichet.schemas import wire
-from guichet.schemas.requests import FeeBody
+from guichet.schemas.fee_quote import FeeBody, fee_quote_object
+from guichet.schemas.payment_mode import payment_mode_object
+from guichet.schemas.validation import invalid_request
 
 
 async def list_modes(call: Call) -> Response:
@@ -13,7 +14,7 @@ async def list_modes(call: Call) -> Response:
     query = call.request.query_params
     country, kind = query.get("country"), query.get("type")
     if kind is not None and kind not in FILTER_TYPES:
-        raise wire.refusal({"type": [f"Valeurs acceptées : {', '.join(FILTER_TYPES)}."]})
+        raise invalid_request({"type": [f"Valeurs acceptées : {', '.join(FILTER_TYPES)}."]})
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     modes = [
         mode
@@ -21,10 +22,10 @@ async def list_modes(call: Call) -> Response:
         if (country is None or (mode.country_code or "").casefold() == country.casefold())
         and (kind is None or mode.type == kind)
     ]
-    return answer([wire.render_mode(mode) for mode in modes])
+    return answer([payment_mode_object(mode) for mode in modes])
 
 
 async def quote_fees(call: Call) -> Response:
     body = await call.parsed(FeeBody)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return answer(wire.render_quote(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))
+    return answer(fee_quote_object(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))

@@ -1,18 +1,23 @@
 """What every endpoint shares: the caller, the body, the answer, the page asked for."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BaseModel
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
-from guichet.schemas import wire
+from guichet.merchants.api_keys import Authenticator
+from guichet.schemas.json_codec import MAX_BODY, parse_object, success
+from guichet.schemas.page import MetaObject, page_meta
+from guichet.schemas.validation import invalid_request, validate
 from guichet.server.json_response import JsonResponse
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -49,26 +54,43 @@ class Call(Record, frozen=True):
         return text
 
     async def body(self) -> bytes:
-        """The raw body, read no further than the largest one allowed."""
-        body, more = b"", True
-        while more and len(body) <= wire.MAX_BODY:
-            message = await self.request.receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
+        """The body as it was sent, read no further than just beyond the largest one allowed (D6)."""
+        body = b""
+        async for chunk in self.request.stream():
+            body += chunk
+            if len(body) > MAX_BODY:
+                break
         return body
 
     async def parsed(self, model: type[Model]) -> Model:
-        return wire.validate(model, wire.parse_object(await self.body()), self.context)
+        return validate(model, parse_object(await self.body()), self.context)
 
     @property
     def context(self) -> dict[str, Any]:
         return {"development": self.ctx.settings.development}
 
 
-def answer(data: object, status: int = 200, meta: dict[str, int] | None = None, **extra: object) -> Response:
-    return JsonResponse(wire.success(data, meta, **extra), status)
+def endpoint_route(
+    ctx: AppContext,
+    authenticator: Authenticator,
+    path: str,
+    by_method: Mapping[str, Callable[[Call], Awaitable[Response]]],
+) -> Route:
+    """The route of one path: authenticates the caller, then calls the handler of the method."""
+
+    async def endpoint(request: Request) -> Response:
+        caller = await authenticator.caller(request.headers.get("authorization"))
+        return await by_method[request.method](Call(ctx, request, caller))
+
+    route = Route(path, endpoint)
+    # One route for all methods of a path, so that a 405 names them all; and without the HEAD that Starlette adds to
+    # GET, which the contract does not have.
+    route.methods = set(by_method)
+    return route
+
+
+def answer(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:
+    return JsonResponse(success(data, meta), status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +104,8 @@ class Page:
     def offset(self) -> int:
         return (self.number - 1) * self.size
 
-    def meta(self, total: int) -> dict[str, int]:
-        """`last_page` is at least 1 (D12)."""
-        last = max(1, -(-total // self.size))
-        return {"current_page": self.number, "per_page": self.size, "total": total, "last_page": last}
+    def meta(self, total: int) -> MetaObject:
+        return page_meta(self.number, self.size, total)
 
 
 def page_of(request: Request, faults: dict[str, list[str]] | None = None) -> Page:
@@ -94,7 +114,7 @@ def page_of(request: Request, faults: dict[str, list[str]] | None = None) -> Pag
     size = _bounded(request, "per_page", DEFAULT_PER_PAGE, MAX_PER_PAGE, details)
     number = _bounded(request, "page", 1, _MAX_PAGE, details)
     if details:
-        raise wire.refusal(details)
+        raise invalid_request(details)
     return Page(number, size)
 
 

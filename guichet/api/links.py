@@ -10,8 +10,8 @@ from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
 from guichet.payments import link_repository as links
-from guichet.schemas import wire
-from guichet.schemas.requests import LinkBody, check_decimals
+from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
+from guichet.schemas.validation import check_decimals, invalid_request
 
 #: Two fragments of 22 letters and digits: 261 random bits together.
 TOKEN_LENGTH: Final = 44
@@ -27,7 +27,7 @@ async def create_link(call: Call) -> Response:
     try:
         check_decimals(body.amount, currency)
     except ValueError as error:
-        raise wire.refusal({"amount": [str(error)]}) from None
+        raise invalid_request({"amount": [str(error)]}) from None
     link = await links.insert_new(
         call.ctx.db,
         PaymentLink(
@@ -39,8 +39,8 @@ async def create_link(call: Call) -> Response:
             currency=currency,
             description=body.description,
             max_uses=body.max_uses,
-            reserved=0,
-            completed=0,
+            reserved_uses=0,
+            completed_uses=0,
             starts_at=body.starts_at,
             expires_at=body.expires_at,
             created_at=call.ctx.clock.now(),
@@ -67,5 +67,5 @@ async def read_link(call: Call) -> Response:
     return answer(_rendered(call, link))
 
 
-def _rendered(call: Call, link: PaymentLink) -> dict[str, object]:
-    return wire.render_link(link, f"{call.ctx.settings.public_url}/pay")
+def _rendered(call: Call, link: PaymentLink) -> PaymentLinkObject:
+    return payment_link_object(link, f"{call.ctx.settings.public_url}/pay")

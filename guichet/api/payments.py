@@ -4,6 +4,7 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, answer, page_of
 from guichet.clock import Instant, read_date
+from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, missing_fields
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.payments import PAYMENT_STATUSES, Payment
@@ -12,8 +13,16 @@ from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, PaymentRequest
 from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
-from guichet.schemas import wire
-from guichet.schemas.requests import BAD_TEXT, Customer, PaymentBody
+from guichet.schemas.json_codec import has_suspect_escape, parse_object, raw_has_bad_text, raw_member
+from guichet.schemas.payment import (
+    BAD_METADATA,
+    Customer,
+    PaymentBody,
+    PaymentObject,
+    created_payment_object,
+    payment_object,
+)
+from guichet.schemas.validation import invalid_request, validate
 
 
 async def create_payment(call: Call) -> Response:
@@ -42,15 +51,15 @@ async def list_payments(call: Call) -> Response:
         return answer([], meta=page.meta(0))
     rows, total = await payments.page(call.ctx.db, call.merchant_id, call.env, wanted, page.size, page.offset)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    rendered = [wire.render_payment(row, catalogue.by_operator(row.operator)) for row in rows]
-    return answer(rendered, meta=page.meta(total))
+    shown = [payment_object(row, catalogue.by_operator(row.operator)) for row in rows]
+    return answer(shown, meta=page.meta(total))
 
 
 async def read_payment(call: Call) -> Response:
     """A pending payment's operator is asked first."""
     payment = await poll_payment(call.ctx, await find_payment(call))
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return answer(wire.render_payment(payment, catalogue.by_operator(payment.operator)))
+    return answer(payment_object(payment, catalogue.by_operator(payment.operator)))
 
 
 async def find_payment(call: Call) -> Payment:
@@ -58,7 +67,7 @@ async def find_payment(call: Call) -> Payment:
     text = call.path_text("reference")
     mine = (call.ctx.db, call.merchant_id, call.env)
     payment = None
-    if reference := wire.as_uuid(text):
+    if reference := parse_reference(text):
         payment = await payments.by_reference(*mine, reference)
     if payment is None:
         payment = await payments.by_external_id(*mine, text)
@@ -71,20 +80,20 @@ async def _order(call: Call) -> PaymentRequest:
     """The body as an order. What the chosen mode requires is checked even when other fields are faulty already, so
     that a merchant sees every fault at once."""
     raw = await call.body()
-    values = wire.parse_object(raw)
-    context = {**call.context, "suspect": wire.has_suspect_escape(raw)}
+    values = parse_object(raw)
+    context = {**call.context, "suspect": has_suspect_escape(raw)}
     try:
-        body = wire.validate(PaymentBody, values, context)
+        body = validate(PaymentBody, values, context)
     except InvalidRequest as error:
         details = {field: list(faults) for field, faults in (error.details or {}).items()}
         catalogue = await call.ctx.catalogues.of(call.merchant_id)
         for field, faults in _missing(catalogue, values).items():
             if field not in details and field.partition(".")[0] not in details:
                 details[field] = faults
-        raise wire.refusal(details) from None
-    metadata = None if body.metadata is None else wire.raw_member(raw, "metadata")
-    if context["suspect"] and metadata is not None and wire.repeats_bad_text(metadata):
-        raise wire.refusal({"metadata": [BAD_TEXT]})
+        raise invalid_request(details) from None
+    metadata = None if body.metadata is None else raw_member(raw, "metadata")
+    if context["suspect"] and metadata is not None and raw_has_bad_text(metadata):
+        raise invalid_request({"metadata": [BAD_METADATA]})
     customer = body.customer or Customer()
     return PaymentRequest(
         amount=body.amount,
@@ -123,25 +132,20 @@ def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[
     return missing_fields(mode, given)
 
 
-def _created(call: Call, collected: CreatedPayment) -> dict[str, object]:
+def _created(call: Call, collected: CreatedPayment) -> PaymentObject:
     """`payment_url` only for a card, `redirect_url` only where the operator confirms on its own page (D31)."""
     payment, mode = collected.payment, collected.mode
     if mode.is_card:
         page = f"{call.ctx.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
-        return wire.render_payment(payment, mode, payment.redirect_url or page)
-    rendered = wire.render_payment(payment, mode)
-    if payment.redirect_url is not None:
-        rendered["redirect_url"] = payment.redirect_url
-    return rendered
+        return created_payment_object(payment, mode, payment_url=payment.redirect_url or page)
+    return created_payment_object(payment, mode, redirect_url=payment.redirect_url)
 
 
-def _replayed(payment: Payment, catalogue: Catalogue) -> dict[str, object]:
+def _replayed(payment: Payment, catalogue: Catalogue) -> PaymentObject:
     """A card's `payment_url` is not told again (D11); a page where a customer is still awaited is (D60)."""
     mode = catalogue.by_operator(payment.operator)
-    rendered = wire.render_payment(payment, mode)
-    if payment.redirect_url and payment.status == "pending" and not (mode and mode.is_card):
-        rendered["redirect_url"] = payment.redirect_url
-    return rendered
+    awaited = payment.status == "pending" and not (mode and mode.is_card)
+    return created_payment_object(payment, mode, redirect_url=payment.redirect_url if awaited else None)
 
 
 def _bound(call: Call, name: str, faults: dict[str, list[str]]) -> Instant | None:

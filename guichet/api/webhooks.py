@@ -3,14 +3,19 @@
 from starlette.responses import Response
 
 from guichet.api.http import Call, answer, page_of
-from guichet.schemas import wire
-from guichet.schemas.requests import EndpointBody
+from guichet.schemas.webhook_delivery import webhook_delivery_object
+from guichet.schemas.webhook_endpoint import (
+    EndpointBody,
+    webhook_endpoint_object,
+    webhook_test_object,
+    written_webhook_endpoint_object,
+)
 from guichet.webhooks import deliveries, endpoints
 
 
 async def read_endpoint(call: Call) -> Response:
     found = await endpoints.read(call.ctx.db, call.ctx.vault, call.merchant_id, call.env)
-    return answer(wire.render_endpoint(found.url, found.secret, livemode=call.caller.livemode))
+    return answer(webhook_endpoint_object(found.url, found.secret, livemode=call.caller.livemode))
 
 
 async def configure_endpoint(call: Call) -> Response:
@@ -24,20 +29,17 @@ async def configure_endpoint(call: Call) -> Response:
         call.ctx.clock.now(),
         rotate=body.rotate_secret,
     )
-    return answer(wire.render_configured(configured.url, configured.secret, livemode=call.caller.livemode))
+    return answer(written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode))
 
 
 async def send_test(call: Call) -> Response:
-    """`sent` means queued (D37)."""
     delivery = await endpoints.queue_test(call.ctx.db, call.merchant_id, call.env, call.ctx.clock.now())
-    if delivery is None:
-        message = "Aucun point de terminaison n'est configuré : enregistrez une URL avec PUT /webhooks/endpoint."
-        return answer({"sent": False, "delivery_id": None, "url": None, "message": message})
-    call.ctx.wakeups.deliveries.set()
-    return answer({"sent": True, "delivery_id": delivery.reference, "url": delivery.url})
+    if delivery is not None:
+        call.ctx.wakeups.deliveries.set()
+    return answer(webhook_test_object(delivery))
 
 
 async def list_deliveries(call: Call) -> Response:
     page = page_of(call.request)
     rows, total = await deliveries.page(call.ctx.db, call.merchant_id, call.env, page.size, page.offset)
-    return answer([wire.render_delivery(row) for row in rows], meta=page.meta(total))
+    return answer([webhook_delivery_object(row) for row in rows], meta=page.meta(total))

@@ -1,7 +1,7 @@
 """Exact totals and far pages of the long lists at a flat cost.
 
-`counts` knows how many rows a list holds in all and in each bucket of time (`spans.py`); what is not folded yet is
-added from `count_entries`, in the same statement. Near the top, or the upper bound, a page is two statements: the
+`list_counts` knows how many rows a list holds in all and in each bucket of time (`spans.py`); what is not folded yet is
+added from `list_count_changes`, in the same statement. Near the top, or the upper bound, a page is two statements: the
 total, then its rows, reached by skipping up to NEAR index entries. Further down it is three: the buckets that cover the
 range one by one, the way down from the bucket where the page begins to one of the finest level, then its rows.
 
@@ -36,7 +36,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Row
-from guichet.db.tables import count_entries, counts
+from guichet.db.tables import list_count_changes, list_counts
 from guichet.db.time_buckets import FINEST, LEVELS, Cover, Level, cover
 
 #: Rows that are skipped one by one rather than located.
@@ -184,15 +184,15 @@ _NEWER_CUT: Final = -3
 @cache
 def _whole(by_status: bool) -> Executable:
     """Every row of a list, folded and unfolded together."""
-    folded = select(counts.c.n).where(*_listed(counts, by_status), counts.c.level == _ALL)
-    unfolded = select(count_entries.c.delta.label("n")).where(*_listed(count_entries, by_status))
-    return select(_total(union_all(folded, unfolded).subquery().c.n))
+    folded = select(list_counts.c.row_count).where(*_listed(list_counts, by_status), list_counts.c.level == _ALL)
+    unfolded = select(list_count_changes.c.delta.label("row_count")).where(*_listed(list_count_changes, by_status))
+    return select(_total(union_all(folded, unfolded).subquery().c.row_count))
 
 
 @cache
 def _sum(table: Table, by_status: bool) -> Executable:
     """The rows of a range."""
-    return select(_total(union_all(*_parts(table, by_status)).subquery().c.n))
+    return select(_total(union_all(*_parts(table, by_status)).subquery().c.row_count))
 
 
 @cache
@@ -200,9 +200,10 @@ def _buckets(table: Table, by_status: bool) -> Executable:
     """The rows of a range by part and bucket, unfolded ones apart, cut buckets last."""
     *counted, older, newer = (part.subquery() for part in _parts(table, by_status))
     sums = [
-        select(part.c.part, part.c.bucket, _total(part.c.n)).group_by(part.c.part, part.c.bucket) for part in counted
+        select(part.c.part, part.c.bucket, _total(part.c.row_count)).group_by(part.c.part, part.c.bucket)
+        for part in counted
     ]
-    return union_all(*sums, *(select(cut.c.part, cut.c.bucket, cut.c.n) for cut in (older, newer)))
+    return union_all(*sums, *(select(cut.c.part, cut.c.bucket, cut.c.row_count) for cut in (older, newer)))
 
 
 @cache
@@ -221,20 +222,20 @@ def _step(
 ) -> Select[*tuple[Any, ...]]:
     """The bucket of `finer` inside one of `coarser`, and what is left to skip inside it."""
     within = coarser.width // finer.width
-    bucket = count_entries.c.hour.op("/", return_type=Integer())(_number(finer.width // FINEST.width))
+    bucket = list_count_changes.c.hour.op("/", return_type=Integer())(_number(finer.width // FINEST.width))
     both = union_all(
-        select(counts.c.bucket, counts.c.n).where(
-            *_listed(counts, by_status),
-            counts.c.level == finer.name,
-            counts.c.bucket.between(outer * within, outer * within + within - 1),
+        select(list_counts.c.bucket, list_counts.c.row_count).where(
+            *_listed(list_counts, by_status),
+            list_counts.c.level == finer.name,
+            list_counts.c.bucket.between(outer * within, outer * within + within - 1),
         ),
-        select(bucket.label("bucket"), count_entries.c.delta.label("n")).where(
-            *_listed(count_entries, by_status), bucket.between(outer * within, outer * within + within - 1)
+        select(bucket.label("bucket"), list_count_changes.c.delta.label("row_count")).where(
+            *_listed(list_count_changes, by_status), bucket.between(outer * within, outer * within + within - 1)
         ),
     ).subquery()
-    sums = select(both.c.bucket, _total(both.c.n).label("n")).group_by(both.c.bucket).subquery()
-    newer = (_total(sums.c.n, over=sums.c.bucket.desc()) - sums.c.n).label("newer")
-    ranked = select(sums.c.bucket, newer).where(sums.c.n != 0).subquery()
+    sums = select(both.c.bucket, _total(both.c.row_count).label("row_count")).group_by(both.c.bucket).subquery()
+    newer = (_total(sums.c.row_count, over=sums.c.bucket.desc()) - sums.c.row_count).label("newer")
+    ranked = select(sums.c.bucket, newer).where(sums.c.row_count != 0).subquery()
     reached = select(ranked.c.bucket, (skip - ranked.c.newer).label("skip")).where(ranked.c.newer <= skip)
     return reached.order_by(ranked.c.bucket).limit(1)
 
@@ -247,25 +248,27 @@ def _total(column: ColumnElement[int], over: ColumnElement[int] | None = None) -
 
 def _parts(table: Table, by_status: bool) -> list[Select[*tuple[Any, ...]]]:
     """(part, bucket, n) of each run of a `Cover`, of what is not folded yet, and of the rows of both cut buckets."""
-    listed = _listed(counts, by_status)
+    listed = _listed(list_counts, by_status)
     levels = [level for level in LEVELS for _ in range(2)][:-1]
     parts: list[Select[*tuple[Any, ...]]] = [
-        select(_number(run).label("part"), counts.c.bucket, counts.c.n).where(
+        select(_number(run).label("part"), list_counts.c.bucket, list_counts.c.row_count).where(
             *listed,
-            counts.c.level == level.name,
-            counts.c.bucket.between(bindparam(f"first_{run}"), bindparam(f"last_{run}")),
+            list_counts.c.level == level.name,
+            list_counts.c.bucket.between(bindparam(f"first_{run}"), bindparam(f"last_{run}")),
         )
         for run, level in enumerate(levels)
     ]
-    unfolded = count_entries.c.hour
+    unfolded = list_count_changes.c.hour
     parts.append(
-        select(_number(_ENTRIES).label("part"), unfolded.label("bucket"), count_entries.c.delta.label("n")).where(
-            *_listed(count_entries, by_status),
+        select(
+            _number(_ENTRIES).label("part"), unfolded.label("bucket"), list_count_changes.c.delta.label("row_count")
+        ).where(
+            *_listed(list_count_changes, by_status),
             unfolded.between(bindparam("entries_first"), bindparam("entries_last")),
         )
     )
     for part, since, before in ((_OLDER_CUT, "since", "start"), (_NEWER_CUT, "end", "before")):
-        cut = select(_number(part).label("part"), _number(0).label("bucket"), func.count().label("n"))
+        cut = select(_number(part).label("part"), _number(0).label("bucket"), func.count().label("row_count"))
         between = (table.c.created_at >= bindparam(since), table.c.created_at < bindparam(before))
         parts.append(cut.select_from(table).where(*_mine(table, by_status), *between))
     return parts
@@ -281,7 +284,7 @@ def _mine(table: Table, by_status: bool) -> list[ColumnElement[bool]]:
 
 
 def _listed(table: Table, by_status: bool) -> list[ColumnElement[bool]]:
-    return [*_mine(table, by_status), table.c.list == bindparam("name")]
+    return [*_mine(table, by_status), table.c.list_name == bindparam("name")]
 
 
 @cache
@@ -301,32 +304,34 @@ def _rows(table: Table, names: frozenset[str]) -> Executable:
 # --- folding ----------------------------------------------------------------------------------------------------------
 
 _TAKEN: Final = (
-    select(count_entries.c.id)
-    .order_by(count_entries.c.id)
+    select(list_count_changes.c.id)
+    .order_by(list_count_changes.c.id)
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
     .cte("oldest")
 )
 _TAKE: Final = (
-    delete(count_entries)
-    .where(count_entries.c.id.in_(select(_TAKEN.c.id)))
+    delete(list_count_changes)
+    .where(list_count_changes.c.id.in_(select(_TAKEN.c.id)))
     .returning(
-        count_entries.c.merchant_id,
-        count_entries.c.env,
-        count_entries.c.list,
-        count_entries.c.hour,
-        count_entries.c.status,
-        count_entries.c.delta,
+        list_count_changes.c.merchant_id,
+        list_count_changes.c.env,
+        list_count_changes.c.list_name,
+        list_count_changes.c.hour,
+        list_count_changes.c.status,
+        list_count_changes.c.delta,
     )
 )
-_KEY: Final = ("merchant_id", "env", "list", "level", "bucket", "status")
-_NEW: Final = upsert(counts).values({column.name: bindparam(column.name) for column in counts.c})
+_KEY: Final = ("merchant_id", "env", "list_name", "level", "bucket", "status")
+_NEW: Final = upsert(list_counts).values({column.name: bindparam(column.name) for column in list_counts.c})
 _ADD: Final = _NEW.on_conflict_do_update(
     index_elements=_KEY,
-    set_={"n": counts.c.n + _NEW.excluded.n},
+    set_={"row_count": list_counts.c.row_count + _NEW.excluded.row_count},
 )
 #: What was pruned, or has left a status, leaves no rows behind that every later question would read.
-_FORGET: Final = delete(counts).where(*(counts.c[name] == bindparam(name) for name in _KEY), counts.c.n == 0)
+_FORGET: Final = delete(list_counts).where(
+    *(list_counts.c[name] == bindparam(name) for name in _KEY), list_counts.c.row_count == 0
+)
 
 
 async def fold(db: Database, most: int) -> int:
@@ -341,6 +346,6 @@ async def fold(db: Database, most: int) -> int:
             sums[merchant_id, env, name, _ALL, 0, status] += delta
         # Always in the same order, so that two workers never wait for each other in a circle.
         moved = [(dict(zip(_KEY, key, strict=True)), delta) for key, delta in sorted(sums.items()) if delta]
-        await tx.execute_many(_ADD, [{**key, "n": delta} for key, delta in moved])
+        await tx.execute_many(_ADD, [{**key, "row_count": delta} for key, delta in moved])
         await tx.execute_many(_FORGET, [key for key, delta in moved if delta < 0])
     return len(taken)

@@ -15,7 +15,8 @@ import asyncpg
 from guichet.db.engine import StorageError
 from guichet.settings import Settings
 
-_VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
+#: The schemas of development versions, made before the first release: their tables and columns have other names.
+_DEVELOPMENT_REVISIONS: Final = frozenset({"0001", "0002", "0003", "0004"})
 _REVISION: Final = "SELECT version_num FROM alembic_version"
 
 
@@ -23,14 +24,23 @@ class SchemaUnknown(StorageError):
     """Alembic cannot migrate what it found: most likely a newer version of Guichet was here."""
 
 
+class DevelopmentDatabase(StorageError):
+    """The schema is one of a development version, which no migration leads away from."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This database was made by a development version of Guichet, before the first release, and cannot be "
+            "migrated: it must be recreated."
+        )
+
+
 class DatabaseUnusable(StorageError):
     """The database answered, and not as one that can be used."""
 
 
 def head() -> str:
-    """The revision that this code needs: that of the last file, which a test holds to be Alembic's."""
-    last = max(path.name for path in _VERSIONS.glob("v[0-9]*.py"))
-    return last[1:].partition("_")[0]
+    """The revision that this code needs; a test holds it to be Alembic's."""
+    return "v0001"
 
 
 async def upgrade(settings: Settings) -> tuple[str | None, str]:
@@ -43,7 +53,14 @@ async def upgrade(settings: Settings) -> tuple[str | None, str]:
 
 
 async def current(settings: Settings) -> str | None:
-    """The schema's revision; None for an empty database. One row is read."""
+    """The schema's revision; None for an empty database. One row is read. Raises DevelopmentDatabase."""
+    revision = await _current(settings)
+    if revision in _DEVELOPMENT_REVISIONS:
+        raise DevelopmentDatabase
+    return revision
+
+
+async def _current(settings: Settings) -> str | None:
     if settings.embedded:
         return await asyncio.to_thread(_current_sqlite, settings.sqlite_path)
     try:

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import SchemaItem
 
-from guichet.domain import merchants
+from guichet.domain import merchants as merchant_rules
 from guichet.domain import payment_links as links
 from guichet.domain import payments as rules
 from guichet.domain import posting_rules as ledger
@@ -59,12 +59,13 @@ def _one_of(column: str, values: tuple[str, ...], table: str) -> CheckConstraint
     return CheckConstraint(f"{column} IN ({listed})", name=f"ck_{table}_{column}")
 
 
-def _queue(table: str, *partition_key: str) -> tuple[Index, Index]:
-    """The indexes that `queues.WorkQueue` reads: what is due in order of time, and lane by lane."""
+def _queue(table: str, due: str, *partition_key: str) -> tuple[Index, Index]:
+    """The indexes that `work_queue.WorkQueue` reads: pending rows by their due column, and by partition key."""
+    by_time, by_key = f"ix_{table}_{due}", f"ix_{table}_partition_key"
     pending = text("status = 'pending'")
     return (
-        Index(f"ix_{table}_due", "due_at", "id", *partition_key, postgresql_where=pending, sqlite_where=pending),
-        Index(f"ix_{table}_lanes", *partition_key, "due_at", "id", postgresql_where=pending, sqlite_where=pending),
+        Index(by_time, due, "id", *partition_key, postgresql_where=pending, sqlite_where=pending),
+        Index(by_key, *partition_key, due, "id", postgresql_where=pending, sqlite_where=pending),
     )
 
 
@@ -75,14 +76,14 @@ def _table(name: str, *items: SchemaItem) -> Table:
     )
 
 
-merchants_table: Final = _table(
+merchants: Final = _table(
     "merchants",
     _id(),
     Column("name", Text, nullable=False),
     Column("status", String(16), nullable=False),
     Column("currency", String(3), nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    _one_of("status", merchants.MERCHANT_STATUSES, "merchants"),
+    _one_of("status", merchant_rules.MERCHANT_STATUSES, "merchants"),
 )
 
 api_keys: Final = _table(
@@ -96,7 +97,7 @@ api_keys: Final = _table(
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
     UniqueConstraint("hash", name="uq_api_keys_hash"),
-    _one_of("env", merchants.ENVS, "api_keys"),
+    _one_of("env", merchant_rules.ENVS, "api_keys"),
     Index("ix_api_keys_merchant_id", "merchant_id", "id"),
 )
 
@@ -108,28 +109,28 @@ webhook_endpoints: Final = _table(
     Column("secret", Text, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("merchant_id", "env"),
-    _one_of("env", merchants.ENVS, "webhook_endpoints"),
+    _one_of("env", merchant_rules.ENVS, "webhook_endpoints"),
 )
 
-mode_overrides: Final = _table(
-    "mode_overrides",
+payment_mode_overrides: Final = _table(
+    "payment_mode_overrides",
     _id(),
     Column("merchant_id", BigInteger, ForeignKey("merchants.id")),
     Column("operator", String(32), nullable=False),
     Column("active", Boolean),
     Column("fee_percent", BigInteger),
     Column("fee_fixed", BigInteger),
-    CheckConstraint("fee_percent >= 0", name="ck_mode_overrides_fee_percent"),
-    CheckConstraint("fee_fixed >= 0", name="ck_mode_overrides_fee_fixed"),
+    CheckConstraint("fee_percent >= 0", name="ck_payment_mode_overrides_fee_percent"),
+    CheckConstraint("fee_fixed >= 0", name="ck_payment_mode_overrides_fee_fixed"),
     Index(
-        "uq_mode_overrides_everybody",
+        "uq_payment_mode_overrides_all_merchants",
         "operator",
         unique=True,
         postgresql_where=text("merchant_id IS NULL"),
         sqlite_where=text("merchant_id IS NULL"),
     ),
     Index(
-        "uq_mode_overrides_merchant",
+        "uq_payment_mode_overrides_merchant_id",
         "merchant_id",
         "operator",
         unique=True,
@@ -148,8 +149,8 @@ payment_links: Final = _table(
     Column("currency", String(3), nullable=False),
     Column("description", Text, nullable=False),
     Column("max_uses", BigInteger),
-    Column("reserved", BigInteger, nullable=False),
-    Column("completed", BigInteger, nullable=False),
+    Column("reserved_uses", BigInteger, nullable=False),
+    Column("completed_uses", BigInteger, nullable=False),
     Column("starts_at", BigInteger),
     Column("expires_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
@@ -158,7 +159,8 @@ payment_links: Final = _table(
     CheckConstraint("amount > 0", name="ck_payment_links_amount"),
     CheckConstraint("max_uses >= 1", name="ck_payment_links_max_uses"),
     CheckConstraint(
-        "completed >= 0 AND completed <= reserved AND reserved <= COALESCE(max_uses, reserved)",
+        "completed_uses >= 0 AND completed_uses <= reserved_uses "
+        "AND reserved_uses <= COALESCE(max_uses, reserved_uses)",
         name="ck_payment_links_uses",
     ),
     Index("ix_payment_links_merchant_id", "merchant_id", "id"),
@@ -191,24 +193,24 @@ payments: Final = _table(
     Column("checkout_token", String(64)),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
-    Column("connection", String(64)),
-    Column("provider_ref", Text),
-    Column("provider_memo", Text),
+    Column("provider_account", String(64)),
+    Column("provider_reference", Text),
+    Column("provider_data", Text),
     Column("redirect_url", Text),
-    Column("failure", String(32)),
-    Column("due_at", BigInteger),
-    Column("asked", Integer, nullable=False),
-    Column("leased_until", BigInteger),
+    Column("failure_reason", String(32)),
+    Column("next_poll_at", BigInteger),
+    Column("poll_count", Integer, nullable=False),
+    Column("lease_expires_at", BigInteger),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
-    _one_of("env", merchants.ENVS, "payments"),
+    _one_of("env", merchant_rules.ENVS, "payments"),
     _one_of("status", rules.PAYMENT_STATUSES, "payments"),
     CheckConstraint("amount > 0 AND fee_amount >= 0", name="ck_payments_amount"),
     CheckConstraint("total_amount = amount + fee_amount", name="ck_payments_total"),
-    CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_payments_due"),
+    CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_payments_next_poll_at"),
     Index("ix_payments_newest", "merchant_id", "env", "created_at", "id"),
     Index("ix_payments_status", "merchant_id", "env", "status", "created_at", "id"),
-    *_queue("payments", "connection"),
+    *_queue("payments", "next_poll_at", "provider_account"),
     Index(
         "uq_payments_checkout_token",
         "checkout_token",
@@ -217,11 +219,11 @@ payments: Final = _table(
         sqlite_where=text("checkout_token IS NOT NULL"),
     ),
     Index(
-        "ix_payments_provider_ref",
-        "connection",
-        "provider_ref",
-        postgresql_where=text("provider_ref IS NOT NULL"),
-        sqlite_where=text("provider_ref IS NOT NULL"),
+        "ix_payments_provider_reference",
+        "provider_account",
+        "provider_reference",
+        postgresql_where=text("provider_reference IS NOT NULL"),
+        sqlite_where=text("provider_reference IS NOT NULL"),
     ),
 )
 
@@ -240,34 +242,34 @@ refunds: Final = _table(
     Column("created_at", BigInteger, nullable=False),
     Column("processed_at", BigInteger),
     Column("held", Boolean, nullable=False),
-    Column("connection", String(64)),
-    Column("provider_ref", Text),
-    Column("provider_memo", Text),
-    Column("failure", String(32)),
+    Column("provider_account", String(64)),
+    Column("provider_reference", Text),
+    Column("provider_data", Text),
+    Column("failure_reason", String(32)),
     Column("sent_at", BigInteger),
-    Column("due_at", BigInteger),
-    Column("asked", Integer, nullable=False),
-    Column("leased_until", BigInteger),
+    Column("next_poll_at", BigInteger),
+    Column("poll_count", Integer, nullable=False),
+    Column("lease_expires_at", BigInteger),
     UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
-    _one_of("env", merchants.ENVS, "refunds"),
+    _one_of("env", merchant_rules.ENVS, "refunds"),
     _one_of("status", rules.REFUND_STATUSES, "refunds"),
     CheckConstraint("amount > 0", name="ck_refunds_amount"),
     CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
-    CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_refunds_due"),
+    CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
     Index("ix_refunds_newest", "merchant_id", "env", "created_at", "id"),
     Index(
-        "ix_refunds_provider_ref",
-        "connection",
-        "provider_ref",
-        postgresql_where=text("provider_ref IS NOT NULL"),
-        sqlite_where=text("provider_ref IS NOT NULL"),
+        "ix_refunds_provider_reference",
+        "provider_account",
+        "provider_reference",
+        postgresql_where=text("provider_reference IS NOT NULL"),
+        sqlite_where=text("provider_reference IS NOT NULL"),
     ),
-    *_queue("refunds", "connection"),
+    *_queue("refunds", "next_poll_at", "provider_account"),
 )
 
-deliveries: Final = _table(
-    "deliveries",
+webhook_deliveries: Final = _table(
+    "webhook_deliveries",
     _id(),
     _merchant(),
     _env(),
@@ -283,26 +285,28 @@ deliveries: Final = _table(
     Column("response_code", Integer),
     Column("created_at", BigInteger, nullable=False),
     Column("delivered_at", BigInteger),
-    Column("answered_at", BigInteger),
-    Column("due_at", BigInteger),
-    UniqueConstraint("merchant_id", "env", "reference", name="uq_deliveries_reference"),
-    _one_of("env", merchants.ENVS, "deliveries"),
-    _one_of("status", DELIVERY_STATUSES, "deliveries"),
-    _one_of("target", ("account", "callback"), "deliveries"),
-    CheckConstraint(f"attempts BETWEEN 0 AND {MAX_ATTEMPTS}", name="ck_deliveries_attempts"),
-    CheckConstraint("(status = 'success') = (delivered_at IS NOT NULL)", name="ck_deliveries_delivered_at"),
-    CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_deliveries_due"),
-    Index("ix_deliveries_newest", "merchant_id", "env", "created_at", "id"),
-    *_queue("deliveries", "destination", "merchant_id"),
+    Column("last_attempt_at", BigInteger),
+    Column("next_attempt_at", BigInteger),
+    UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
+    _one_of("env", merchant_rules.ENVS, "webhook_deliveries"),
+    _one_of("status", DELIVERY_STATUSES, "webhook_deliveries"),
+    _one_of("target", ("account", "callback"), "webhook_deliveries"),
+    CheckConstraint(f"attempts BETWEEN 0 AND {MAX_ATTEMPTS}", name="ck_webhook_deliveries_attempts"),
+    CheckConstraint("(status = 'success') = (delivered_at IS NOT NULL)", name="ck_webhook_deliveries_delivered_at"),
+    CheckConstraint(
+        "(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_webhook_deliveries_next_attempt_at"
+    ),
+    Index("ix_webhook_deliveries_newest", "merchant_id", "env", "created_at", "id"),
+    *_queue("webhook_deliveries", "next_attempt_at", "destination", "merchant_id"),
     Index(
-        "ix_deliveries_exhausted",
+        "ix_webhook_deliveries_exhausted",
         "attempts",
-        "due_at",
+        "next_attempt_at",
         postgresql_where=text(f"status = 'pending' AND attempts = {MAX_ATTEMPTS}"),
         sqlite_where=text(f"status = 'pending' AND attempts = {MAX_ATTEMPTS}"),
     ),
     Index(
-        "ix_deliveries_order",
+        "ix_webhook_deliveries_payment_id",
         "payment_id",
         "id",
         postgresql_where=text("status = 'pending'"),
@@ -324,7 +328,7 @@ postings: Final = _table(
     Column("amount", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     UniqueConstraint("merchant_id", "cause", "subject_id", "leg", name="uq_postings_cause"),
-    _one_of("env", merchants.ENVS, "postings"),
+    _one_of("env", merchant_rules.ENVS, "postings"),
     CheckConstraint("amount > 0", name="ck_postings_amount"),
     CheckConstraint("source <> destination", name="ck_postings_accounts"),
     Index("ix_postings_statement", "merchant_id", "env", "currency", "created_at", "id"),
@@ -339,7 +343,7 @@ wallets: Final = _table(
     Column("balance", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
     PrimaryKeyConstraint("merchant_id", "env", "currency"),
-    _one_of("env", merchants.ENVS, "wallets"),
+    _one_of("env", merchant_rules.ENVS, "wallets"),
     _one_of("status", ledger.WALLET_STATUSES, "wallets"),
 )
 
@@ -354,7 +358,7 @@ wallet_entries: Final = _table(
     Column("subject_id", BigInteger, nullable=False),
     Column("suspended", Boolean, nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    _one_of("env", merchants.ENVS, "wallet_entries"),
+    _one_of("env", merchant_rules.ENVS, "wallet_entries"),
     Index("ix_wallet_entries_wallet", "merchant_id", "env", "currency", "suspended"),
     Index(
         "ix_wallet_entries_suspended",
@@ -371,52 +375,52 @@ incidents: Final = _table(
     _merchant(),
     _env(),
     Column("kind", String(32), nullable=False),
-    Column("subject", String(8), nullable=False),
+    Column("subject_type", String(8), nullable=False),
     Column("reference", _UUID, nullable=False),
-    Column("connection", String(64)),
+    Column("provider_account", String(64)),
     Column("detail", Text, nullable=False),
-    Column("seen", Integer, nullable=False),
+    Column("occurrences", Integer, nullable=False),
     Column("opened_at", BigInteger, nullable=False),
-    Column("seen_at", BigInteger, nullable=False),
+    Column("last_seen_at", BigInteger, nullable=False),
     Column("closed_at", BigInteger),
     UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
-    _one_of("env", merchants.ENVS, "incidents"),
-    _one_of("subject", ("payment", "refund"), "incidents"),
+    _one_of("env", merchant_rules.ENVS, "incidents"),
+    _one_of("subject_type", ("payment", "refund"), "incidents"),
     Index(
         "ix_incidents_open", "id", postgresql_where=text("closed_at IS NULL"), sqlite_where=text("closed_at IS NULL")
     ),
 )
 
 #: Notifications of operators that match nothing of ours: kept for a person until they are old, never believed.
-stray_callbacks: Final = _table(
-    "stray_callbacks",
+unmatched_callbacks: Final = _table(
+    "unmatched_callbacks",
     _id(),
-    Column("connection", String(64), nullable=False),
+    Column("provider_account", String(64), nullable=False),
     Column("path", Text, nullable=False),
     Column("body", Text, nullable=False),
     Column("reason", String(32), nullable=False),
     Column("received_at", BigInteger, nullable=False),
-    Index("ix_stray_callbacks_received_at", "received_at"),
+    Index("ix_unmatched_callbacks_received_at", "received_at"),
 )
 
 #: A tamper-evident chain over the postings, batch by batch: which ids, a mark of each row, and a digest that includes
 #: the digest before it (ledger/hash_chain.py).
-ledger_seals: Final = _table(
-    "ledger_seals",
+ledger_hash_chain: Final = _table(
+    "ledger_hash_chain",
     _id(),
-    Column("first_id", BigInteger, nullable=False),
-    Column("last_id", BigInteger, nullable=False),
-    Column("ids", Text, nullable=False),
-    Column("marks", Text, nullable=False),
+    Column("first_posting_id", BigInteger, nullable=False),
+    Column("last_posting_id", BigInteger, nullable=False),
+    Column("posting_ids", Text, nullable=False),
+    Column("row_hashes", Text, nullable=False),
     Column("digest", String(64), nullable=False),
     Column("created_at", BigInteger, nullable=False),
-    UniqueConstraint("first_id", name="uq_ledger_seals_first_id"),
-    CheckConstraint("last_id >= first_id", name="ck_ledger_seals_range"),
+    UniqueConstraint("first_posting_id", name="uq_ledger_hash_chain_first_posting_id"),
+    CheckConstraint("last_posting_id >= first_posting_id", name="ck_ledger_hash_chain_id_range"),
 )
 
 #: Every run of the audit: what it read, the head of the chain as it found it, and the first fault (None: clean).
-audits: Final = _table(
-    "audits",
+ledger_audits: Final = _table(
+    "ledger_audits",
     _id(),
     Column("started_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger, nullable=False),
@@ -428,29 +432,29 @@ audits: Final = _table(
 )
 
 #: How many rows the long lists hold, by hour and by day of creation, so that a total and a page far down cost the same
-#: however many rows there are. Triggers (migration 0002) append what changed to `count_entries`; the worker folds it
-#: into `counts`. `status` is empty for lists that are not filtered by it.
-counts: Final = _table(
-    "counts",
+#: however many rows there are. Triggers (made by the first migration) append what changed to `list_count_changes`;
+#: the worker adds it up in `list_counts`. `status` is empty for lists that are not filtered by it.
+list_counts: Final = _table(
+    "list_counts",
     _merchant(),
     _env(),
-    Column("list", String(16), nullable=False),
+    Column("list_name", String(32), nullable=False),
     Column("level", String(4), nullable=False),
     Column("bucket", Integer, nullable=False),
     Column("status", String(16), nullable=False),
-    Column("n", BigInteger, nullable=False),
-    PrimaryKeyConstraint("merchant_id", "env", "list", "level", "bucket", "status", name="pk_counts"),
-    _one_of("level", ("hour", "day", "all"), "counts"),
+    Column("row_count", BigInteger, nullable=False),
+    PrimaryKeyConstraint("merchant_id", "env", "list_name", "level", "bucket", "status", name="pk_list_counts"),
+    _one_of("level", ("hour", "day", "all"), "list_counts"),
 )
 
-count_entries: Final = _table(
-    "count_entries",
+list_count_changes: Final = _table(
+    "list_count_changes",
     _id(),
     Column("merchant_id", BigInteger, nullable=False),
     _env(),
-    Column("list", String(16), nullable=False),
+    Column("list_name", String(32), nullable=False),
     Column("hour", Integer, nullable=False),
     Column("status", String(16), nullable=False),
     Column("delta", Integer, nullable=False),
-    Index("ix_count_entries_list", "merchant_id", "env", "list"),
+    Index("ix_list_count_changes_list_name", "merchant_id", "env", "list_name"),
 )

@@ -65,12 +65,13 @@ class Claim(Generic[T_co]):
 
 
 class WorkQueue(Generic[T_co]):
-    """The queue of one table. Its indexes, over pending rows, are `(due_at, id, *partition_key)` and
-    `(*partition_key, due_at, id)`."""
+    """The queue of one table. Its indexes, over pending rows, are `(due, id, *partition_key)` and
+    `(*partition_key, due, id)`."""
 
     def __init__(
         self,
         table: Table,
+        due: str,
         partition_key: Sequence[str],
         values: dict[str, Any],
         returning: Sequence[ColumnElement[Any]],
@@ -78,9 +79,11 @@ class WorkQueue(Generic[T_co]):
         ready: Ready = lambda _: (),
         reads: Sequence[str] = (),
     ) -> None:
-        """`values` change with a claim, besides the lease; `job` makes what a worker wants of a row of `returning`;
+        """`due` names the column that says when a row may be claimed; a claim sets it to the end of its lease.
+        `values` change with a claim, besides the lease; `job` makes what a worker wants of a row of `returning`;
         `reads` are the columns that `ready` asks about."""
         self._table = table
+        self._due_column = due
         self._job = job
         self._lane = tuple(partition_key)
         self._ready = ready
@@ -114,12 +117,12 @@ class WorkQueue(Generic[T_co]):
         return (
             update(self._table)
             .where(one_of(self._table.c.id, select(due.c.id)))
-            .values(**values, due_at=bindparam("until"))
+            .values({**values, self._due_column: bindparam("until")})
             .returning(*returning)
         )
 
     def _due(self, rows: FromClause) -> tuple[ColumnElement[bool], ...]:
-        return rows.c.status == PENDING, rows.c.due_at <= bindparam("now")
+        return rows.c.status == PENDING, rows.c[self._due_column] <= bindparam("now")
 
     def _open(self, rows: FromClause) -> list[ColumnElement[bool]]:
         return [_is_open(name, rows.c[name]) for name in self._lane]
@@ -131,11 +134,11 @@ class WorkQueue(Generic[T_co]):
         do not know of a backlog yet, any other way looks cheap and reads all of it, once for each row that was found.
         """
         rows = self._table
-        still_due = is_still_pending(rows), rows.c.due_at + 0 <= bindparam("now")
+        still_due = is_still_pending(rows), rows.c[self._due_column] + 0 <= bindparam("now")
         return (
             select(rows.c.id)
             .where(one_of(rows.c.id, found), *still_due)
-            .order_by(rows.c.due_at, rows.c.id)
+            .order_by(rows.c[self._due_column], rows.c.id)
             .limit(bindparam("most"))
             .with_for_update(skip_locked=True, of=rows)
             .cte("due")
@@ -150,7 +153,7 @@ class WorkQueue(Generic[T_co]):
 
     def _window(self, *columns: ColumnElement[Any]) -> Select[Any]:
         rows = self._table
-        return select(*columns).where(*self._due(rows)).order_by(rows.c.due_at, rows.c.id).limit(WINDOW)
+        return select(*columns).where(*self._due(rows)).order_by(rows.c[self._due_column], rows.c.id).limit(WINDOW)
 
     def _from_lanes(self) -> CTE:
         partition_keys = self._lanes()
@@ -175,7 +178,7 @@ class WorkQueue(Generic[T_co]):
         some = (
             select(rows.c.id)
             .where(rows.c[name].is_(None), *self._due(rows), *self._ready(rows), *self._open(rows))
-            .order_by(rows.c.due_at, rows.c.id)
+            .order_by(rows.c[self._due_column], rows.c.id)
             .limit(SHARE)
             .subquery()
             for name in nullable
@@ -204,7 +207,7 @@ class WorkQueue(Generic[T_co]):
         return (
             select(rows.c.id)
             .where(*same, *self._due(rows), *self._ready(rows))
-            .order_by(rows.c.due_at, rows.c.id)
+            .order_by(rows.c[self._due_column], rows.c.id)
             .limit(1)
             .offset(place)
             .correlate(partition_keys)
@@ -218,7 +221,9 @@ class WorkQueue(Generic[T_co]):
     def _looking_ahead(self) -> Select[Any]:
         """When the next row comes due, and how many of the first window are due and unclaimed."""
         rows = self._table
-        later = select(func.min(rows.c.due_at)).where(rows.c.status == PENDING, rows.c.due_at > bindparam("now"))
+        later = select(func.min(rows.c[self._due_column])).where(
+            rows.c.status == PENDING, rows.c[self._due_column] > bindparam("now")
+        )
         due = select(func.count()).select_from(self._window(rows.c.id).subquery())
         return select(later.scalar_subquery(), due.scalar_subquery())
 

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Row
-from guichet.db.tables import ledger_seals, postings
+from guichet.db.tables import ledger_hash_chain, postings
 
 #: Most postings under one seal.
 BATCH: Final = 500
@@ -27,30 +27,34 @@ RIPE_AFTER: Final = 2 * MINUTE
 GENESIS: Final = "0" * 64
 MARK: Final = 16
 
-_HEAD: Final = select(ledger_seals.c.last_id, ledger_seals.c.digest).order_by(ledger_seals.c.first_id.desc()).limit(1)
+_HEAD: Final = (
+    select(ledger_hash_chain.c.last_posting_id, ledger_hash_chain.c.digest)
+    .order_by(ledger_hash_chain.c.first_posting_id.desc())
+    .limit(1)
+)
 _FOLLOWING: Final = (
     select(postings).where(postings.c.id > bindparam("after")).order_by(postings.c.id).limit(bindparam("most"))
 )
 #: Two workers that seal at once name the same first id: one of the two rows stays.
 _SEAL: Final = (
-    upsert(ledger_seals)
-    .values({column.name: bindparam(column.name) for column in ledger_seals.c if column.name != "id"})
+    upsert(ledger_hash_chain)
+    .values({column.name: bindparam(column.name) for column in ledger_hash_chain.c if column.name != "id"})
     .on_conflict_do_nothing()
 )
 
 
 async def seal_next(db: Database, now: Instant) -> int:
     """Seals the next ripe postings, at most BATCH; how many there were. Cost: those rows, and one row written."""
-    last_id, digest = await head(db)
-    following = await db.scan(_FOLLOWING, after=last_id, most=BATCH)
+    last_posting_id, digest = await head(db)
+    following = await db.scan(_FOLLOWING, after=last_posting_id, most=BATCH)
     ripe = list(_ripe(following, now))
     if ripe:
         await db.write(
             _SEAL,
-            first_id=last_id + 1,
-            last_id=ripe[-1][0],
-            ids=as_ranges(row[0] for row in ripe),
-            marks="".join(mark(row) for row in ripe),
+            first_posting_id=last_posting_id + 1,
+            last_posting_id=ripe[-1][0],
+            posting_ids=as_ranges(row[0] for row in ripe),
+            row_hashes="".join(mark(row) for row in ripe),
             digest=chained(digest, ripe),
             created_at=now,
         )
@@ -88,10 +92,11 @@ def _canonical(row: Row) -> bytes:
     return msgspec.json.encode(list(row))
 
 
-def as_ranges(ids: Iterable[int]) -> str:
+def as_ranges(posting_ids: Iterable[int]) -> str:
     """`1-4,7,9-10` of ascending ids."""
     runs = (
-        [number for _, number in run] for _, run in groupby(enumerate(ids), lambda indexed: indexed[1] - indexed[0])
+        [number for _, number in run]
+        for _, run in groupby(enumerate(posting_ids), lambda indexed: indexed[1] - indexed[0])
     )
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 

@@ -1,7 +1,7 @@
 """Has an operator text a customer the code that a debit will need. No money moves, nothing is stored.
 
 Source: docs/providers/README.md, "Codes by SMS".
-The code is good only at the connection that sent it, so the route is walked as a payment walks it.
+The code is good only at the provider account that sent it, so the route is walked as a payment walks it.
 """
 
 from uuid import uuid4
@@ -11,7 +11,7 @@ from guichet.domain.catalogue import PaymentMode, check_debit, quote
 from guichet.domain.errors import InvalidRequest, PaymentFailed
 from guichet.domain.money import round_to_currency
 from guichet.logs import log
-from guichet.payments.polling import call_provider
+from guichet.payments.provider_calls import call_provider
 from guichet.providers.base import (
     REFUSAL_REASONS,
     Accepted,
@@ -72,5 +72,5 @@ async def _ask(ctx: AppContext, charge: Charge) -> OtpRequestResult:
         answer = await call_provider(provider.send_code(charge), name, "send_code")
         if not isinstance(answer, NotProcessed):
             break
-        log.warning("code.not_taken", connection=name, raw=answer.raw)
+        log.warning("code.not_taken", provider_account=name, raw=answer.raw)
     return answer

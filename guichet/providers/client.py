@@ -1,5 +1,9 @@
-"""One HTTP call to a provider's API. A call that fails returns a result of base.py instead of raising."""
+"""The HTTP client of one account, and the base class of the providers that use it.
 
+A call that fails returns a result of base.py instead of raising.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,9 +11,20 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from guichet.clock import Clock, Instant
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
-from guichet.providers.base import NotProcessed, Unknown
-from guichet.providers.json_body import decode_json, decode_json_object
+from guichet.providers.base import (
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    Refused,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.fields import decode_json, decode_json_object
 
 #: Seconds. Some providers wait for the customer's PIN before they answer an initiation.
 TIMEOUT: Final = 30.0
@@ -108,3 +123,38 @@ class ProviderClient:
         return ProviderResponse(
             status=response.status, headers=response.headers, body=response.body, complete=response.complete
         )
+
+
+class HttpProvider(ABC):
+    """A provider called over HTTP. Without overrides: no refunds, no callbacks, the usual poll intervals."""
+
+    remote = True
+
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Subclasses raise ValueError for settings that cannot work."""
+        self._http = ProviderClient(http_client, account.base_url)
+        self._clock = clock
+
+    def first_poll_at(self, charge: Charge) -> Instant | None:
+        return None
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return False
+
+    @abstractmethod
+    async def initiate(self, charge: Charge) -> InitiationResult: ...
+
+    @abstractmethod
+    async def status(self, charge: Charge) -> StatusResult: ...
+
+    async def refund(self, reversal: Reversal) -> InitiationResult:
+        return Refused("no_refund")
+
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
+        return Unknown("this provider has no refunds")
+
+    @abstractmethod
+    async def probe(self) -> str: ...
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        return None

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
-from guichet.providers.amounts import hundredths, units
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -22,9 +21,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.client import CallResult, ProviderAccount, ProviderResponse
-from guichet.providers.fields import text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.fields import hundredths, text_or_none, units
 from guichet.providers.results import as_unknown, classify_http_error, find_reason
 
 REQUIRED: Final = ("client_id", "client_secret", "code_pv")

@@ -13,7 +13,6 @@ from guichet.clock import Clock, Instant
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
-from guichet.providers.amounts import units
 from guichet.providers.base import (
     CARDS,
     Callback,
@@ -27,12 +26,10 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.callback_parsing import parse_callback_json
-from guichet.providers.client import CallResult, ProviderAccount
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.feexpay_history import FeexPayHistory
 from guichet.providers.feexpay_responses import read_code_sent, read_initiation, read_status
-from guichet.providers.fields import plain_text, text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.results import probe_result
 
 REQUIRED: Final = ("api_key", "shop")

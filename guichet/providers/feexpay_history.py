@@ -9,11 +9,10 @@ from typing import Any, Final, Literal
 
 from guichet.clock import DAY, Instant, from_datetime, iso
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
-from guichet.providers.amounts import hundredths
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.feexpay_responses import STATUSES
-from guichet.providers.fields import text_or_none
+from guichet.providers.fields import hundredths, text_or_none
 from guichet.providers.results import FAILED, SUCCEEDED, as_unknown, parse_status_word
 
 Kind = Literal["PAYIN", "PAYOUT"]

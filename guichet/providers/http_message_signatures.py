@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 from guichet.clock import SECOND, Instant, iso
 from guichet.providers.base import Callback
-from guichet.providers.callback_parsing import header
+from guichet.providers.fields import header
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 

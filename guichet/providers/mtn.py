@@ -11,7 +11,6 @@ from typing import Final
 from guichet.clock import MINUTE, Clock
 from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
-from guichet.providers.amounts import units
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -23,10 +22,8 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.callback_parsing import parse_callback_json
-from guichet.providers.client import CallResult, ProviderAccount, ProviderClient
-from guichet.providers.fields import plain_text, text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
+from guichet.providers.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.mtn_responses import is_not_found, read_initiation, read_status
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
 from guichet.providers.results import as_status, probe_result

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from guichet.providers.amounts import hundredths
 from guichet.providers.base import (
     Accepted,
     InitiationResult,
@@ -14,7 +13,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import text_or_none
+from guichet.providers.fields import hundredths, text_or_none
 from guichet.providers.results import (
     FAILED,
     PENDING,

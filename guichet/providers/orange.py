@@ -11,7 +11,6 @@ from uuid import UUID
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
-from guichet.providers.amounts import units
 from guichet.providers.base import (
     Accepted,
     Callback,
@@ -24,10 +23,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.callback_parsing import parse_callback_json
-from guichet.providers.client import CallResult, ProviderAccount, ProviderResponse
-from guichet.providers.fields import return_url, text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.fields import parse_callback_json, return_url, text_or_none, units
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
 from guichet.providers.results import (
     FAILED,

@@ -11,7 +11,6 @@ import msgspec
 from guichet.clock import MINUTE, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
-from guichet.providers.amounts import units
 from guichet.providers.base import (
     Accepted,
     Callback,
@@ -25,10 +24,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.callback_parsing import parse_callback_json
-from guichet.providers.client import CallResult, ProviderAccount
-from guichet.providers.fields import plain_text, return_url, text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
+from guichet.providers.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.pawapay_responses import is_not_found, read_initiation, read_status
 from guichet.providers.results import as_status, probe_result
 

@@ -5,7 +5,6 @@ The business result is in the body of a 200. A 500 has no status and proves noth
 
 from typing import Any, Final
 
-from guichet.providers.amounts import hundredths
 from guichet.providers.base import (
     Accepted,
     InitiationResult,
@@ -17,7 +16,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import text_or_none
+from guichet.providers.fields import hundredths, text_or_none
 from guichet.providers.results import (
     FAILED,
     PENDING,

@@ -6,9 +6,10 @@ hosted page, and that page settles the payment itself.
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
-from guichet.clock import SECOND, Clock, Instant
+from guichet.clock import SECOND, Clock, Instant, from_datetime
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -48,11 +49,14 @@ def _validates_later(charge: Charge, now: Instant) -> StatusResult:
 
 
 REFUSED_AT_INITIATION: Final = "0001"
+NEVER_VALIDATED: Final = "0002"
+#: The end of the year 9999: a pending payment must have a next poll.
+NEVER: Final[Instant] = from_datetime(datetime(9999, 12, 31, tzinfo=UTC))
 #: What the last four digits of the number mean; every other number validates after ten seconds.
 SUFFIXES: Final[dict[str, Callable[[Charge, Instant], StatusResult]]] = {
     "0000": _validates_at_once,
     REFUSED_AT_INITIATION: _refuses,
-    "0002": _never_validates,
+    NEVER_VALIDATED: _never_validates,
     "0003": _refuses,
 }
 
@@ -66,9 +70,12 @@ class Sandbox:
         self._clock = clock
 
     def first_poll_at(self, charge: Charge) -> Instant:
-        """When the result is final."""
-        if _last_digits(charge) in ("0000", "0003"):
+        """When the result is final; NEVER for a payment that no poll can settle, so that nobody polls it."""
+        digits = _last_digits(charge)
+        if digits in ("0000", "0003"):
             return charge.created_at
+        if digits == NEVER_VALIDATED or charge.operator in CARDS:
+            return NEVER
         return charge.created_at + VALIDATES_AFTER
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
 from guichet.providers import signatures
-from guichet.providers.amounts import units
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -28,10 +27,8 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.callback_parsing import header, parse_callback_json
-from guichet.providers.client import CallResult, ProviderAccount, ProviderResponse
-from guichet.providers.fields import text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.fields import header, parse_callback_json, text_or_none, units
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens
 from guichet.providers.results import as_unknown, most_conclusive, probe_result
 from guichet.providers.sonatel_responses import read_initiation, read_row

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.clock import Instant
-from guichet.providers.amounts import hundredths
 from guichet.providers.base import (
     Accepted,
     InitiationResult,
@@ -16,7 +15,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import text_or_none
+from guichet.providers.fields import hundredths, text_or_none
 from guichet.providers.results import (
     FAILED,
     PENDING,

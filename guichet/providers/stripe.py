@@ -23,10 +23,8 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.callback_parsing import header, parse_callback_json
-from guichet.providers.client import CallResult, ProviderAccount, ProviderResponse
-from guichet.providers.fields import return_url, text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none
 from guichet.providers.results import as_status, probe_result
 from guichet.providers.stripe_responses import (
     read_refund,

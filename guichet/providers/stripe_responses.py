@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.money import DECIMALS, Hundredths
-from guichet.providers.amounts import units
 from guichet.providers.base import Accepted, NotProcessed, RefusalReason, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import text_or_none
+from guichet.providers.fields import text_or_none, units
 from guichet.providers.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
 
 _REASONS: Final[dict[str, RefusalReason]] = {

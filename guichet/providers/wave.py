@@ -11,7 +11,6 @@ import msgspec
 from guichet.clock import HOUR, SECOND, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import signatures
-from guichet.providers.amounts import units
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -24,10 +23,8 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.callback_parsing import header, parse_callback_json
-from guichet.providers.client import CallResult, ProviderAccount, ProviderResponse
-from guichet.providers.fields import return_url, text_or_none
-from guichet.providers.http_provider import HttpProvider
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
 from guichet.providers.results import as_status, as_unknown, most_conclusive, probe_result
 from guichet.providers.wave_responses import read_new_session, read_payout, read_refusal, read_session
 

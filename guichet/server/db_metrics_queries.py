@@ -7,7 +7,7 @@ from sqlalchemy import Executable, Table, bindparam, case, func, literal_column,
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.db.engine import Database
-from guichet.db.tables import deliveries, payments, refunds
+from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.server.health_checks import PENDING, STUCK_AFTER
 
 #: Pending payments and refunds are counted by how long ago they were made: below each age, and older.
@@ -39,18 +39,18 @@ _PENDING: Final = {
     "payments": _by_age(payments, payments.c.operator),
     "refunds": _by_age(refunds, literal_column("''")),
 }
-_NEVER_ANSWERED: Final = deliveries.c.answered_at.is_(None)
+_NEVER_ANSWERED: Final = webhook_deliveries.c.last_attempt_at.is_(None)
 _UNDELIVERED: Final = (
-    select(_NEVER_ANSWERED, func.count()).where(deliveries.c.status == PENDING).group_by(_NEVER_ANSWERED)
+    select(_NEVER_ANSWERED, func.count()).where(webhook_deliveries.c.status == PENDING).group_by(_NEVER_ANSWERED)
 )
 _ENDED: Final = (
-    select(deliveries.c.status, func.count())
+    select(webhook_deliveries.c.status, func.count())
     .where(
-        deliveries.c.id > select(func.max(deliveries.c.id)).scalar_subquery() - _LATEST,
-        deliveries.c.created_at >= bindparam("since"),
-        deliveries.c.status != "pending",
+        webhook_deliveries.c.id > select(func.max(webhook_deliveries.c.id)).scalar_subquery() - _LATEST,
+        webhook_deliveries.c.created_at >= bindparam("since"),
+        webhook_deliveries.c.status != "pending",
     )
-    .group_by(deliveries.c.status)
+    .group_by(webhook_deliveries.c.status)
 )
 
 

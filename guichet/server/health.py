@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from guichet.db.engine import Database, StorageError
-from guichet.db.tables import merchants_table
+from guichet.db.tables import merchants
 
-_PROBE = select(merchants_table.c.id).limit(1)
+_PROBE = select(merchants.c.id).limit(1)
 
 
 class Alive(Protocol):

@@ -1,4 +1,4 @@
-"""What an operator of the service is woken for, each found by an index: `guichet doctor` and `/metrics` show it."""
+"""What the staff must know about, each found by an index: `guichet doctor` and `/metrics` show it."""
 
 import json
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from guichet.db.engine import Database, json_texts
 from guichet.db.ids_by_date import IdsByDate
 from guichet.db.tables import (
     api_keys,
-    deliveries,
     incidents,
-    merchants_table,
+    merchants,
     payments,
     postings,
     refunds,
-    stray_callbacks,
+    unmatched_callbacks,
+    webhook_deliveries,
 )
 from guichet.ledger.hash_chain import head
 
@@ -77,9 +77,9 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class FailingRoute:
-    """A connection within a day: live payments that failed for no reason of the customer's, and that succeeded."""
+    """A provider account within a day: live payments that failed for no reason of the customer's, and succeeded."""
 
-    connection: str
+    provider_account: str
     operator: str
     failed: int
     succeeded: int
@@ -105,10 +105,8 @@ def _pending_since(table: Table, operator: Any) -> Executable:
     )
 
 
-def _due_since(table: Table) -> Executable:
-    return select(func.count(), func.min(table.c.due_at)).where(
-        table.c.status == PENDING, table.c.due_at <= bindparam("before")
-    )
+def _due_since(table: Table, due: ColumnElement[Any]) -> Executable:
+    return select(func.count(), func.min(due)).where(table.c.status == PENDING, due <= bindparam("before"))
 
 
 _STUCK: Final = {
@@ -116,12 +114,12 @@ _STUCK: Final = {
     "refund": _pending_since(refunds, payments.c.operator),
 }
 _QUEUES: Final = {
-    "questions": _due_since(payments),
-    "refunds": _due_since(refunds),
-    "deliveries": _due_since(deliveries),
+    "polling": _due_since(payments, payments.c.next_poll_at),
+    "refunds": _due_since(refunds, refunds.c.next_poll_at),
+    "deliveries": _due_since(webhook_deliveries, webhook_deliveries.c.next_attempt_at),
 }
 _NOUNS: Final = {
-    "questions": "questions about payments",
+    "polling": "payments to poll",
     "refunds": "refunds",
     "deliveries": "webhook deliveries",
 }
@@ -131,20 +129,22 @@ def _number(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0))
 
 
-_ABANDONED: Final = _number(deliveries.c.status == "failed")
-_RETRYING: Final = _number((deliveries.c.status == "pending") & deliveries.c.answered_at.is_not(None))
-_TARGET: Final = (deliveries.c.merchant_id, deliveries.c.env, deliveries.c.destination)
+_ABANDONED: Final = _number(webhook_deliveries.c.status == "failed")
+_RETRYING: Final = _number(
+    (webhook_deliveries.c.status == "pending") & webhook_deliveries.c.last_attempt_at.is_not(None)
+)
+_TARGET: Final = (webhook_deliveries.c.merchant_id, webhook_deliveries.c.env, webhook_deliveries.c.destination)
 _FAILING: Final = (
-    select(*_TARGET, _ABANDONED, _RETRYING, _number(deliveries.c.status == "success"))
-    .where(deliveries.c.id >= bindparam("first"))
+    select(*_TARGET, _ABANDONED, _RETRYING, _number(webhook_deliveries.c.status == "success"))
+    .where(webhook_deliveries.c.id >= bindparam("first"))
     .group_by(*_TARGET)
     .having(_ABANDONED + _RETRYING > 0)
     .order_by(_ABANDONED.desc(), *_TARGET)
     .limit(_MOST)
 )
 _EXPIRING: Final = (
-    select(api_keys.c.id, api_keys.c.merchant_id, merchants_table.c.name, api_keys.c.env, api_keys.c.expires_at)
-    .join(merchants_table, merchants_table.c.id == api_keys.c.merchant_id)
+    select(api_keys.c.id, api_keys.c.merchant_id, merchants.c.name, api_keys.c.env, api_keys.c.expires_at)
+    .join(merchants, merchants.c.id == api_keys.c.merchant_id)
     .where(
         api_keys.c.revoked_at.is_(None),
         api_keys.c.expires_at > bindparam("now"),
@@ -153,9 +153,9 @@ _EXPIRING: Final = (
     .order_by(api_keys.c.expires_at)
     .limit(_MOST)
 )
-_ROUTE: Final = (payments.c.connection, payments.c.operator)
+_ROUTE: Final = (payments.c.provider_account, payments.c.operator)
 _OF_THE_ROUTE: Final = _number(
-    (payments.c.status == "failed") & payments.c.failure.bool_op("IN")(json_texts(bindparam("reasons")))
+    (payments.c.status == "failed") & payments.c.failure_reason.bool_op("IN")(json_texts(bindparam("reasons")))
 )
 _FAILING_ROUTES: Final = (
     select(*_ROUTE, _OF_THE_ROUTE, _number((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
@@ -172,7 +172,7 @@ _INCIDENTS: Final = (
     .order_by(incidents.c.kind)
 )
 _STRAYS: Final = (
-    select(func.count()).select_from(stray_callbacks).where(stray_callbacks.c.received_at >= bindparam("since"))
+    select(func.count()).select_from(unmatched_callbacks).where(unmatched_callbacks.c.received_at >= bindparam("since"))
 )
 _UNSEALED: Final = (
     select(postings.c.id, postings.c.created_at)
@@ -180,7 +180,7 @@ _UNSEALED: Final = (
     .order_by(postings.c.id)
     .limit(1)
 )
-_DELIVERIES: Final = IdsByDate(deliveries)
+_DELIVERIES: Final = IdsByDate(webhook_deliveries)
 _PAYMENTS: Final = IdsByDate(payments)
 
 

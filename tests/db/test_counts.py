@@ -24,8 +24,9 @@ async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: ran
         id=0, merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending", amount=100,
         fee_amount=0, total_amount=100, currency="XOF", description="", operator="mtn", phone_number=None,
         firstname=None, lastname=None, email=None, address=None, country=None, return_url=None, callback_url=None,
-        metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0, connection="sandbox",
-        provider_ref=None, provider_memo=None, redirect_url=None, failure=None, due_at=0, asked=0, leased_until=None,
+        metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0,
+        provider_account="sandbox", provider_reference=None, provider_data=None, redirect_url=None,
+        failure_reason=None, next_poll_at=0, poll_count=0, lease_expires_at=None,
     )  # fmt: skip
     stored = []
     async with db.transaction() as tx:
@@ -33,7 +34,7 @@ async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: ran
             reference = f"00000000-0000-4000-8000-{number:012d}"
             status = rng.choice(["pending", "succeeded", "failed"])
             payment = structs.replace(template, reference=reference, created_at=moment)
-            created = await payments.insert_new(tx, payment, payment.due_at)
+            created = await payments.insert_new(tx, payment, payment.next_poll_at)
             assert created is not None
             if status != "pending":
                 await payments.finish(tx, [payments.Finish(created.id, "pending", status, moment)])

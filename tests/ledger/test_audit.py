@@ -11,7 +11,7 @@ from tests.cli.conftest import Cli
 from tests.invariants import check_books
 from tests.ledger.life import Hands, live, yesterday
 
-TABLES = ("postings", "wallets", "wallet_entries", "ledger_seals", "payments", "refunds")
+TABLES = ("postings", "wallets", "wallet_entries", "ledger_hash_chain", "payments", "refunds")
 
 
 async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands) -> None:
@@ -30,7 +30,7 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands)
         "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM payments), (SELECT count(*) FROM refunds)"
     )
     assert (report["postings"], report["payments"], report["refunds"]) == (postings, payments, refunds)
-    [(head, sealed)] = await hands.run("SELECT digest, last_id FROM ledger_seals ORDER BY id DESC LIMIT 1")
+    [(head, sealed)] = await hands.run("SELECT digest, last_posting_id FROM ledger_hash_chain ORDER BY id DESC LIMIT 1")
     assert report["head"] == head
     assert 0 < sealed < postings, "something is sealed, something is not"
     owed = {(each["env"], each["currency"], each["operator"]): each["amount"] for each in report["owed"]}
@@ -43,7 +43,7 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands)
     shown = cli("ledger", "audit", "--noted", head)
     assert shown.code == 0
     assert head in shown.out
-    assert await hands.run("SELECT fault, head, postings FROM audits") == [(None, head, postings)] * 2
+    assert await hands.run("SELECT fault, head, postings FROM ledger_audits") == [(None, head, postings)] * 2
 
 
 #: What somebody does with SQL; {…} stands for the id of a row. Then what the audit says.
@@ -59,13 +59,13 @@ SEALED = [
         "Posting 0 was inserted behind the first seal",
     ),
     (
-        "UPDATE ledger_seals SET marks = replace(marks, substr(marks, 1, 16), 'ffffffffffffffff')",
+        "UPDATE ledger_hash_chain SET row_hashes = replace(row_hashes, substr(row_hashes, 1, 16), 'ffffffffffffffff')",
         "Posting 1 was changed",
     ),
-    ("UPDATE ledger_seals SET ids = '1-3' WHERE id = 1", "Seal 1 was rewritten: it names 3 postings"),
-    ("UPDATE ledger_seals SET ids = 'nonsense' WHERE id = 1", "Seal 1 was rewritten"),
-    ("UPDATE ledger_seals SET digest = '{zeros}' WHERE id = 1", "Seal 1 was rewritten: its digest"),
-    ("DELETE FROM ledger_seals WHERE id = 1", "A seal is missing: seal 2 begins at posting {second}, not 1"),
+    ("UPDATE ledger_hash_chain SET posting_ids = '1-3' WHERE id = 1", "Seal 1 was rewritten: it names 3 postings"),
+    ("UPDATE ledger_hash_chain SET posting_ids = 'nonsense' WHERE id = 1", "Seal 1 was rewritten"),
+    ("UPDATE ledger_hash_chain SET digest = '{zeros}' WHERE id = 1", "Seal 1 was rewritten: its digest"),
+    ("DELETE FROM ledger_hash_chain WHERE id = 1", "A seal is missing: seal 2 begins at posting {second}, not 1"),
 ]
 UNSEALED = [
     (
@@ -130,7 +130,7 @@ UNSEALED = [
         r"Payment {refunded} \(live, succeeded\): its refund is succeeded",
     ),
     (
-        "UPDATE refunds SET status = 'failed', processed_at = 1, due_at = NULL WHERE payment_id = {returning_id}",
+        "UPDATE refunds SET status = 'failed', processed_at = 1, next_poll_at = NULL WHERE payment_id = {returning_id}",
         r"Refund \S+ \(live, failed\): its posting refund.failed, amount is missing",
     ),
     ("UPDATE refunds SET amount = amount + 100 WHERE payment_id = {returning_id}", r"Refund \S+ .*: it returns"),
@@ -161,7 +161,7 @@ async def test_tampering_is_named(settings: Settings, cli: Cli, hands: Hands) ->
         assert said.code == 1, done
         sentence = said.err.splitlines()[-1]
         assert re.match("✗ " + expected.format(**names), sentence), (done, sentence)
-        [(recorded,)] = await hands.run("SELECT fault FROM audits ORDER BY id DESC LIMIT 1")
+        [(recorded,)] = await hands.run("SELECT fault FROM ledger_audits ORDER BY id DESC LIMIT 1")
         assert sentence == f"✗ {recorded}"
         for table in _touched(statement):
             await hands.restore(table)
@@ -179,7 +179,7 @@ async def test_a_chain_written_anew_does_not_hold_a_noted_digest(settings: Setti
         await live(house)
         await house.settle(200)
         noted = cli("ledger", "audit", "--json").json["head"]
-        await hands.run("DELETE FROM ledger_seals")
+        await hands.run("DELETE FROM ledger_hash_chain")
         await hands.run("UPDATE postings SET created_at = created_at + 1")
         await house.settle(200)
     assert cli("ledger", "audit").code == 0, "the new chain is sound in itself"
@@ -194,7 +194,7 @@ async def _names(hands: Hands, life: Any) -> dict[str, Any]:
     async def one(statement: str) -> Any:
         return (await hands.run(statement))[0][0]
 
-    seals = await hands.run("SELECT first_id, last_id FROM ledger_seals ORDER BY id")
+    seals = await hands.run("SELECT first_posting_id, last_posting_id FROM ledger_hash_chain ORDER BY id")
     ids = {
         f"{name}_id": await one(f"SELECT id FROM payments WHERE reference = '{getattr(life, name)['reference']}'")
         for name in ("paid", "refunded", "returning", "waiting")

@@ -10,10 +10,10 @@ from sqlalchemy import select
 
 from guichet.clock import MINUTE
 from guichet.db.engine import ConstraintViolated
-from guichet.db.tables import ledger_seals, postings
+from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import hash_chain as seals
-from guichet.ledger import postings as ledger
+from guichet.ledger.postings import post
 from guichet.settings import Settings
 from tests.house import House
 from tests.ledger.life import yesterday
@@ -23,7 +23,7 @@ async def _post(house: House, merchant_id: int, subjects: range) -> None:
     async with house.ctx.db.transaction() as tx:
         for subject in subjects:
             entries = collection("mtn", 5000_00, 0, "XOF")
-            await ledger.post(
+            await post(
                 tx, [Movement(merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())]
             )
 
@@ -33,11 +33,11 @@ async def test_what_is_young_waits(settings: Settings) -> None:
         shop = await house.merchant()
         await _post(house, shop.id, range(3))
         await house.settle(119)
-        assert await house.ctx.db.scan(select(ledger_seals)) == []
+        assert await house.ctx.db.scan(select(ledger_hash_chain)) == []
         await _post(house, shop.id, range(3, 5))
         await house.settle(10)
         await house.settle(200)
-        sealed = await house.ctx.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
+        sealed = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
         assert [(row[1], row[2], row[3]) for row in sealed] == [(1, 3, "1-3"), (4, 5, "4-5")]
 
 
@@ -48,7 +48,7 @@ async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> N
         await _post(house, shop.id, range(1, 1203))
         await house.settle(200)
         rows = [list(row) for row in await house.ctx.db.scan(select(postings).order_by(postings.c.id))]
-        sealed = await house.ctx.db.scan(select(ledger_seals).order_by(ledger_seals.c.id))
+        sealed = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
     assert [row[2] - row[1] + 1 for row in sealed] == [500, 500, 202]
     for earlier, later in pairwise(sealed):
         assert later[1] == earlier[2] + 1
@@ -66,7 +66,7 @@ async def test_two_workers_seal_once(settings: Settings) -> None:
         await _post(house, shop.id, range(1, 8))
         later = house.clock.now() + 3 * MINUTE
         await asyncio.gather(*(seals.seal_next(house.ctx.db, later) for _ in range(5)))
-        assert [row[3] for row in await house.ctx.db.scan(select(ledger_seals))] == ["1-7"]
+        assert [row[3] for row in await house.ctx.db.scan(select(ledger_hash_chain))] == ["1-7"]
 
 
 async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings) -> None:
@@ -79,7 +79,7 @@ async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings)
         await _post(house, shop.id, range(8, 10))
         await house.settle(200)
         ids = [row[0] for row in await house.ctx.db.scan(select(postings.c.id).order_by(postings.c.id))]
-        [row] = await house.ctx.db.scan(select(ledger_seals))
+        [row] = await house.ctx.db.scan(select(ledger_hash_chain))
         assert seals.from_ranges(row[3], 100) == ids
         assert row[3] == seals.as_ranges(ids)
 

@@ -38,7 +38,7 @@ async def test_different_outcomes_at_once(live: Live) -> None:
     for (row, _), after in zip([*outcomes, *late], settled, strict=True):
         assert after.id == row.id
         assert after.status == ("failed" if row.id % 3 == 0 else "succeeded")
-        assert after.failure == ("insufficient_funds" if row.id % 3 == 0 else None)
+        assert after.failure_reason == ("insufficient_funds" if row.id % 3 == 0 else None)
     assert await live.balance() == 8 * 5000
     told = await live.told()
     assert (told.count("payment.succeeded"), told.count("payment.failed")) == (8, 4)

@@ -20,7 +20,7 @@ from guichet.bootstrap import service
 from guichet.db import migrate
 from guichet.db.engine import StorageUnavailable
 from guichet.db.postgres import PATIENCE, PostgresDatabase
-from guichet.db.tables import merchants_table
+from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
 from tests.invariants import check_books
@@ -40,8 +40,8 @@ TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
-ADD = insert(merchants_table).values(name="M", status="active", currency="XOF", created_at=1)
-COUNT = select(merchants_table.c.id)
+ADD = insert(merchants).values(name="M", status="active", currency="XOF", created_at=1)
+COUNT = select(merchants.c.id)
 SLOW = select(func.pg_sleep(0.005))
 CLIENTS = 6
 

@@ -12,7 +12,7 @@ import pytest
 from guichet.bootstrap import service
 from guichet.db import migrate
 from guichet.settings import Settings
-from guichet.worker.loops import POLL
+from guichet.worker.queue_loop import POLL_INTERVAL
 from tests.invariants import check_books
 from tests.peers import Peer
 from tests.processes.bouncer import pgbouncer
@@ -53,7 +53,7 @@ async def test_a_whole_life_and_both_ways_of_being_woken(direct: Settings, bounc
                 assert not server.says("request.crashed"), server.log
                 assert not worker.says("worker.failed"), worker.log
     print(f"\nfrom the request to the webhook: { ({way: round(1000 * each) for way, each in medians.items()}) } ms")  # noqa: T201
-    assert medians["announcements"] < POLL / 2
+    assert medians["announcements"] < POLL_INTERVAL / 2
     assert set(receiver.most.values()) == {1}
     async with service(bounced) as opened:
         await check_books(opened.ctx.db)

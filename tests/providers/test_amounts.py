@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from guichet.payments import incidents
-from guichet.providers.amounts import hundredths
 from guichet.providers.client import ProviderAccount, ProviderResponse
-from guichet.providers.json_body import decode_json
+from guichet.providers.fields import decode_json, hundredths
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.peers import Peer, Received

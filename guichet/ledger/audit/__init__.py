@@ -12,16 +12,16 @@ from sqlalchemy import bindparam, insert, select
 
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
-from guichet.db.tables import audits
+from guichet.db.tables import ledger_audits
 from guichet.ledger.audit.accounts import check_operators, check_waiting, check_wallets, sum_accounts
 from guichet.ledger.audit.books import Books
 from guichet.ledger.audit.chain import check_chain
 from guichet.ledger.audit.subjects import check_homes, check_payments, check_refunds
 
-_RECORD: Final = insert(audits).values(
-    {column.name: bindparam(column.name) for column in audits.c if column.name != "id"}
+_RECORD: Final = insert(ledger_audits).values(
+    {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
 )
-_LAST: Final = select(audits).order_by(audits.c.id.desc()).limit(1)
+_LAST: Final = select(ledger_audits).order_by(ledger_audits.c.id.desc()).limit(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class LastAudit:
-    """A row of `audits`."""
+    """A row of `ledger_audits`."""
 
     id: int
     started_at: Instant

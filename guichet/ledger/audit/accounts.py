@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Column, ColumnElement, Select, and_, bindparam, func, literal_column, select, union_all
 
 from guichet.db.engine import Row
-from guichet.db.tables import merchants_table, payments, postings, refunds, wallet_entries, wallets
+from guichet.db.tables import merchants, payments, postings, refunds, wallet_entries, wallets
 from guichet.domain.money import plain
 from guichet.domain.posting_rules import COLLECTED, HOLD, SUSPENSE, UNSUSPENDED, WALLET
 from guichet.ledger.audit.books import BEFORE_ALL, STEP, Account, Books, spans, upto
@@ -20,7 +20,7 @@ _RIPE: Final = (
     select(postings.c.id).where(postings.c.created_at <= bindparam("ripe")).order_by(postings.c.id.desc()).limit(1)
 )
 _POSTING_STEPS: Final = upto(postings.c.id)
-_MERCHANT_STEPS: Final = upto(merchants_table.c.id)
+_MERCHANT_STEPS: Final = upto(merchants.c.id)
 _WHOSE: Final = (postings.c.merchant_id, postings.c.env, postings.c.currency)
 _MOVED: Final = (
     select(*_WHOSE, postings.c.source, postings.c.destination, func.sum(postings.c.amount))

@@ -6,20 +6,20 @@ from typing import Any, Final
 from sqlalchemy import bindparam, select
 
 from guichet.db.engine import Row
-from guichet.db.tables import ledger_seals, postings
+from guichet.db.tables import ledger_hash_chain, postings
 from guichet.ledger.audit.books import BEFORE_ALL, Books
 from guichet.ledger.hash_chain import GENESIS, MARK, chained, from_ranges, mark
 
 _SEALS_AT_ONCE: Final = 20
 _SEALS: Final = (
-    select(ledger_seals)
-    .where(ledger_seals.c.first_id > bindparam("after"))
-    .order_by(ledger_seals.c.first_id)
+    select(ledger_hash_chain)
+    .where(ledger_hash_chain.c.first_posting_id > bindparam("after"))
+    .order_by(ledger_hash_chain.c.first_posting_id)
     .limit(bindparam("most"))
 )
 _SEALED_ROWS: Final = (
     select(postings)
-    .where(postings.c.id >= bindparam("first_id"), postings.c.id <= bindparam("last_id"))
+    .where(postings.c.id >= bindparam("first_posting_id"), postings.c.id <= bindparam("last_posting_id"))
     .order_by(postings.c.id)
     .limit(bindparam("most"))
 )
@@ -27,7 +27,7 @@ _SEALED_ROWS: Final = (
 
 async def check_chain(books: Books, noted: Collection[str]) -> str | None:
     """The first fault of the chain in one sentence. `noted`: digests somebody wrote down; each must be in the chain."""
-    strays = await books.db.scan(_SEALED_ROWS, first_id=BEFORE_ALL, last_id=0, most=1)
+    strays = await books.db.scan(_SEALED_ROWS, first_posting_id=BEFORE_ALL, last_posting_id=0, most=1)
     if strays:
         return f"Posting {strays[0][0]} was inserted behind the first seal."
     previous: Row | None = None
@@ -48,25 +48,27 @@ async def check_chain(books: Books, noted: Collection[str]) -> str | None:
 
 
 async def _check_seal(books: Books, seal: Row, previous: Row | None) -> str | None:
-    number, first_id, last_id, ids, marks, digest, _ = seal
+    number, first_posting_id, last_posting_id, posting_ids, row_hashes, digest, _ = seal
     begins = previous[2] + 1 if previous is not None else 1
-    if first_id != begins:
-        return f"A seal is missing: seal {number} begins at posting {first_id}, not {begins}."
-    most = len(marks) // MARK
-    sealed = from_ranges(ids, most + 1)
+    if first_posting_id != begins:
+        return f"A seal is missing: seal {number} begins at posting {first_posting_id}, not {begins}."
+    most = len(row_hashes) // MARK
+    sealed = from_ranges(posting_ids, most + 1)
     if len(sealed) != most:
-        return f"Seal {number} was rewritten: it names {len(sealed)} postings and marks {most}."
-    rows = await books.db.scan(_SEALED_ROWS, first_id=first_id, last_id=last_id, most=most + 1)
-    behind = f"behind seal {number} (postings {first_id} to {last_id})"
-    if fault := _first_difference(dict(zip(sealed, _cut(marks), strict=True)), rows, behind):
+        return f"Seal {number} was rewritten: it names {len(sealed)} postings and row_hashes {most}."
+    rows = await books.db.scan(
+        _SEALED_ROWS, first_posting_id=first_posting_id, last_posting_id=last_posting_id, most=most + 1
+    )
+    behind = f"behind seal {number} (postings {first_posting_id} to {last_posting_id})"
+    if fault := _first_difference(dict(zip(sealed, _cut(row_hashes), strict=True)), rows, behind):
         return fault
     if chained(previous[5] if previous is not None else GENESIS, rows) != digest:
         return f"Seal {number} was rewritten: its digest does not follow from the seal before it and its postings."
     return None
 
 
-def _cut(marks: str) -> list[str]:
-    return [marks[at : at + MARK] for at in range(0, len(marks), MARK)]
+def _cut(row_hashes: str) -> list[str]:
+    return [row_hashes[at : at + MARK] for at in range(0, len(row_hashes), MARK)]
 
 
 def _first_difference(sealed: dict[int, str], rows: Sequence[Any], behind: str) -> str | None:
