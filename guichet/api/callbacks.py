@@ -15,7 +15,7 @@ from guichet.context import AppContext
 from guichet.payments.provider_callbacks import receive
 from guichet.providers.base import Callback
 
-PREFIX: Final = "/operators"
+PREFIX: Final = "/providers"
 _MAX_BODY: Final = 64 * 1024
 _METHODS: Final = ("POST", "PUT")
 
