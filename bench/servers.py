@@ -19,6 +19,7 @@ from cryptography.fernet import Fernet
 from guichet import settings as guichet_settings
 from guichet.bootstrap import create_merchant, service
 from guichet.db import migrate
+from guichet.domain.merchants import Environment
 from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
 
@@ -104,7 +105,7 @@ async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = 
     made = []
     async with service(settings) as opened:
         for number in range(merchants):
-            keys = {"test": new_key("test"), "live": new_key("live")}
+            keys: dict[Environment, str] = {"test": new_key("test"), "live": new_key("live")}
             merchant, _ = await create_merchant(opened.ctx, f"Bench {number + 1}", keys=keys)
             made.append(Merchant(merchant.id, keys["test"]))
             if webhook:

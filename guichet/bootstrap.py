@@ -18,7 +18,8 @@ from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.db.sqlite import SqliteDatabase
-from guichet.domain.merchants import ENVS, Merchant, new_webhook_secret
+from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
+from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
@@ -206,8 +207,12 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
 
 
 async def create_merchant(
-    ctx: AppContext, name: str, status: str = "active", currency: str = "XOF", keys: Mapping[str, str] | None = None
-) -> tuple[Merchant, dict[str, str]]:
+    ctx: AppContext,
+    name: str,
+    status: MerchantStatus = "active",
+    currency: Currency = "XOF",
+    keys: Mapping[Environment, str] | None = None,
+) -> tuple[Merchant, dict[Environment, str]]:
     """Creates a merchant with an API key, a webhook endpoint and a wallet for each environment.
 
     Returns the merchant and its keys by environment, which are stored only as hashes. `keys` are new unless given.

@@ -13,6 +13,8 @@ import uvicorn
 
 from guichet.bootstrap import Service, application, create_merchant, service
 from guichet.clock import SECOND, Instant, SystemClock
+from guichet.domain.merchants import Environment, MerchantStatus
+from guichet.domain.money import Currency
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
 
@@ -62,8 +64,8 @@ class Account:
 
     house: "House"
     id: int
-    keys: dict[str, str]
-    env: str = "test"
+    keys: dict[Environment, str]
+    env: Environment = "test"
 
     @property
     def live(self) -> "Account":
@@ -104,7 +106,9 @@ class House:
     def ctx(self) -> Any:
         return self.service.ctx
 
-    async def merchant(self, name: str | None = None, status: str = "active", currency: str = "XOF") -> Account:
+    async def merchant(
+        self, name: str | None = None, status: MerchantStatus = "active", currency: Currency = "XOF"
+    ) -> Account:
         self._merchants += 1
         merchant, keys = await create_merchant(self.service.ctx, name or f"M{self._merchants}", status, currency)
         return Account(self, merchant.id, keys)

@@ -9,13 +9,14 @@ from sqlalchemy import select
 from guichet.db.engine import Database
 from guichet.db.tables import payments, postings, refunds, wallet_entries, webhook_deliveries
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
-from guichet.domain.money import round_to_currency
+from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import HOLD, SUSPENSE, WALLET
 from guichet.ledger import wallets
 
 #: (merchant, env, currency)
-Wallet = tuple[int, str, str]
+Wallet = tuple[int, Environment, Currency]
 
 
 async def check_books(db: Database, *, told: bool = False) -> None:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
-from guichet.domain.merchants import Caller
+from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
 from guichet.merchants.api_keys import Authenticator
 from guichet.schemas.json_codec import MAX_BODY, parse_object, success
@@ -40,7 +40,7 @@ class Call(Record, frozen=True):
         return self.caller.merchant.id
 
     @property
-    def env(self) -> str:
+    def env(self) -> Environment:
         return self.caller.env
 
     def path_text(self, name: str) -> str:

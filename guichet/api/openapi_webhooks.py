@@ -5,13 +5,13 @@ from typing import Any
 
 from guichet.api import json_schema
 from guichet.api.json_schema import Schema
-from guichet.domain.events import ANSWER_TIMEOUT
+from guichet.domain.events import ANSWER_TIMEOUT, EventName
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.webhooks.sender import USER_AGENT
 
 
-def webhook(event: str, known: Mapping[str, Schema]) -> Schema:
+def webhook(event: EventName, known: Mapping[str, Schema]) -> Schema:
     model, meaning = NOTIFICATIONS[event]
     return {
         "operationId": event.replace(".", "_"),
@@ -33,7 +33,7 @@ def webhook(event: str, known: Mapping[str, Schema]) -> Schema:
     }
 
 
-def _request_headers(event: str) -> dict[str, tuple[str, str]]:
+def _request_headers(event: EventName) -> dict[str, tuple[str, str]]:
     return {
         "X-Service-Event": ("Nom de l'événement.", event),
         "X-Service-Delivery": (
@@ -59,7 +59,7 @@ def _header_parameter(name: str, description: str, sample: str) -> Schema:
     }
 
 
-def _example(event: str, model: type[Any], known: Mapping[str, Schema]) -> Any:
+def _example(event: EventName, model: type[Any], known: Mapping[str, Schema]) -> Any:
     """An example of the notification, its payment or refund in the state that the event announces."""
     shown = json_schema.example(json_schema.reference(model), known)
     shown["event"] = event

@@ -37,9 +37,9 @@ async def create_payment(call: Call) -> Response:
 async def list_payments(call: Call) -> Response:
     query = call.request.query_params
     faults: dict[str, list[str]] = {}
-    status = query.get("status")
-    if status is not None and status not in PAYMENT_STATUSES:
-        status = "pending"  # The contract's own leniency.
+    asked = query.get("status")
+    # An unknown status is read as `pending`: the contract's own leniency.
+    status = asked if asked is None or asked in PAYMENT_STATUSES else "pending"
     wanted = PaymentFilter(
         status=status,
         external_id=query.get("external_id"),

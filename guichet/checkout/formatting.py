@@ -9,6 +9,7 @@ from babel.dates import format_datetime
 from guichet import clock
 from guichet.checkout.i18n import ENGLISH
 from guichet.domain import money
+from guichet.domain.money import Currency
 
 #: Hours ahead of GMT of the countries served that are not on GMT. None of them has summer time.
 _AHEAD: Final = {"BJ": 1, "CG": 1}
@@ -28,7 +29,7 @@ _EXAMPLES: Final = {
 _SHOWN: Final = 2
 
 
-def amount(hundredths: int, currency: str, language: str) -> str:
+def amount(hundredths: int, currency: Currency, language: str) -> str:
     """`5 000 F CFA` for a French reader, `5,000 F CFA` or `€12.50` for an English one (no-break spaces)."""
     if language != ENGLISH:
         return money.french(hundredths, currency)

@@ -11,6 +11,7 @@ from guichet.checkout.page_request import PageRequest
 from guichet.domain import catalogue, money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.domain.errors import InvalidRequest
+from guichet.domain.money import Currency
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Group:
     modes: list[Mode]
 
 
-def bill(page: PageRequest, amount: int, total_amount: int, currency: str) -> Bill:
+def bill(page: PageRequest, amount: int, total_amount: int, currency: Currency) -> Bill:
     total = money.round_to_currency(total_amount, currency)
     shown = [formatting.amount(value, currency, page.language) for value in (amount, total - amount, total)]
     return Bill(*shown)
@@ -59,7 +60,7 @@ def groups(
     page: PageRequest,
     modes: Iterable[PaymentMode],
     amount: int,
-    currency: str,
+    currency: Currency,
     given: FormInput,
     likely_country: str | None,
     public_url: str,
@@ -80,7 +81,9 @@ def groups(
     return found
 
 
-def bounds_notice(page: PageRequest, shown: list[Group], modes: Iterable[PaymentMode], currency: str) -> str | None:
+def bounds_notice(
+    page: PageRequest, shown: list[Group], modes: Iterable[PaymentMode], currency: Currency
+) -> str | None:
     """A sentence for when the bounds of Mobile Money exclude this total for all operators or some; None otherwise."""
     mobile = {mode.operator for mode in modes if mode.type == MOBILE_MONEY}
     all_modes = [mode for group in shown for mode in group.modes]
@@ -104,7 +107,9 @@ def _group_key(page: PageRequest, mode: PaymentMode) -> tuple[int, str]:
     return 2, page.text("link.others")
 
 
-def _mode(page: PageRequest, mode: PaymentMode, amount: int, currency: str, given: FormInput, public_url: str) -> Mode:
+def _mode(
+    page: PageRequest, mode: PaymentMode, amount: int, currency: Currency, given: FormInput, public_url: str
+) -> Mode:
     quoted = catalogue.quote(mode, amount)
     chosen = given.operator.casefold() == mode.operator.casefold()
     key = re.sub(r"[^a-z0-9]+", "-", mode.operator.casefold())
@@ -123,7 +128,7 @@ def _mode(page: PageRequest, mode: PaymentMode, amount: int, currency: str, give
     )
 
 
-def _unavailable(page: PageRequest, quoted: catalogue.Quote, currency: str) -> str | None:
+def _unavailable(page: PageRequest, quoted: catalogue.Quote, currency: Currency) -> str | None:
     try:
         catalogue.check_debit(quoted, currency)
     except InvalidRequest:

@@ -17,7 +17,7 @@ from guichet.cli.runner import load_settings
 from guichet.cli.serve import Listen, serve_process
 from guichet.context import AppContext
 from guichet.db.errors import ConstraintViolated
-from guichet.domain.merchants import ENVS
+from guichet.domain.merchants import ENVS, Environment
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import key_env, key_hash, new_key
 from guichet.settings import Settings
@@ -31,7 +31,7 @@ class Demo:
     """The demo merchant: its keys by environment, and its webhook endpoint of the test environment."""
 
     merchant_id: int
-    keys: dict[str, str]
+    keys: dict[Environment, str]
     webhook_url: str | None
     webhook_secret: str
 
@@ -40,7 +40,7 @@ class _File(msgspec.Struct):
     """`demo.json`."""
 
     merchant: str
-    keys: dict[str, str]
+    keys: dict[Environment, str]
 
 
 def register(app: typer.Typer) -> None:
@@ -85,14 +85,14 @@ async def demo_merchant(ctx: AppContext) -> Demo:
     return Demo(merchant_id, keys, endpoint.url, endpoint.secret)
 
 
-async def _owner(ctx: AppContext, keys: dict[str, str]) -> int | None:
+async def _owner(ctx: AppContext, keys: dict[Environment, str]) -> int | None:
     """The id of the merchant that all these keys belong to, if they all work."""
     found = [await api_keys.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
     owners = {known[0].merchant.id for known in found if known}
     return owners.pop() if all(found) and len(owners) == 1 else None
 
 
-def _read_keys(file: Path) -> dict[str, str] | None:
+def _read_keys(file: Path) -> dict[Environment, str] | None:
     if not file.exists():
         return None
     try:
@@ -104,7 +104,7 @@ def _read_keys(file: Path) -> dict[str, str] | None:
     return keys
 
 
-def _write_keys(file: Path, keys: dict[str, str]) -> dict[str, str]:
+def _write_keys(file: Path, keys: dict[Environment, str]) -> dict[Environment, str]:
     """Writes the file atomically, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".new")

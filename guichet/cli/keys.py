@@ -9,7 +9,7 @@ from guichet.cli.arguments import Json, MerchantId, instant, row_id
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
-from guichet.domain.merchants import ApiKey, Env
+from guichet.domain.merchants import ApiKey, Environment
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
 
@@ -23,7 +23,7 @@ def register(commands: typer.Typer) -> None:
 @app.command(epilog="Example: `guichet key create 1 --env live --expires-at 2030-01-31T00:00:00Z --json`")
 def create(
     merchant_id: MerchantId,
-    env: Annotated[Env, typer.Option(help="Environment of the key.")],
+    env: Annotated[Environment, typer.Option(help="Environment of the key.")],
     expires_at: Annotated[
         Instant | None,
         typer.Option(parser=instant, metavar="DATE", help="When it stops working (UTC without an offset)."),

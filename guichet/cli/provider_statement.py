@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from guichet.clock import DAY, Instant, read_date
 from guichet.domain.money import CURRENCIES
-from guichet.domain.reconciliation import PAYMENT, REFUND, Line
+from guichet.domain.payments import SubjectType
+from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 
 T = TypeVar("T")
 
@@ -165,6 +166,8 @@ class _Reader:
             raise self._fault(f"{currency} is not one of {', '.join(CURRENCIES)}")
         dated = self._read(row, "date", _date)
         at, end = dated or (None, None)
+        # `_word` admits no other words.
+        kind, status = cast(SubjectType, kind), cast(LineStatus, status)
         return Line(self._rows.line_num, kind, references, abs(amount), currency, status, at), end
 
     def _word(self, row: Sequence[str], field: str) -> str | None:

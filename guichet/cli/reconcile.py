@@ -14,7 +14,8 @@ from guichet.cli.provider_statement import FIELDS, MEANINGS, ProviderStatement, 
 from guichet.cli.reconcile_report import Comparison, CsvReport, show
 from guichet.cli.runner import load_settings, run
 from guichet.clock import DAY, Instant
-from guichet.domain.reconciliation import PAYMENT, REFUND, Line
+from guichet.domain.payments import SUBJECT_TYPES
+from guichet.domain.reconciliation import Line
 from guichet.ledger.reconciliation import reconcile as compare
 from guichet.providers.base import History
 from guichet.providers.providers_file import ProvidersConfig
@@ -54,7 +55,7 @@ def reconcile(
     """
     if (statement is None) != fetch:
         raise typer.BadParameter("either a file or --fetch is expected.")
-    if only not in (None, PAYMENT, REFUND):
+    if only is not None and only not in SUBJECT_TYPES:
         raise typer.BadParameter("--only payment or --only refund is expected.")
     providers = _load_providers()
     accounts = _accounts_of(providers, provider)
@@ -65,7 +66,7 @@ def reconcile(
         found = given or await _fetch(opened, accounts, since, until)
         start, end = since or found.since, until or found.until
         comparison = Comparison(Counter(), [], found.ignored, start, end)
-        kinds = [only] if only else [PAYMENT, REFUND]
+        kinds = [kind for kind in SUBJECT_TYPES if only in (None, kind)]
         with CsvReport(out) as report, error_console.status("Comparing…") as status:
             progress = lambda text: status.update(f"Comparing… {text}")  # noqa: E731
             async for finding in compare(opened.ctx.db, found.lines, accounts, start, end, kinds, progress):

@@ -12,7 +12,7 @@ from guichet.cli.console import CommandError, console, iso_or_none, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
 from guichet.domain import posting_rules as ledger
-from guichet.domain.merchants import Env
+from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, plain
 from guichet.ledger.wallet_statement import Movement, Statement
 from guichet.schemas.json_codec import encode, number
@@ -43,7 +43,7 @@ def print_statement(
     currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
     since: Since = None,
     until: Until = None,
-    env: Annotated[Env, typer.Option(help="Which environment's wallet.")] = "live",
+    env: Annotated[Environment, typer.Option(help="Which environment's wallet.")] = "live",
     as_csv: Annotated[bool, typer.Option("--csv", help="CSV in French on stdout: UTF-8, semicolons, 5000,00.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from guichet.clock import iso
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.money import Currency, plain
-from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet
+from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
 from guichet.ledger import postings, wallets
 from guichet.schemas.wallet import balance_object
 
@@ -28,7 +28,7 @@ def register(commands: typer.Typer) -> None:
     commands.add_typer(app, name="wallet")
 
 
-def _status(text: str) -> str:
+def _status(text: str) -> WalletStatus:
     """Accepts composed and decomposed accents: keyboards and systems differ."""
     status = unicodedata.normalize("NFC", text)
     if status not in WALLET_STATUSES:
@@ -58,7 +58,7 @@ def show(merchant_id: MerchantId, as_json: Json = False) -> None:
 def status(
     merchant_id: MerchantId,
     currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
-    new_status: Annotated[str, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
+    new_status: Annotated[WalletStatus, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
     as_json: Json = False,
 ) -> None:
     """Freeze, close or reopen a live wallet. Unless it is `Actif`, new live payments and refunds are refused, and

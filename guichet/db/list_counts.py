@@ -38,6 +38,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Row
 from guichet.db.tables import list_count_changes, list_counts
 from guichet.db.time_buckets import FINEST, LEVELS, Cover, Level, cover
+from guichet.domain.merchants import Environment
 
 #: Rows that are skipped one by one rather than located.
 NEAR: Final = 500
@@ -51,7 +52,7 @@ class Scope:
 
     name: str
     merchant_id: int
-    env: str
+    env: Environment
     status: str | None = None
 
     @property

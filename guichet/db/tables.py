@@ -30,7 +30,7 @@ from guichet.domain import merchants as merchant_rules
 from guichet.domain import payment_links as links
 from guichet.domain import payments as rules
 from guichet.domain import posting_rules as ledger
-from guichet.domain.events import DELIVERY_STATUSES, MAX_ATTEMPTS
+from guichet.domain.events import DELIVERY_STATUSES, DELIVERY_TARGETS, MAX_ATTEMPTS
 
 metadata: Final = MetaData(
     naming_convention={"pk": "pk_%(table_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s"},
@@ -290,7 +290,7 @@ webhook_deliveries: Final = _table(
     UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
     _one_of("env", merchant_rules.ENVS, "webhook_deliveries"),
     _one_of("status", DELIVERY_STATUSES, "webhook_deliveries"),
-    _one_of("target", ("account", "callback"), "webhook_deliveries"),
+    _one_of("target", DELIVERY_TARGETS, "webhook_deliveries"),
     CheckConstraint(f"attempts BETWEEN 0 AND {MAX_ATTEMPTS}", name="ck_webhook_deliveries_attempts"),
     CheckConstraint("(status = 'success') = (delivered_at IS NOT NULL)", name="ck_webhook_deliveries_delivered_at"),
     CheckConstraint(
@@ -385,7 +385,7 @@ incidents: Final = _table(
     Column("closed_at", BigInteger),
     UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
     _one_of("env", merchant_rules.ENVS, "incidents"),
-    _one_of("subject_type", ("payment", "refund"), "incidents"),
+    _one_of("subject_type", rules.SUBJECT_TYPES, "incidents"),
     Index(
         "ix_incidents_open", "id", postgresql_where=text("closed_at IS NULL"), sqlite_where=text("closed_at IS NULL")
     ),

@@ -6,12 +6,14 @@ the service changes with `guichet mode` is laid over them, globally first, then 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal, get_args
 
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
+from guichet.domain.money import Currency
 
-MODE_TYPES: Final = ("mobile_money", "card", "bank_transfer", "e_wallet", "other")
+PaymentModeType = Literal["mobile_money", "card", "bank_transfer", "e_wallet", "other"]
+MODE_TYPES: Final[tuple[PaymentModeType, ...]] = get_args(PaymentModeType)
 #: What `GET /payment-modes` filters on; `other` is shown but cannot be asked for.
 FILTER_TYPES: Final = MODE_TYPES[:-1]
 MOBILE_MONEY: Final = "mobile_money"
@@ -33,7 +35,7 @@ class PaymentMode:
     id: int
     operator: str
     name: str
-    type: str
+    type: PaymentModeType
     country: str | None
     country_code: str | None
     dial_code: str | None
@@ -137,7 +139,7 @@ def quote(mode: PaymentMode, amount: int) -> Quote:
     return Quote(mode, amount, proportional + mode.fee_fixed)
 
 
-def check_debit(quoted: Quote, currency: str) -> None:
+def check_debit(quoted: Quote, currency: Currency) -> None:
     """Mobile Money debits stay within 10 and 1 000 000 of the currency's unit; cards are not subject to it."""
     total = quoted.total_amount
     if quoted.mode.type != MOBILE_MONEY or MIN_DEBIT <= total <= MAX_DEBIT:

@@ -1,10 +1,14 @@
 """Webhook events: names, envelope facts and the retry schedule (docs/contract.md, "Webhooks")."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
+from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 
+EventName = Literal[
+    "payment.succeeded", "payment.failed", "payment.refunded", "refund.succeeded", "refund.failed", "webhook.test"
+]
 PAYMENT_SUCCEEDED: Final = "payment.succeeded"
 PAYMENT_FAILED: Final = "payment.failed"
 PAYMENT_REFUNDED: Final = "payment.refunded"
@@ -13,7 +17,13 @@ REFUND_FAILED: Final = "refund.failed"
 WEBHOOK_TEST: Final = "webhook.test"
 
 #: What an endpoint receives; `webhook.test` only ever answers a click.
-EVENTS: Final = (PAYMENT_SUCCEEDED, PAYMENT_FAILED, PAYMENT_REFUNDED, REFUND_SUCCEEDED, REFUND_FAILED)
+EVENTS: Final[tuple[EventName, ...]] = (
+    PAYMENT_SUCCEEDED,
+    PAYMENT_FAILED,
+    PAYMENT_REFUNDED,
+    REFUND_SUCCEEDED,
+    REFUND_FAILED,
+)
 
 #: Seconds to wait before attempt n+1, counted from the end of attempt n.
 RETRY_DELAYS: Final = (10, 60, 300, 1800)
@@ -23,7 +33,12 @@ ANSWER_TIMEOUT: Final = 10.0
 #: A receiver refuses signatures older than this, in seconds.
 SIGNATURE_AGE: Final = 300
 
-DELIVERY_STATUSES: Final = ("pending", "success", "failed")
+DeliveryStatus = Literal["pending", "success", "failed"]
+DELIVERY_STATUSES: Final[tuple[DeliveryStatus, ...]] = get_args(DeliveryStatus)
+
+#: Where a delivery goes: to the merchant's endpoint, or to the `callback_url` of the payment (D32).
+DeliveryTarget = Literal["account", "callback"]
+DELIVERY_TARGETS: Final[tuple[DeliveryTarget, ...]] = get_args(DeliveryTarget)
 
 
 class Delivery(Record, frozen=True):
@@ -31,16 +46,16 @@ class Delivery(Record, frozen=True):
 
     id: int
     merchant_id: int
-    env: str
+    env: Environment
     reference: str
     payment_id: int | None
-    event: str
+    event: EventName
     #: `account` or `callback`: disabling the endpoint ends only the former (D36).
-    target: str
+    target: DeliveryTarget
     url: str
     destination: str
     body: str
-    status: str
+    status: DeliveryStatus
     attempts: int
     response_code: int | None
     created_at: int
@@ -55,7 +70,7 @@ class Endpoint:
     """Where one merchant's webhooks of one environment go. `secret` is encrypted at rest."""
 
     merchant_id: int
-    env: str
+    env: Environment
     url: str | None
     secret: str
     updated_at: int

@@ -5,11 +5,13 @@ import string
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-Env = Literal["test", "live"]
-ENVS: Final[tuple[str, ...]] = get_args(Env)
+from guichet.domain.money import Currency
+
+Environment = Literal["test", "live"]
+ENVS: Final[tuple[Environment, ...]] = get_args(Environment)
 
 MerchantStatus = Literal["active", "pending", "suspended"]
-MERCHANT_STATUSES: Final[tuple[str, ...]] = get_args(MerchantStatus)
+MERCHANT_STATUSES: Final[tuple[MerchantStatus, ...]] = get_args(MerchantStatus)
 
 _ALPHABET: Final = string.ascii_letters + string.digits
 
@@ -20,8 +22,8 @@ class Merchant:
 
     id: int
     name: str
-    status: str
-    currency: str
+    status: MerchantStatus
+    currency: Currency
     created_at: int
 
 
@@ -31,7 +33,7 @@ class ApiKey:
 
     id: int
     merchant_id: int
-    env: str
+    env: Environment
     hash: str
     preview: str
     created_at: int
@@ -44,7 +46,7 @@ class Caller:
     """Who is calling: a merchant in one environment."""
 
     merchant: Merchant
-    env: str
+    env: Environment
 
     @property
     def livemode(self) -> bool:

@@ -11,8 +11,8 @@ from typing import Final, Literal, NewType, get_args
 Hundredths = NewType("Hundredths", int)
 
 Currency = Literal["XOF", "XAF", "EUR", "USD"]
-CURRENCIES: Final[tuple[str, ...]] = get_args(Currency)
-DEFAULT_CURRENCY: Final = "XOF"
+CURRENCIES: Final[tuple[Currency, ...]] = get_args(Currency)
+DEFAULT_CURRENCY: Final[Currency] = "XOF"
 
 #: Digits after the point that a currency really has.
 DECIMALS: Final[dict[str, int]] = {"XOF": 0, "XAF": 0, "EUR": 2, "USD": 2}
@@ -33,12 +33,12 @@ def to_hundredths(value: int | Decimal) -> Hundredths | None:
     return hundredths if Decimal(hundredths).scaleb(-2) == value else None
 
 
-def has_whole_units(hundredths: int, currency: str) -> bool:
+def has_whole_units(hundredths: int, currency: Currency) -> bool:
     """Whether an amount is expressible in the currency: XOF and XAF have no subdivision."""
     return DECIMALS[currency] == 2 or hundredths % 100 == 0
 
 
-def round_to_currency(hundredths: int, currency: str) -> Hundredths:
+def round_to_currency(hundredths: int, currency: Currency) -> Hundredths:
     """What an operator can really move: half up to the currency's own unit (D27), in hundredths."""
     if DECIMALS[currency] == 2:
         return Hundredths(hundredths)
@@ -54,7 +54,7 @@ def plain(hundredths: int) -> str:
     return f"{sign}{units}.{rest:02d}".rstrip("0")
 
 
-def french(hundredths: int, currency: str) -> str:
+def french(hundredths: int, currency: Currency) -> str:
     """The way a French reader expects it: `5 000 F CFA`, `12,50 €` (no-break spaces)."""
     units, rest = divmod(abs(hundredths), 100)
     sign = "-" if hundredths < 0 else ""

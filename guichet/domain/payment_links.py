@@ -1,12 +1,15 @@
 """Payment links: types, open window, uses (docs/contract.md, "States"; D18, D19, D30)."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
-PERMANENT: Final = "permanent"
+from guichet.domain.money import Currency
+
 #: Code point by code point, composed form: part of the contract.
+LinkType = Literal["permanent", "limit\u00e9"]
+PERMANENT: Final = "permanent"
 LIMITED: Final = "limit\u00e9"
-LINK_TYPES: Final = (PERMANENT, LIMITED)
+LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +19,9 @@ class PaymentLink:
     id: int
     merchant_id: int
     token: str
-    type: str
+    type: LinkType
     amount: int
-    currency: str
+    currency: Currency
     description: str
     max_uses: int | None
     reserved_uses: int

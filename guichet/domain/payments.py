@@ -6,12 +6,26 @@ Field order is the column order of the tables of the same name: a row *is* its c
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.domain.events import (
+    PAYMENT_FAILED,
+    PAYMENT_REFUNDED,
+    PAYMENT_SUCCEEDED,
+    REFUND_FAILED,
+    REFUND_SUCCEEDED,
+    EventName,
+)
+from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency
 from guichet.domain.records import Record
 
 PaymentStatus = Literal["pending", "succeeded", "failed", "refunded"]
 RefundStatus = Literal["pending", "succeeded", "failed"]
-PAYMENT_STATUSES: Final[tuple[str, ...]] = get_args(PaymentStatus)
-REFUND_STATUSES: Final[tuple[str, ...]] = get_args(RefundStatus)
+PAYMENT_STATUSES: Final[tuple[PaymentStatus, ...]] = get_args(PaymentStatus)
+REFUND_STATUSES: Final[tuple[RefundStatus, ...]] = get_args(RefundStatus)
+
+#: Which of the two a reference names.
+SubjectType = Literal["payment", "refund"]
+SUBJECT_TYPES: Final[tuple[SubjectType, ...]] = get_args(SubjectType)
 
 DEFAULT_DESCRIPTION: Final = "Paiement API"
 DEFAULT_REASON: Final = "Remboursement demandé par le marchand"
@@ -20,21 +34,24 @@ DEFAULT_COUNTRY: Final = "Benin"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`event` is None when no webhook tells of it: the creation, and a refusal that the answer itself tells (D20)."""
+    """`event` is None when no webhook tells of it: the creation, and a refusal that the answer itself tells (D20).
 
-    source: str | None
-    target: str
-    event: str | None
+    A refund's statuses are among those of a payment.
+    """
+
+    source: PaymentStatus | None
+    target: PaymentStatus
+    event: EventName | None
 
 
 CREATED: Final = Transition(None, "pending", None)
 REFUSED_AT_INITIATION: Final = Transition("pending", "failed", None)
-CONFIRMED: Final = Transition("pending", "succeeded", "payment.succeeded")
-REFUSED: Final = Transition("pending", "failed", "payment.failed")
-REFUNDED: Final = Transition("succeeded", "refunded", "payment.refunded")
+CONFIRMED: Final = Transition("pending", "succeeded", PAYMENT_SUCCEEDED)
+REFUSED: Final = Transition("pending", "failed", PAYMENT_FAILED)
+REFUNDED: Final = Transition("succeeded", "refunded", PAYMENT_REFUNDED)
 REFUND_REQUESTED: Final = Transition(None, "pending", None)
-REFUND_DISBURSED: Final = Transition("pending", "succeeded", "refund.succeeded")
-REFUND_REFUSED: Final = Transition("pending", "failed", "refund.failed")
+REFUND_DISBURSED: Final = Transition("pending", "succeeded", REFUND_SUCCEEDED)
+REFUND_REFUSED: Final = Transition("pending", "failed", REFUND_FAILED)
 
 #: The only transitions there are (docs/contract.md, "States").
 PAYMENT_TRANSITIONS: Final = {
@@ -56,14 +73,14 @@ class Payment(Record, frozen=True):
 
     id: int
     merchant_id: int
-    env: str
+    env: Environment
     reference: str
     external_id: str | None
-    status: str
+    status: PaymentStatus
     amount: int
     fee_amount: int
     total_amount: int
-    currency: str
+    currency: Currency
     description: str
     operator: str
     phone_number: str | None
@@ -100,13 +117,13 @@ class Refund(Record, frozen=True):
 
     id: int
     merchant_id: int
-    env: str
+    env: Environment
     reference: str
     payment_id: int
     payment_reference: str
     amount: int
-    currency: str
-    status: str
+    currency: Currency
+    status: RefundStatus
     reason: str
     created_at: int
     processed_at: int | None

@@ -13,9 +13,12 @@ within a merchant, an environment and a currency:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
 from guichet.domain import money
+from guichet.domain.events import PAYMENT_SUCCEEDED, REFUND_FAILED, REFUND_SUCCEEDED
+from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency
 
 WALLET: Final = "wallet"
 FEES: Final = "fees"
@@ -23,17 +26,18 @@ ROUNDING: Final = "rounding"
 SUSPENSE: Final = "suspense"
 HOLD: Final = "hold"
 
+WalletStatus = Literal["Actif", "Gelé", "Fermé"]
 ACTIVE: Final = "Actif"
 FROZEN: Final = "Gelé"
 CLOSED: Final = "Fermé"
-WALLET_STATUSES: Final = (ACTIVE, FROZEN, CLOSED)
+WALLET_STATUSES: Final[tuple[WalletStatus, ...]] = get_args(WalletStatus)
 
 #: What makes postings: a payment's collection and its release from suspense, a refund's hold and the end of that hold.
-COLLECTED: Final = "payment.succeeded"
+COLLECTED: Final = PAYMENT_SUCCEEDED
 UNSUSPENDED: Final = "suspense.released"
 HELD: Final = "refund.requested"
-DISBURSED: Final = "refund.succeeded"
-RELEASED: Final = "refund.failed"
+DISBURSED: Final = REFUND_SUCCEEDED
+RELEASED: Final = REFUND_FAILED
 PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED)
 REFUND_CAUSES: Final = (HELD, DISBURSED, RELEASED)
 
@@ -53,8 +57,8 @@ class Movement:
     """The postings of one cause of one subject (a payment or a refund), at one instant."""
 
     merchant_id: int
-    env: str
-    currency: str
+    env: Environment
+    currency: Currency
     cause: str
     subject_id: int
     entries: Sequence[Posting]
@@ -66,9 +70,9 @@ class Wallet:
     """The folded part of a wallet plus its unfolded entries; `balance` in hundredths."""
 
     merchant_id: int
-    env: str
-    currency: str
-    status: str
+    env: Environment
+    currency: Currency
+    status: WalletStatus
     balance: int
     updated_at: int
 
@@ -77,7 +81,7 @@ def operator_account(operator: str) -> str:
     return f"operator:{operator}"
 
 
-def collection(operator: str, amount: int, fee: int, currency: str, *, to_suspense: bool = False) -> list[Posting]:
+def collection(operator: str, amount: int, fee: int, currency: Currency, *, to_suspense: bool = False) -> list[Posting]:
     """A customer was debited: the merchant gets `amount`, the service `fee`, rounding the rest."""
     source = operator_account(operator)
     postings = [Posting("amount", source, SUSPENSE if to_suspense else WALLET, amount)]
@@ -99,7 +103,7 @@ def refund_release(amount: int) -> list[Posting]:
     return [Posting("amount", HOLD, WALLET, amount)]
 
 
-def refund_disbursed(operator: str, amount: int, fee: int, currency: str) -> list[Posting]:
+def refund_disbursed(operator: str, amount: int, fee: int, currency: Currency) -> list[Posting]:
     """The customer got `total_amount` back: the held `amount`, and the fee from the service (D22)."""
     destination = operator_account(operator)
     postings = [Posting("amount", HOLD, destination, amount)]
@@ -108,7 +112,7 @@ def refund_disbursed(operator: str, amount: int, fee: int, currency: str) -> lis
     return postings + _rounding(destination, amount + fee, currency, customer_pays=False)
 
 
-def _rounding(operator: str, total: int, currency: str, *, customer_pays: bool) -> list[Posting]:
+def _rounding(operator: str, total: int, currency: Currency, *, customer_pays: bool) -> list[Posting]:
     """The operator moved `total` rounded to what the currency has; the difference is booked, never lost."""
     difference = money.round_to_currency(total, currency) - total
     if not difference:

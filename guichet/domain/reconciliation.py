@@ -6,10 +6,16 @@ Only movements of money matter: a line that failed there and a payment that fail
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
+
+from guichet.domain.money import Currency
+from guichet.domain.payments import PaymentStatus, SubjectType
 
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"
+
+#: What a provider says of a movement.
+LineStatus = Literal["succeeded", "failed", "pending"]
 
 MATCHED: Final = "matched"
 DIFFERENT: Final = "different amount"
@@ -26,11 +32,11 @@ class Line:
     `pending`; `at` an Instant."""
 
     number: int
-    kind: str
+    kind: SubjectType
     references: tuple[str, ...]
     amount: int | None
     currency: str | None
-    status: str
+    status: LineStatus
     at: int | None
 
     @property
@@ -42,15 +48,15 @@ class Line:
 class Ours:
     """A payment or refund of ours. `amount`: what the operator was asked to move, in hundredths."""
 
-    kind: str
+    kind: SubjectType
     id: int
     merchant_id: int
     reference: str
     provider_reference: str | None
     provider_account: str | None
-    status: str
+    status: PaymentStatus
     amount: int
-    currency: str
+    currency: Currency
     at: int
 
     @property

@@ -48,7 +48,7 @@ async def post(tx: Transaction, movements: Sequence[Movement]) -> None:
     rows: list[dict[str, object]] = []
     effects: list[dict[str, object]] = []
     for movement in movements:
-        subject = {
+        subject: dict[str, object] = {
             "merchant_id": movement.merchant_id,
             "env": movement.env,
             "currency": movement.currency,

@@ -17,6 +17,7 @@ from guichet.db.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import payments, refunds
 from guichet.domain.money import round_to_currency
+from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, Sheet
 
 _STEP: Final = 1000
@@ -78,7 +79,7 @@ async def reconcile(
     provider_accounts: Sequence[str],
     since: Instant | None,
     until: Instant | None,
-    kinds: Sequence[str],
+    kinds: Sequence[SubjectType],
     progress: Callable[[str], None],
 ) -> AsyncIterator[Finding]:
     """Every finding, matched ones too. Ours made outside `since`..`until` need not be in the statement."""
@@ -103,7 +104,7 @@ async def reconcile(
 
 
 async def _made(
-    db: Database, kind: str, names: str, since: Instant | None, until: Instant | None
+    db: Database, kind: SubjectType, names: str, since: Instant | None, until: Instant | None
 ) -> AsyncIterator[Ours]:
     slack = _SLACK if kind == PAYMENT else _REFUND_SLACK
     after = 0 if since is None else await _IDS[kind].first_at(db, since - slack) - 1
@@ -120,7 +121,7 @@ async def _named(db: Database, line: Line, names: str) -> Ours | None:
     return _ours(line.kind, rows[0]) if rows else None
 
 
-def _ours(kind: str, row: Row) -> Ours:
+def _ours(kind: SubjectType, row: Row) -> Ours:
     number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at = row
     asked = round_to_currency(amount, currency)
     return Ours(

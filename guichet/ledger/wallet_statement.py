@@ -14,6 +14,8 @@ from guichet.clock import DAY, Instant
 from guichet.db.engine import Database, require
 from guichet.db.tables import payments, postings, refunds
 from guichet.domain import posting_rules as ledger
+from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency
 from guichet.domain.posting_rules import FEES, PAYMENT_CAUSES, WALLET
 from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
 
@@ -100,7 +102,13 @@ class Statement:
     """
 
     def __init__(
-        self, db: Database, merchant_id: int, env: str, currency: str, since: Instant | None, until: Instant
+        self,
+        db: Database,
+        merchant_id: int,
+        env: Environment,
+        currency: Currency,
+        since: Instant | None,
+        until: Instant,
     ) -> None:
         self._db = db
         self._mine = {"merchant_id": merchant_id, "env": env, "currency": currency}

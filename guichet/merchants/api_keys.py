@@ -11,7 +11,7 @@ from guichet.db.engine import Database, Transaction, require
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
-from guichet.domain.merchants import ApiKey, Caller, Merchant, random_text
+from guichet.domain.merchants import ApiKey, Caller, Environment, Merchant, random_text
 
 _KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
 
@@ -41,7 +41,7 @@ _CALLER: Final = (
 )
 
 
-def new_key(env: str) -> str:
+def new_key(env: Environment) -> str:
     return f"sk_{env}_{random_text(32)}"
 
 
@@ -61,7 +61,7 @@ def key_preview(key: str) -> str:
 
 
 async def add(
-    tx: Transaction, merchant_id: int, env: str, key: str, expires_at: Instant | None, now: Instant
+    tx: Transaction, merchant_id: int, env: Environment, key: str, expires_at: Instant | None, now: Instant
 ) -> ApiKey:
     row = await tx.write(
         _INSERT_KEY,

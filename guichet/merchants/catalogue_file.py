@@ -12,10 +12,10 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from guichet.domain import money
-from guichet.domain.catalogue import MOBILE_MONEY, MODE_TYPES, RATE_PLACES, Catalogue, PaymentMode
+from guichet.domain.catalogue import MOBILE_MONEY, MODE_TYPES, RATE_PLACES, Catalogue, PaymentMode, PaymentModeType
 from guichet.settings import SettingsError
 
 _LANGUAGES: Final = ("fr", "en")
@@ -92,11 +92,11 @@ class _Entry:
             raise self.fault(key, "must be a whole number from 1")
         return value
 
-    def kind(self) -> str:
+    def kind(self) -> PaymentModeType:
         value = self.raw["type"]
         if value not in MODE_TYPES:
             raise self.fault("type", f"must be one of {', '.join(MODE_TYPES)}")
-        return str(value)
+        return cast(PaymentModeType, value)  # one of them, as was just checked
 
     def fee(self, key: str, places: int) -> int:
         """A decimal string as an integer of `10**-places`; finer ones are refused, not rounded: they are a typo."""

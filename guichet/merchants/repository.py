@@ -11,7 +11,8 @@ from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
-from guichet.domain.merchants import ENVS, Merchant
+from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus
+from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE
 
 _INSERT: Final = (
@@ -71,7 +72,12 @@ _SET_URL: Final = (
 
 
 async def create(
-    tx: Transaction, name: str, status: str, currency: str, encrypted_secrets: dict[str, str], now: Instant
+    tx: Transaction,
+    name: str,
+    status: MerchantStatus,
+    currency: Currency,
+    encrypted_secrets: dict[Environment, str],
+    now: Instant,
 ) -> Merchant:
     """A merchant with, in each environment, its webhook secret (D33) and a wallet in its default currency."""
     row = await tx.write(_INSERT, name=name, status=status, currency=currency, now=now)
@@ -92,25 +98,25 @@ async def everyone(db: Database) -> list[Merchant]:
     return [Merchant(*row) for row in await db.scan(_ALL)]
 
 
-async def set_status(db: Database, merchant_id: int, status: str) -> Merchant | None:
+async def set_status(db: Database, merchant_id: int, status: MerchantStatus) -> Merchant | None:
     row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
     return Merchant(*row) if row else None
 
 
-async def endpoint(db: Reader, merchant_id: int, env: str) -> Endpoint:
+async def endpoint(db: Reader, merchant_id: int, env: Environment) -> Endpoint:
     """There is one for each merchant and environment from its creation on; its `url` may be None."""
     row = await db.one(_ENDPOINT, merchant=merchant_id, environment=env)
     return Endpoint(*require(row))
 
 
-async def endpoints_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, str], Endpoint]:
+async def endpoints_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, Environment], Endpoint]:
     """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
     rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
     return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
 
 
 async def configure_endpoint(
-    tx: Transaction, merchant_id: int, env: str, url: str | None, new_secret: str | None, now: Instant
+    tx: Transaction, merchant_id: int, env: Environment, url: str | None, new_secret: str | None, now: Instant
 ) -> Endpoint:
     """`new_secret` (encrypted) replaces the secret; None keeps it."""
     row = await tx.one(_SET_URL, merchant=merchant_id, environment=env, new_url=url, new_secret=new_secret, now=now)

@@ -15,6 +15,7 @@ from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.merchants import Caller, random_text
+from guichet.domain.money import Currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
@@ -48,7 +49,7 @@ class PaymentRequest(Record, frozen=True):
     """
 
     amount: int
-    currency: str
+    currency: Currency
     operator: str | None = None
     payment_mode_id: int | None = None
     phone_number: str | None = None

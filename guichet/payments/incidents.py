@@ -1,7 +1,7 @@
 """Incidents and unmatched callbacks: what a person must look at."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -9,8 +9,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import Instant
 from guichet.db.engine import Database, Writer
 from guichet.db.tables import incidents, unmatched_callbacks
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.merchants import Environment
+from guichet.domain.payments import Payment, Refund, SubjectType
 
+IncidentKind = Literal["mismatch", "stuck"]
 #: An operator stated another amount or currency than ours: nothing was credited.
 MISMATCH: Final = "mismatch"
 #: Still pending after 72 hours.
@@ -25,9 +27,9 @@ class Incident:
 
     id: int
     merchant_id: int
-    env: str
-    kind: str
-    subject_type: str
+    env: Environment
+    kind: IncidentKind
+    subject_type: SubjectType
     reference: str
     provider_account: str | None
     detail: str
@@ -91,7 +93,9 @@ _LIST_UNMATCHED: Final = (
 )
 
 
-async def report_about(writer: Writer, subject: Payment | Refund, kind: str, detail: str, now: Instant) -> None:
+async def report_about(
+    writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
+) -> None:
     """Opens an incident about a payment or a refund, or counts it again."""
     await report(
         writer,
@@ -110,9 +114,9 @@ async def report(
     writer: Writer,
     *,
     merchant_id: int,
-    env: str,
-    kind: str,
-    subject_type: str,
+    env: Environment,
+    kind: IncidentKind,
+    subject_type: SubjectType,
     reference: str,
     provider_account: str | None,
     detail: str,

@@ -12,7 +12,8 @@ from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
-from guichet.domain.payments import Refund
+from guichet.domain.merchants import Environment
+from guichet.domain.payments import Refund, RefundStatus
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
 _INSERT: Final = (
@@ -89,7 +90,7 @@ async def insert_new(tx: Transaction, refund: Refund) -> int | None:
     return row[0] if row else None
 
 
-async def by_reference(db: Reader, merchant_id: int, env: str, reference: str) -> Refund | None:
+async def by_reference(db: Reader, merchant_id: int, env: Environment, reference: str) -> Refund | None:
     """`reference` must be a UUID."""
     return _refund(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
 
@@ -109,7 +110,7 @@ async def by_provider_reference(db: Reader, provider_account: str, provider_refe
     )
 
 
-async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Refund], int]:
+async def page(db: Database, merchant_id: int, env: Environment, limit: int, offset: int) -> tuple[list[Refund], int]:
     """One page, newest first, and the exact total, at the flat cost described in `db/list_counts.py`."""
     rows, total = await counts.page(db, refunds, counts.Scope("refunds", merchant_id, env), limit, offset)
     return [Refund(*row) for row in rows], total
@@ -120,7 +121,7 @@ class Finish:
     """A conditional transition of one pending refund to its final status."""
 
     refund_id: int
-    target: str
+    target: RefundStatus
     now: Instant
     failure_reason: str | None
 

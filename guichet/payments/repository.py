@@ -13,7 +13,8 @@ from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Transaction, Writer
 from guichet.db.tables import payments
 from guichet.db.work_queue import Claim, WorkQueue
-from guichet.domain.payments import Payment
+from guichet.domain.merchants import Environment
+from guichet.domain.payments import Payment, PaymentStatus
 
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
 _new_values: Final = attrgetter(*_NEW_COLUMNS)
@@ -99,7 +100,7 @@ _QUEUE: Final = WorkQueue(
 class PaymentFilter:
     """What `GET /payments` may filter on; bounds are inclusive Instants."""
 
-    status: str | None = None
+    status: PaymentStatus | None = None
     external_id: str | None = None
     since: Instant | None = None
     until: Instant | None = None
@@ -123,12 +124,12 @@ async def insert_new(writer: Writer, payment: Payment, next_poll_at: Instant | N
     return Payment(row[0], *values.values()) if row else None
 
 
-async def by_reference(db: Reader, merchant_id: int, env: str, reference: str) -> Payment | None:
+async def by_reference(db: Reader, merchant_id: int, env: Environment, reference: str) -> Payment | None:
     """`reference` must be a UUID."""
     return _payment(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
 
 
-async def by_external_id(db: Reader, merchant_id: int, env: str, external_id: str) -> Payment | None:
+async def by_external_id(db: Reader, merchant_id: int, env: Environment, external_id: str) -> Payment | None:
     return _payment(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id))
 
 
@@ -157,8 +158,8 @@ class Finish:
     """A conditional transition of one payment. `provider_reference` None keeps the one there is."""
 
     payment_id: int
-    source: str
-    target: str
+    source: PaymentStatus
+    target: PaymentStatus
     now: Instant
     failure_reason: str | None = None
     provider_reference: str | None = None
@@ -241,7 +242,7 @@ async def claim_due(
 
 
 async def page(
-    db: Database, merchant_id: int, env: str, wanted: PaymentFilter, limit: int, offset: int
+    db: Database, merchant_id: int, env: Environment, wanted: PaymentFilter, limit: int, offset: int
 ) -> tuple[list[Payment], int]:
     """One page, newest first, and the exact total, at the flat cost described in `db/list_counts.py`."""
     if wanted.external_id is not None:

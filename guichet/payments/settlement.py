@@ -145,7 +145,7 @@ async def _finish_refunds(tx: Transaction, settlements: dict[int, Settlement]) -
     finishes = [
         refund_repository.Finish(
             refund_id=refund_id,
-            target=settlement.transition.target,
+            target="succeeded" if settlement.succeeds else "failed",
             now=settlement.now,
             failure_reason=settlement.failure_reason,
         )

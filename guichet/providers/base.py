@@ -17,7 +17,7 @@ from typing import Final, Literal, Protocol, runtime_checkable
 import msgspec
 
 from guichet.clock import Instant
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.domain.records import Record
 
@@ -63,7 +63,7 @@ class Charge(Record, frozen=True):
     reference: str
     operator: str
     amount: Hundredths
-    currency: str
+    currency: Currency
     description: str
     created_at: Instant
     phone_number: str | None = None
@@ -89,7 +89,7 @@ class Reversal:
     reference: str
     charge: Charge
     amount: Hundredths
-    currency: str
+    currency: Currency
     #: True when the account that is called also took the payment; otherwise only a payout can give the money back.
     collected_here: bool = True
     provider_reference: str | None = None

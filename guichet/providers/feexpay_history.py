@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from guichet.clock import DAY, Instant, from_datetime, iso
-from guichet.domain.reconciliation import PAYMENT, REFUND, Line
+from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.feexpay_responses import STATUSES
 from guichet.providers.fields import hundredths, text_or_none
-from guichet.providers.results import FAILED, SUCCEEDED, as_unknown, parse_status_word
+from guichet.providers.results import FAILED, SUCCEEDED, ProviderStatus, as_unknown, parse_status_word
 
 Kind = Literal["PAYIN", "PAYOUT"]
 #: One call to the history with this body.
@@ -24,7 +24,11 @@ _MAX_DAYS: Final = 31
 _MAX_ROWS: Final = 500
 _REFERENCES: Final = ("callback_info", "reference", "financial_transaction_id", "custom_id")
 _KINDS: Final[tuple[Kind, ...]] = ("PAYIN", "PAYOUT")
-_LINE_STATUSES: Final = {SUCCEEDED: "succeeded", FAILED: "failed", None: "pending"}
+_LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {
+    SUCCEEDED: "succeeded",
+    FAILED: "failed",
+    None: "pending",
+}
 
 
 class FeexPayHistory:

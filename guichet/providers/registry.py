@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from guichet.clock import Clock
+from guichet.domain.merchants import Environment
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -100,13 +101,13 @@ class Registry:
         self._routes = routes
         self._accounts_by_type = accounts_by_type or {}
 
-    def routes(self, env: str, operator: str) -> list[str]:
+    def routes(self, env: Environment, operator: str) -> list[str]:
         """The accounts to try for this operator, in order; never empty."""
         if env == "test":
             return [SANDBOX]
         return list(self._routes.get(operator, ())) or [UNCONNECTED]
 
-    def refund_route(self, env: str, operator: str, collected_by: str) -> str | None:
+    def refund_route(self, env: Environment, operator: str, collected_by: str) -> str | None:
         """The account to refund through: the one that collected, else one that can pay out; None when there is none."""
         for name in (collected_by, *self.routes(env, operator)):
             provider = self._accounts.get(name)

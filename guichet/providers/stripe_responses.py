@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.domain.money import DECIMALS, Hundredths
+from guichet.domain.money import DECIMALS, Currency, Hundredths
 from guichet.providers.base import Accepted, NotProcessed, RefusalReason, Refused, StatusResult, Succeeded, Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import text_or_none, units
@@ -28,7 +28,7 @@ _REFUND_STATUSES: Final[dict[str, ProviderStatus]] = {
 }
 
 
-def smallest_unit(amount: Hundredths, currency: str) -> int:
+def smallest_unit(amount: Hundredths, currency: Currency) -> int:
     """Stripe counts in the smallest unit of a currency; XOF and XAF have no decimals."""
     return amount if DECIMALS.get(currency) else units(amount)
 

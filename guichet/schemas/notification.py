@@ -12,6 +12,7 @@ from guichet.domain.events import (
     REFUND_FAILED,
     REFUND_SUCCEEDED,
     WEBHOOK_TEST,
+    EventName,
 )
 from guichet.schemas.json_codec import encode
 from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, text_schema
@@ -67,7 +68,7 @@ class WebhookTestNotification(_Notification):
 Notification = PaymentNotification | RefundNotification | WebhookTestNotification
 
 #: What each event carries, and when it happens.
-NOTIFICATIONS: Final[dict[str, tuple[type[Notification], str]]] = {
+NOTIFICATIONS: Final[dict[EventName, tuple[type[Notification], str]]] = {
     PAYMENT_SUCCEEDED: (PaymentNotification, "Le client a été débité."),
     PAYMENT_FAILED: (PaymentNotification, "L'opérateur ou le client a refusé, après l'envoi de la demande."),
     PAYMENT_REFUNDED: (PaymentNotification, "Le paiement a été rendu au client."),
@@ -79,7 +80,7 @@ NOTIFICATIONS: Final[dict[str, tuple[type[Notification], str]]] = {
 
 def notification_body(
     delivery_id: str,
-    event: str,
+    event: EventName,
     data: PaymentObject | RefundObject | WebhookMessageObject,
     created_at: Instant,
     *,

@@ -105,7 +105,7 @@ def _amount(value: object) -> int:
     return hundredths
 
 
-def check_decimals(amount: int, currency: str) -> int:
+def check_decimals(amount: int, currency: Currency) -> int:
     """`amount` (hundredths); refused when it has decimals and the currency has none (D3)."""
     if not money.has_whole_units(amount, currency):
         raise refuse(f"Le {currency} n'a pas de décimales : envoyez un montant entier.")

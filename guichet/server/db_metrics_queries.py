@@ -8,6 +8,7 @@ from sqlalchemy import Executable, Table, bindparam, case, func, literal_column,
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.db.engine import Database
 from guichet.db.tables import payments, refunds, webhook_deliveries
+from guichet.domain.merchants import Environment
 from guichet.server.health_checks import PENDING, STUCK_AFTER
 
 #: Pending payments and refunds are counted by how long ago they were made: below each age, and older.
@@ -21,7 +22,7 @@ _LATEST: Final = 10_000
 class Pending:
     """How many were made so long ago (a key of AGES, or OLDER). `operator` is empty for refunds."""
 
-    env: str
+    env: Environment
     operator: str
     age: str
     count: int

@@ -21,6 +21,7 @@ from guichet.db.tables import (
     unmatched_callbacks,
     webhook_deliveries,
 )
+from guichet.domain.merchants import Environment
 from guichet.ledger.hash_chain import head
 
 #: A live payment or refund that is pending for this long is stuck: customers answer within minutes.
@@ -69,7 +70,7 @@ class Failing:
     """A destination of webhooks within a day: deliveries abandoned, being tried again, and delivered."""
 
     merchant_id: int
-    env: str
+    env: Environment
     destination: str
     abandoned: int
     retrying: int
@@ -91,7 +92,7 @@ class Expiring:
     key_id: int
     merchant_id: int
     merchant: str
-    env: str
+    env: Environment
     expires_at: Instant
 
 

@@ -9,7 +9,8 @@ from guichet.clock import Instant
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.events import Delivery
+from guichet.domain.events import Delivery, DeliveryTarget, EventName
+from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
 from guichet.schemas.notification import WebhookMessageObject, notification_body
@@ -25,7 +26,7 @@ CALLBACK: Final = "callback"
 class Event:
     """What happened to a payment, or to its refund. `refund` is given for the events `refund.*`."""
 
-    name: str
+    name: EventName
     payment: Payment
     catalogue: Catalogue
     now: Instant
@@ -42,7 +43,8 @@ async def emit(tx: Transaction, events: Sequence[Event]) -> None:
     queued = []
     for event in events:
         payment = event.payment
-        target, url = CALLBACK, payment.callback_url
+        target: DeliveryTarget = CALLBACK
+        url = payment.callback_url
         if url is None:
             target, url = ACCOUNT, endpoints[payment.merchant_id, payment.env].url
         if url is not None:
@@ -69,9 +71,9 @@ def _data(event: Event) -> PaymentObject | RefundObject:
 
 def new_delivery(
     merchant_id: int,
-    env: str,
-    event: str,
-    target: str,
+    env: Environment,
+    event: EventName,
+    target: DeliveryTarget,
     url: str,
     data: PaymentObject | RefundObject | WebhookMessageObject,
     now: Instant,

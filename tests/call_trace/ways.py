@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from guichet.domain.merchants import Environment
 from tests.call_trace.recorder import Recorder, Trace
 from tests.frozen.service import (
     DELIVERING,
@@ -35,7 +36,7 @@ class Walk:
 
     service: RunningService
     shop: Shop
-    env: str
+    env: Environment
     recorder: Recorder
     trace: Trace
     answered: int = 0
@@ -114,7 +115,7 @@ class Way:
     """`told`: the events of which the merchant's server has heard in the end."""
 
     name: str
-    env: str
+    env: Environment
     go: Callable[[Walk], Awaitable[None]]
     told: tuple[str, ...]
 

@@ -18,7 +18,7 @@ from guichet.context import AppContext, WakeUps
 from guichet.db.engine import Database
 from guichet.db.tables import refunds as refunds_table
 from guichet.domain.errors import GuichetError
-from guichet.domain.merchants import Caller
+from guichet.domain.merchants import Caller, Environment
 from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
@@ -150,7 +150,7 @@ async def come_to_an_end(world: World) -> None:
         the_operators_say_the_same(world, made[0], [row for row in returned if row.env == "live"])
 
 
-async def payments_of(world: World, ctx: AppContext, env: str) -> list[Payment]:
+async def payments_of(world: World, ctx: AppContext, env: Environment) -> list[Payment]:
     """Of this life."""
     wanted = [f"{name} of {world.life}" for name in "abt"]
     found = [await payments.by_external_id(ctx.db, world.caller.merchant.id, env, name) for name in wanted]

@@ -16,6 +16,7 @@ from guichet import bootstrap
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.domain.catalogue import Catalogue
+from guichet.domain.money import Currency
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import (
     Accepted,
@@ -209,7 +210,7 @@ def loopback() -> tuple[socket.socket, str]:
 
 @contextlib.asynccontextmanager
 async def open_shop(
-    settings: Settings, clock: Clock | None = None, name: str = "Boutique Kora", currency: str = "XOF"
+    settings: Settings, clock: Clock | None = None, name: str = "Boutique Kora", currency: Currency = "XOF"
 ) -> AsyncIterator[Shop]:
     """The schema must be there already. Without a `clock` the test turns its own."""
     sock, url = loopback()

@@ -3,6 +3,7 @@
 import pytest
 
 from guichet.checkout import formatting
+from guichet.domain.money import Currency
 
 NB, NARROW = "\u00a0", "\u202f"
 
@@ -17,7 +18,7 @@ NB, NARROW = "\u00a0", "\u202f"
         (0, "XOF", f"0{NB}F{NB}CFA", f"0{NB}F{NB}CFA"),
     ],
 )
-def test_amounts(hundredths: int, currency: str, french: str, english: str) -> None:
+def test_amounts(hundredths: int, currency: Currency, french: str, english: str) -> None:
     assert formatting.amount(hundredths, currency, "fr") == french
     assert formatting.amount(hundredths, currency, "en") == english
 

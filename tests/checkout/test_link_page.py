@@ -8,6 +8,7 @@ import pytest
 
 from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import french
+from guichet.domain.posting_rules import WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants import catalogue
 from guichet.merchants import repository as merchants
@@ -347,6 +348,6 @@ async def test_the_poster_shows_the_address_as_a_code(shop: Shop) -> None:
     assert (await shop.get(await shop.link(expires_at="2020-01-01T00:00:00Z") + "/qr")).status == 410
 
 
-async def _set_wallet(shop: Shop, status: str) -> None:
+async def _set_wallet(shop: Shop, status: WalletStatus) -> None:
     async with shop.ctx.db.transaction() as tx:
         await wallets.set_wallet_status(tx, shop.merchant_id, "live", "XOF", status, shop.ctx.clock.now())

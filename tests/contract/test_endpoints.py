@@ -1,10 +1,11 @@
 """Every endpoint of the contract, with either key: its status, its envelope, its resource; who may not call it."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from guichet.api.endpoints import ENDPOINTS
+from guichet.domain.merchants import Environment
 from tests.contract.shapes import check_error, check_success, endpoint, order
 from tests.contract.tables import Row, column, table
 from tests.house import Account, House
@@ -110,8 +111,9 @@ async def test_no_endpoint_answers_without_a_key_and_no_inactive_account_has_a_l
 async def test_a_key_works_in_the_environment_it_names(sqlite_house: House) -> None:
     shop = await sqlite_house.merchant(status="pending")
     for row in table("keys"):
-        account = Account(sqlite_house, shop.id, shop.keys, row["Environment"])
-        assert account.keys[row["Environment"]].startswith(row["Prefix"])
+        env = cast(Environment, row["Environment"])
+        account = Account(sqlite_house, shop.id, shop.keys, env)
+        assert account.keys[env].startswith(row["Prefix"])
         answer = await account.get("/webhooks/endpoint")
         if row["Account not active"] == "works":
             assert answer.data["livemode"] is (row["Environment"] == "live")

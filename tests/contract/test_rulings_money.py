@@ -9,7 +9,7 @@ import pytest
 
 from guichet.clock import SECOND, iso
 from guichet.domain.money import Hundredths
-from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
+from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting, WalletStatus
 from guichet.ledger import postings, wallets
 from guichet.providers.base import Accepted, Charge, StatusResult, Succeeded, Unknown
 from tests.contract.hooks import listen, notifications
@@ -19,7 +19,7 @@ from tests.house import Account, House
 from tests.peers import Peer
 
 
-async def _set_wallet(house: House, account: Account, status: str) -> None:
+async def _set_wallet(house: House, account: Account, status: WalletStatus) -> None:
     """What `guichet wallet` does."""
     async with house.ctx.db.transaction() as tx:
         await wallets.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
@@ -119,7 +119,7 @@ async def test_d23_a_refund_that_the_wallet_does_not_cover(
 
 @pytest.mark.parametrize("status", [FROZEN, CLOSED])
 async def test_d24_outside_actif_no_movement_is_accepted(
-    live_house: House, operator: ScriptedOperator, status: str
+    live_house: House, operator: ScriptedOperator, status: WalletStatus
 ) -> None:
     merchant = await live_house.merchant()
     shop = merchant.live

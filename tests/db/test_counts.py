@@ -10,7 +10,7 @@ from guichet.clock import DAY, HOUR, SECOND, Instant
 from guichet.db import list_counts as counts
 from guichet.db.engine import Database
 from guichet.db.time_buckets import LEVELS, cover
-from guichet.domain.payments import Payment
+from guichet.domain.payments import PAYMENT_STATUSES, Payment
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from tests.house import House
@@ -32,7 +32,7 @@ async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: ran
     async with db.transaction() as tx:
         for number, moment in enumerate(sorted(moments)):
             reference = f"00000000-0000-4000-8000-{number:012d}"
-            status = rng.choice(["pending", "succeeded", "failed"])
+            status = rng.choice(PAYMENT_STATUSES[:3])
             payment = structs.replace(template, reference=reference, created_at=moment)
             created = await payments.insert_new(tx, payment, payment.next_poll_at)
             assert created is not None

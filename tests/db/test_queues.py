@@ -28,6 +28,7 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.db.work_queue import Claim
 from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
 from guichet.domain.events import Delivery
+from guichet.domain.merchants import Environment
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import postings, wallets
 from guichet.merchants import api_keys
@@ -319,7 +320,7 @@ async def test_folding_by_several_workers_keeps_the_balance(db: Database, worker
 # --- plans ------------------------------------------------------------------------------------------------------------
 
 REFERENCE = "0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10"
-MINE = (1, "test")
+MINE: tuple[int, Environment] = (1, "test")
 
 
 TRIED = AttemptResult(

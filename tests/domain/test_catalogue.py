@@ -15,6 +15,7 @@ from guichet.domain.catalogue import (
     Catalogue,
     ModeOverride,
     PaymentMode,
+    PaymentModeType,
     Quote,
     check_debit,
     quote,
@@ -31,7 +32,7 @@ def a_mode(
     operator: str = "mtn",
     number: int = 1,
     *,
-    kind: str = MOBILE_MONEY,
+    kind: PaymentModeType = MOBILE_MONEY,
     fee_percent: int = 17_500,
     fee_fixed: int = 0,
     active: bool = True,
@@ -83,7 +84,7 @@ def test_fees_worked_out_by_hand(amount: int, rate: int, fixed: int, fee: int) -
     assert quote(a_mode(fee_percent=rate, fee_fixed=fixed), amount).fee_amount == fee
 
 
-def _debit(total: int, kind: str = MOBILE_MONEY) -> Quote:
+def _debit(total: int, kind: PaymentModeType = MOBILE_MONEY) -> Quote:
     return Quote(a_mode(kind=kind, fee_percent=0), total - 1, 1)
 
 

@@ -63,12 +63,14 @@ def test_reading_amounts(value: int | Decimal, hundredths: int | None) -> None:
     ("hundredths", "currency", "whole"),
     [(100, "XOF", True), (101, "XOF", False), (150, "XAF", False), (101, "EUR", True), (101, "USD", True)],
 )
-def test_currencies_without_subdivision_take_whole_amounts_only(hundredths: int, currency: str, whole: bool) -> None:
+def test_currencies_without_subdivision_take_whole_amounts_only(
+    hundredths: int, currency: money.Currency, whole: bool
+) -> None:
     assert money.has_whole_units(hundredths, currency) is whole
 
 
 @given(hundredths=st.integers(0, 10**12), currency=st.sampled_from(money.CURRENCIES))
-def test_rounding_to_a_currency_is_half_up(hundredths: int, currency: str) -> None:
+def test_rounding_to_a_currency_is_half_up(hundredths: int, currency: money.Currency) -> None:
     step = 1 if money.DECIMALS[currency] else 100
     expected = (Fraction(hundredths, step) + Fraction(1, 2)).__floor__() * step
 
@@ -92,7 +94,7 @@ def test_half_a_franc_rounds_up(hundredths: int, rounded: int) -> None:
         (-12_05, "USD", "-12,05\u00a0$\u00a0US"),
     ],
 )
-def test_amounts_for_french_readers(hundredths: int, currency: str, text: str) -> None:
+def test_amounts_for_french_readers(hundredths: int, currency: money.Currency, text: str) -> None:
     assert money.french(hundredths, currency) == text
 
 

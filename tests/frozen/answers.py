@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from guichet.domain.merchants import Environment
 from tests.frozen.recording import Placeholders, as_json, chosen
 from tests.frozen.service import RunningService, Settings, Shop, running_service
 from tests.frozen.webhooks import ALL_FIELDS, CARD, FEWEST_FIELDS, encoded
@@ -22,7 +23,7 @@ class Session:
 
     service: RunningService
     shop: Shop
-    env: str = "test"
+    env: Environment = "test"
     recorded: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -21,6 +21,7 @@ from yarl import URL
 import guichet
 from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
 from guichet.db import migrate
+from guichet.domain.merchants import Environment, MerchantStatus
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
@@ -67,7 +68,7 @@ class Shop:
     """A merchant: its id and its secret keys, by environment."""
 
     id: int
-    keys: dict[str, str]
+    keys: dict[Environment, str]
 
 
 @dataclass
@@ -82,7 +83,7 @@ class RunningService:
     _settings: Settings
     _names: list[str] = field(default_factory=list)
 
-    async def merchant(self, status: str = "active") -> Shop:
+    async def merchant(self, status: MerchantStatus = "active") -> Shop:
         self._names.append(f"Boutique {len(self._names) + 1}")
         merchant, keys = await create_merchant(self._core, self._names[-1], status)
         return Shop(merchant.id, keys)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from guichet.domain.merchants import Environment
 from tests.frozen.recording import Placeholders, as_json, chosen
 from tests.frozen.service import RunningService, Settings, Shop, running_service
 from tests.peers import Received
@@ -61,7 +62,7 @@ class Merchant:
 
     service: RunningService
     shop: Shop
-    env: str
+    env: Environment
     secret: str = ""
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
@@ -147,7 +148,7 @@ async def _live_card(merchant: Merchant) -> None:
     await _live(merchant, body, "stripe", debit=_SUCCEEDS, credit=_SUCCEEDS)
 
 
-CASES: Final[dict[str, tuple[str, Callable[[Merchant], Awaitable[None]]]]] = {
+CASES: Final[dict[str, tuple[Environment, Callable[[Merchant], Awaitable[None]]]]] = {
     "Mobile Money with every field, refunded": ("test", _full),
     "Mobile Money with the fewest fields, refunded": ("test", _fewest),
     "Mobile Money, refused after the request": ("test", _refused_later),
@@ -169,7 +170,7 @@ async def record(settings: Settings) -> str:
 
 
 async def _recorded(
-    service: RunningService, name: str, env: str, case: Callable[[Merchant], Awaitable[None]]
+    service: RunningService, name: str, env: Environment, case: Callable[[Merchant], Awaitable[None]]
 ) -> dict[str, object]:
     """One case with a merchant of its own; placeholders are numbered anew."""
     merchant = Merchant(service, await service.merchant(), env)

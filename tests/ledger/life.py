@@ -11,6 +11,7 @@ import asyncpg
 from guichet.clock import DAY, SECOND, SystemClock
 from guichet.domain.catalogue import quote
 from guichet.domain.money import round_to_currency
+from guichet.domain.posting_rules import WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusResult
@@ -117,7 +118,7 @@ async def _freeze_and_thaw(house: House, shop: Account) -> None:
     await house.settle(20)
 
 
-async def _status(house: House, account: Account, status: str) -> None:
+async def _status(house: House, account: Account, status: WalletStatus) -> None:
     async with house.ctx.db.transaction() as tx:
         await wallets.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.money import Currency
+from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.ledger import wallets
 from guichet.settings import Settings
 from tests.fakes import ScriptedOperator
@@ -33,7 +34,7 @@ class Live:
         listed = (await self.shop.get("/payments?per_page=100")).data
         return next(str(each["status"]) for each in listed if each["reference"] == reference)
 
-    async def set_wallet(self, status: str = ACTIVE, currency: str = "XOF") -> None:
+    async def set_wallet(self, status: WalletStatus = ACTIVE, currency: Currency = "XOF") -> None:
         async with self.ctx.db.transaction() as tx:
             await wallets.set_wallet_status(tx, self.shop.id, "live", currency, status, self.ctx.clock.now())
 

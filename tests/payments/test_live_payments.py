@@ -12,6 +12,7 @@ from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import POLL_INTERVALS, Payment
+from guichet.domain.posting_rules import WalletStatus
 from guichet.payments import incidents
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
@@ -306,7 +307,7 @@ async def test_a_silent_operator_delays_nobody_elses_questions(sqlite_live: Live
 
 
 @pytest.mark.parametrize("closed", ["Gelé", "Fermé"])
-async def test_a_frozen_wallet_keeps_what_was_already_paid(live: Live, closed: str) -> None:
+async def test_a_frozen_wallet_keeps_what_was_already_paid(live: Live, closed: WalletStatus) -> None:
     live.first.script("status", done)
     payment = await live.shop.pay(external_id="e")
     await live.set_wallet(closed)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from guichet.db.engine import require
+from guichet.domain.merchants import Environment
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.ledger import postings
 from guichet.payments import refund_repository as refunds
@@ -32,7 +33,7 @@ async def refund_of(live: Live, payment: Any) -> Any:
 
 
 @pytest.mark.parametrize("env", ["live", "test"])
-async def test_sixty_four_requests_at_once_make_one_refund(live: Live, env: str) -> None:
+async def test_sixty_four_requests_at_once_make_one_refund(live: Live, env: Environment) -> None:
     if env == "live":
         shop, payment = live.shop, await paid(live)
     else:

@@ -12,7 +12,7 @@ from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import postings
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
-from guichet.domain.posting_rules import COLLECTED
+from guichet.domain.posting_rules import COLLECTED, WalletStatus
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
@@ -78,7 +78,7 @@ async def test_one_that_cannot_be_settled_holds_up_no_other(live: Live) -> None:
 
 
 @pytest.mark.parametrize("status", ["Gelé", "Fermé"])
-async def test_frozen_and_open_wallets_in_one_batch(live: Live, status: str) -> None:
+async def test_frozen_and_open_wallets_in_one_batch(live: Live, status: WalletStatus) -> None:
     frozen = [await pending(live, number) for number in range(3)]
     other = (await live.house.merchant()).live
     await other.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})

@@ -32,10 +32,10 @@ from guichet.context import WakeUps
 from guichet.db.engine import require
 from guichet.db.tables import wallet_entries as entries
 from guichet.domain.errors import Conflict, PaymentFailed
-from guichet.domain.merchants import ENVS, Caller
-from guichet.domain.money import Hundredths, round_to_currency
+from guichet.domain.merchants import ENVS, Caller, Environment
+from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.domain.payments import Payment
-from guichet.domain.posting_rules import WALLET_STATUSES
+from guichet.domain.posting_rules import WALLET_STATUSES, WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
@@ -146,12 +146,18 @@ class MoneyMachine(RuleBasedStateMachine):
         mood=st.sampled_from(TAKING),
     )
     def a_customer_starts_to_pay(
-        self, env: str, amount: int, currency: str, operator: str, ending: str, mood: str
+        self, env: Environment, amount: int, currency: Currency, operator: str, ending: str, mood: str
     ) -> str:
         return self._pay(env, amount, currency, operator, ending, mood)
 
     def _pay(
-        self, env: str, amount: int, currency: str = "XOF", operator: str = "mtn", ending: str = "1234", mood: str = ""
+        self,
+        env: Environment,
+        amount: int,
+        currency: Currency = "XOF",
+        operator: str = "mtn",
+        ending: str = "1234",
+        mood: str = "",
     ) -> str:
         self.moods["initiate"] = mood
         name = f"e{next(self.numbers)}"
@@ -181,10 +187,10 @@ class MoneyMachine(RuleBasedStateMachine):
         self.moods[verb] = mood
 
     @rule(target=made, amount=st.integers(10, 900_000), currency=st.sampled_from(["XOF", "EUR"]))
-    def a_customer_pays_without_trouble(self, amount: int, currency: str) -> str:
+    def a_customer_pays_without_trouble(self, amount: int, currency: Currency) -> str:
         return self._paid(amount, currency)
 
-    def _paid(self, amount: int, currency: str, *, stated: str = "") -> str:
+    def _paid(self, amount: int, currency: Currency, *, stated: str = "") -> str:
         """A live payment that its customer validated, asked about once; `stated` is what the operator then says."""
         reference = self._pay("live", amount, currency)
         self.fates.setdefault(reference, True)
@@ -200,7 +206,7 @@ class MoneyMachine(RuleBasedStateMachine):
         return reference
 
     @rule(target=made, amount=st.integers(10, 900_000), status=st.sampled_from(["Gelé", "Fermé"]))
-    def a_wallet_is_frozen_while_a_customer_pays(self, amount: int, status: str) -> str:
+    def a_wallet_is_frozen_while_a_customer_pays(self, amount: int, status: WalletStatus) -> str:
         reference = self._pay("live", amount)
         self._set_wallet(status)
         before = self._balance("XOF")
@@ -254,10 +260,10 @@ class MoneyMachine(RuleBasedStateMachine):
         assert self.run(settle_payment(self.ctx, row, word)) == row
 
     @rule(status=st.sampled_from(WALLET_STATUSES))
-    def the_wallet_becomes(self, status: str) -> None:
+    def the_wallet_becomes(self, status: WalletStatus) -> None:
         self._set_wallet(status)
 
-    def _set_wallet(self, status: str) -> None:
+    def _set_wallet(self, status: WalletStatus) -> None:
         async def change() -> None:
             async with self.db.transaction() as tx:
                 mine = self.callers["live"].merchant.id
@@ -324,10 +330,11 @@ class MoneyMachine(RuleBasedStateMachine):
         for refund in returned:
             if refund.held and refund.status != "failed":
                 wallets[refund.currency] -= amounts[refund.payment_id]
-        for currency in ("XOF", "EUR"):
+        currencies: tuple[Currency, ...] = ("XOF", "EUR")
+        for currency in currencies:
             assert self._balance(currency) + self.run(self._suspended(currency)) == wallets[currency]
 
-    def _balance(self, currency: str) -> int:
+    def _balance(self, currency: Currency) -> int:
         wallet = self.run(wallets.wallet(self.db, self.callers["live"].merchant.id, "live", currency))
         return wallet.balance if wallet else 0
 
@@ -349,11 +356,11 @@ class MoneyMachine(RuleBasedStateMachine):
         asked = {ref for each in self.operators.values() for ref in each.sends}
         assert asked.isdisjoint({row.reference for row in self.run(self._rows("test"))})
 
-    async def _rows(self, env: str) -> list[Payment]:
+    async def _rows(self, env: Environment) -> list[Payment]:
         caller = self.callers[env]
         return (await payments.page(self.db, caller.merchant.id, env, payments.PaymentFilter(), 100, 0))[0]
 
-    async def _suspended(self, currency: str) -> int:
+    async def _suspended(self, currency: Currency) -> int:
         waiting = select(func.coalesce(func.sum(entries.c.amount), 0)).where(
             entries.c.suspended, entries.c.currency == currency
         )

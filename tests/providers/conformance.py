@@ -166,7 +166,7 @@ class Case:
     refund: Any = None
     debits: list[dict[str, Any]] = field(default_factory=list)
     credits: list[dict[str, Any]] = field(default_factory=list)
-    incidents: list[str] = field(default_factory=list)
+    incidents: Sequence[str] = field(default_factory=list)
 
 
 def rows(dossier: Dossier, only: Sequence[str] | None = None) -> list[Scenario]:

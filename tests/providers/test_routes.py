@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from guichet.domain.merchants import Environment
 from guichet.payments import repository as payments
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
@@ -279,7 +280,7 @@ async def test_every_code_of_a_family_pays_and_is_paid_back(
     ("code", "env", "currency"), [("mtn_ci", "mtnivorycoast", "XOF"), ("mtn_cg", "mtncongo", "XAF")]
 )
 async def test_mtn_has_one_connection_per_country(
-    sqlite_settings: Settings, code: str, env: str, currency: str
+    sqlite_settings: Settings, code: str, env: Environment, currency: str
 ) -> None:
     setup = route(code, account("wrong", "mtn", MTN), account("right", "mtn", {**MTN, "target_env": env}))
     async with open_world(sqlite_settings, setup) as world:

@@ -9,6 +9,8 @@ from sqlalchemy import Column, Executable, bindparam, func, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
+from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency
 
 #: Rows read by one statement.
 STEP: Final = 1000
@@ -16,7 +18,7 @@ STEP: Final = 1000
 BEFORE_ALL: Final = -(2**63)
 
 #: (merchant, env, currency, account)
-Account = tuple[int, str, str, str]
+Account = tuple[int, Environment, Currency, str]
 
 
 @dataclass

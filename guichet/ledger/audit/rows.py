@@ -6,6 +6,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import and_, bindparam, func, select
 
 from guichet.db.tables import payments, postings, refunds
+from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency
+from guichet.domain.payments import PaymentStatus
 from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
 
 _LEG: Final = (
@@ -123,8 +126,8 @@ HOMELESS: Final = (
 
 class Leg(NamedTuple):
     id: int
-    env: str
-    currency: str
+    env: Environment
+    currency: Currency
     cause: str
     leg: str
     source: str
@@ -137,22 +140,23 @@ class Subject(NamedTuple):
 
     id: int
     merchant_id: int
-    env: str
+    env: Environment
     reference: str
-    status: str
+    #: A refund's statuses are among those of a payment.
+    status: PaymentStatus
     amount: int
     fee_amount: int
-    currency: str
+    currency: Currency
     operator: str
 
 
 class RefundFacts(NamedTuple):
     held: bool
     returned: int
-    payment_status: str
+    payment_status: PaymentStatus
     payment_merchant: int
-    payment_env: str
-    payment_currency: str
+    payment_env: Environment
+    payment_currency: Currency
 
 
 def split(group: Sequence[Any], facts: int) -> tuple[Subject, list[Any], list[Leg]]:
