@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.routing import BaseRoute, Route
 
 from guichet.api.auth import Authenticator
 from guichet.api.endpoints import ENDPOINTS, Handler
@@ -29,9 +29,7 @@ def api_routes(ctx: AppContext) -> list[BaseRoute]:
     handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
     for endpoint in ENDPOINTS:
         handlers[endpoint.path][endpoint.method] = endpoint.handler
-    routes = [_route(ctx, authenticator, ROOT + path, by_method) for path, by_method in handlers.items()]
-    # Nothing else is there; metrics and traces name it `/v1/*`.
-    return [*routes, Mount(ROOT, Router(redirect_slashes=False))]
+    return [_route(ctx, authenticator, ROOT + path, by_method) for path, by_method in handlers.items()]
 
 
 def _route(ctx: AppContext, authenticator: Authenticator, path: str, by_method: Mapping[str, Handler]) -> Route:

@@ -1,7 +1,4 @@
-"""Who is calling (docs/contract.md, "Authentication").
-
-A key is looked up by its hash and remembered for less than a second.
-"""
+"""The caller of the API, found by its key (docs/contract.md, "Authentication")."""
 
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
@@ -12,13 +9,15 @@ from guichet.merchants.ttl_cache import TtlCache
 
 
 class Authenticator:
+    """Looks keys up by their hash and remembers them for less than a second (D39)."""
+
     def __init__(self, db: Database, clock: Clock) -> None:
         self._clock = clock
 
         async def load(hashed: str) -> tuple[Caller, Instant | None] | None:
             return await merchants.caller_by_hash(db, hashed)
 
-        self._known: TtlCache[str, tuple[Caller, Instant | None]] = TtlCache(clock, load)
+        self._callers: TtlCache[str, tuple[Caller, Instant | None]] = TtlCache(clock, load)
 
     async def caller(self, header: str | None) -> Caller:
         """The caller named by an `Authorization` header.
@@ -29,7 +28,7 @@ class Authenticator:
         key = key.strip()
         if scheme.lower() != "bearer" or key_env(key) is None:
             raise Unauthorized
-        found = await self._known.get(key_hash(key))
+        found = await self._callers.get(key_hash(key))
         if found is None:
             raise Unauthorized
         caller, expires_at = found
