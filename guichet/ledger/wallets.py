@@ -14,7 +14,8 @@ from sqlalchemy import and_, bindparam, delete, func, select, true
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, json_numbers, require
+from guichet.db.engine import Database, Reader, Row, Transaction, require
+from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import wallet_entries, wallets
 from guichet.domain.posting_rules import ACTIVE, Wallet
 
@@ -115,7 +116,7 @@ async def wallet_status(db: Reader, merchant_id: int, env: str, currency: str) -
 
 
 async def frozen_wallets(db: Reader, merchant_ids: Collection[int]) -> set[tuple[int, str, str]]:
-    """The wallets of these merchants that accept no movement, as (merchant, environment, currency). Cost: their wallets."""
+    """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets."""
     rows = await db.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
     return {tuple(row) for row in rows}
 

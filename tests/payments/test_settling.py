@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert
 
-from guichet.db.engine import ConstraintViolated, require
+from guichet.db.engine import require
+from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import postings
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import COLLECTED
