@@ -18,9 +18,11 @@ from guichet.context import AppContext
 from guichet.db import migrate
 from guichet.db.engine import Database
 from guichet.db.sqlite import SqliteDatabase
-from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
+from guichet.domain.merchants import ENVS, Merchant, new_webhook_secret
 from guichet.http_client import HttpClient
+from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
+from guichet.merchants.api_keys import new_key
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import Vault
@@ -176,8 +178,7 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
     from guichet.server.metrics_endpoint import routes_behind_token
-    from guichet.server.rate_limit import CALLBACKS, RateLimiter, api_limit
-    from guichet.server.rate_limit_middleware import RateLimitMiddleware
+    from guichet.server.rate_limit import CALLBACKS, RateLimiter, RateLimitMiddleware, api_limit
     from guichet.server.request_context import RequestContext
 
     ctx = service.ctx
@@ -216,5 +217,5 @@ async def create_merchant(
     async with ctx.db.transaction() as tx:
         merchant = await merchants.create(tx, name, status, currency, secrets, now)
         for env, key in keys.items():
-            await merchants.add_key(tx, merchant.id, env, key, None, now)
+            await api_keys.add(tx, merchant.id, env, key, None, now)
     return merchant, keys

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guichet.clock import Instant, iso
-from guichet.schemas.json_output import encode
+from guichet.schemas.json_codec import encode
 
 #: Columns when stdout is not a terminal: wide enough for any table, so that a pipe receives whole lines.
 _PIPE_WIDTH: Final = 200

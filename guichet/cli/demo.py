@@ -17,8 +17,9 @@ from guichet.cli.runner import load_settings
 from guichet.cli.serve import Listen, serve_process
 from guichet.context import AppContext
 from guichet.db.engine import ConstraintViolated
-from guichet.domain.merchants import ENVS, key_env, key_hash, new_key
-from guichet.merchants import repository as merchants
+from guichet.domain.merchants import ENVS
+from guichet.merchants import api_keys
+from guichet.merchants.api_keys import key_env, key_hash, new_key
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 
@@ -86,7 +87,7 @@ async def demo_merchant(ctx: AppContext) -> Demo:
 
 async def _owner(ctx: AppContext, keys: dict[str, str]) -> int | None:
     """The id of the merchant that all these keys belong to, if they all work."""
-    found = [await merchants.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
+    found = [await api_keys.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
     owners = {known[0].merchant.id for known in found if known}
     return owners.pop() if all(found) and len(owners) == 1 else None
 

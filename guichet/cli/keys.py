@@ -9,8 +9,9 @@ from guichet.cli.arguments import Json, MerchantId, instant, row_id
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
-from guichet.domain.merchants import ApiKey, Env, new_key
-from guichet.merchants import repository as merchants
+from guichet.domain.merchants import ApiKey, Env
+from guichet.merchants import api_keys
+from guichet.merchants.api_keys import new_key
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A running server sees a change within a second.")
 
@@ -39,7 +40,7 @@ def create(
             raise CommandError(f"A key that expired on {iso(expires_at)} would never work.")
         await get_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
-            return await merchants.add_key(tx, merchant_id, env, key, expires_at, now)
+            return await api_keys.add(tx, merchant_id, env, key, expires_at, now)
 
     created = run(work)
     if as_json:
@@ -56,7 +57,7 @@ def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
 
     async def work(opened: Service) -> list[ApiKey]:
         await get_merchant(opened.ctx.db, merchant_id)
-        return await merchants.keys_of(opened.ctx.db, merchant_id)
+        return await api_keys.list_of(opened.ctx.db, merchant_id)
 
     found = run(work)
     now = SystemClock().now()
@@ -76,7 +77,7 @@ def revoke(
 
     async def work(opened: Service) -> ApiKey:
         ctx = opened.ctx
-        return existing(await merchants.revoke_key(ctx.db, key_id, ctx.clock.now()), "key", key_id)
+        return existing(await api_keys.revoke(ctx.db, key_id, ctx.clock.now()), "key", key_id)
 
     key = run(work)
     if as_json:

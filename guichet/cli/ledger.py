@@ -12,7 +12,7 @@ from guichet.cli.wallet_statement import print_statement
 from guichet.clock import iso
 from guichet.domain.money import plain
 from guichet.ledger import audit as ledger
-from guichet.schemas.json_output import number
+from guichet.schemas.json_codec import number
 
 app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement.")
 

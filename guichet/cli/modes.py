@@ -13,7 +13,7 @@ from guichet.context import AppContext
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.money import parse_decimal, plain
 from guichet.merchants.catalogue import Catalogues, set_override
-from guichet.schemas.json_output import percent
+from guichet.schemas.json_codec import percent
 from guichet.schemas.payment_mode import payment_mode_object
 
 app = typer.Typer(no_args_is_help=True, help="Payment modes and fees. A running server sees a change within a second.")

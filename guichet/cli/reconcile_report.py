@@ -10,7 +10,7 @@ from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.clock import Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import DIFFERENT, MATCHED, MISSING_HERE, MISSING_THERE, Finding
-from guichet.schemas.json_output import number
+from guichet.schemas.json_codec import number
 
 _RESULTS: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
 _COLUMNS: Final = (

@@ -15,7 +15,7 @@ from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Env
 from guichet.domain.money import Currency, plain
 from guichet.ledger.wallet_statement import Movement, Statement
-from guichet.schemas.json_output import encode, number
+from guichet.schemas.json_codec import encode, number
 
 #: Rows of one table on screen; a longer statement continues in another table.
 _PAGE_ROWS: Final = 500

@@ -1,4 +1,4 @@
-"""Figures that only `/metrics` shows; what a person is woken for as well stands in `checkup.py`."""
+"""Queries that only `/metrics` needs; those that `guichet doctor` needs too are in `health_checks.py`."""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -23,12 +23,13 @@ from guichet.db import tables as t
 from guichet.db.array_statements import ArrayStatements
 from guichet.db.batching import Batching
 from guichet.db.engine import Compiled, Database, require
+from guichet.db.read_cache import ReadCache
 from guichet.db.work_queue import SHARE, WINDOW, Claim
 from guichet.domain.events import Delivery
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import postings, wallets
+from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
-from guichet.merchants.ttl_cache import TtlCache
 from guichet.merchants.vault import UnreadableSecret, Vault
 from guichet.payments import link_repository as links
 from guichet.payments import refund_repository as refunds
@@ -362,7 +363,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "list links": lambda db: links.page(db, 1, 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
-    "key": lambda db: merchants.caller_by_hash(db, "h"),
+    "key": lambda db: api_keys.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
 }
@@ -506,7 +507,7 @@ async def test_a_change_is_seen_within_a_second() -> None:
         asked += 1
         return stored.get(key)
 
-    memory = TtlCache(clock, load)
+    memory = ReadCache(clock, load)
     assert [await memory.get("key") for _ in range(5)] == [1] * 5
     assert asked == 1
     stored["key"] = 2
@@ -525,7 +526,7 @@ async def test_what_does_not_exist_is_not_remembered() -> None:
     async def load(key: str) -> int | None:
         return stored.get(key)
 
-    memory = TtlCache(ManualClock(), load)
+    memory = ReadCache(ManualClock(), load)
     assert await memory.get("new") is None
     stored["new"] = 1
     assert await memory.get("new") == 1
@@ -537,7 +538,7 @@ async def test_a_clock_that_goes_back_freezes_nothing() -> None:
     async def load(key: str) -> int | None:
         return stored[key]
 
-    memory = TtlCache(clock, load)
+    memory = ReadCache(clock, load)
     assert await memory.get("key") == 1
     stored["key"] = 2
     clock.advance(-3600)
@@ -548,7 +549,7 @@ async def test_the_memory_is_bounded() -> None:
     async def load(key: int) -> int | None:
         return key
 
-    memory = TtlCache(ManualClock(), load)
+    memory = ReadCache(ManualClock(), load)
     for key in range(10_050):
         await memory.get(key)
     assert len(memory._values) == 10_000
