@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
-from guichet.db import migrate
 from guichet.db.engine import Database
+from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.db.sqlite import SqliteDatabase
 from guichet.domain.merchants import ENVS, Merchant, new_webhook_secret
 from guichet.http_client import HttpClient
@@ -69,12 +69,13 @@ def database(settings: Settings) -> Database:
 
 async def ensure_schema(settings: Settings) -> None:
     """Migrates an embedded database. Raises SchemaOutdated on PostgreSQL, where the staff decide when to migrate."""
-    if settings.embedded:
-        await migrate.upgrade(settings)
+    if await current_revision(settings) == REQUIRED_REVISION:
         return
-    revision = await migrate.current(settings)
-    if revision != migrate.head():
+    if not settings.embedded:
         raise SchemaOutdated("The database schema is not up to date: run `guichet migrate` first.")
+    from guichet.db.migrate import upgrade
+
+    await upgrade(settings)
 
 
 @asynccontextmanager
@@ -149,8 +150,8 @@ def simulator(
     from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 
     dashboards = {
-        family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
-        for family in {each.family for each in providers.connections.values()}
+        name: Dashboard(callback_url=f"{settings.public_url}/providers/{name}/callback", secret=SECRETS.get(name))
+        for name in {account.provider for account in providers.accounts.values()}
     }
     state = settings.home / "simulator.db"
     return create_simulator(
@@ -184,7 +185,7 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     ctx = service.ctx
     limiter = RateLimiter(ctx.shared_counters)
     routes: list[BaseRoute] = [
-        api_routes(ctx),
+        *api_routes(ctx),
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.db, worker)),
         *routes_behind_token(ctx),

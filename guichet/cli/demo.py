@@ -16,7 +16,7 @@ from guichet.cli.console import CommandError, command_name, console, fail
 from guichet.cli.runner import load_settings
 from guichet.cli.serve import Listen, serve_process
 from guichet.context import AppContext
-from guichet.db.engine import ConstraintViolated
+from guichet.db.errors import ConstraintViolated
 from guichet.domain.merchants import ENVS
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import key_env, key_hash, new_key

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from guichet.bootstrap import Service, ensure_schema, service
 from guichet.cli.console import CommandError, error_console, fail
-from guichet.db.engine import Reader, StorageError
-from guichet.db.migrate import DatabaseUnusable, DevelopmentDatabase, SchemaUnknown
+from guichet.db.engine import Reader
+from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
 from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
@@ -54,11 +54,11 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
     """Runs a coroutine; an expected failure ends the command with one sentence and exit code 1."""
     try:
         return runner(coroutine)
-    except (SettingsError, StartupError, CommandError, DevelopmentDatabase) as error:
+    except (SettingsError, StartupError, CommandError, DevelopmentSchema) as error:
         fail(str(error))
     except UnreadableSecret as error:
         fail(f"{error}.")
-    except SchemaUnknown as error:
+    except UnknownSchema as error:
         fail(f"The schema cannot be migrated by this version of Guichet: {error}.")
     except DatabaseUnusable as error:
         fail(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")

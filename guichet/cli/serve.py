@@ -26,7 +26,6 @@ from guichet.bootstrap import (
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, fail, print_json
 from guichet.cli.runner import load_settings, run_async
-from guichet.db import migrate as schema
 from guichet.logs import configure_logs, log
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_sharing import ConnectionShare
@@ -200,9 +199,11 @@ def worker(grace: Grace = GRACE) -> None:
 
 def migrate(as_json: Json = False) -> None:
     """Bring the database schema up to date. Harmless when it already is."""
+    from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
+
     settings = load_settings()
     with error_console.status("Migrating…"):
-        before, after = run_async(schema.upgrade(settings))
+        before, after = run_async(upgrade(settings))
     if as_json:
         print_json({"from": before, "to": after})
     elif before == after:
@@ -237,7 +238,9 @@ async def _open_service(
     settings: Settings, providers: ProvidersConfig, *, migrate_first: bool = False
 ) -> AsyncIterator[Service]:
     if migrate_first:
-        await schema.upgrade(settings)
+        from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
+
+        await upgrade(settings)
     else:
         await ensure_schema(settings)
     async with service(settings, providers=providers) as opened:

@@ -12,8 +12,9 @@ from uuid import UUID
 from sqlalchemy import Executable, Table, bindparam, or_, select
 
 from guichet.clock import DAY, HOUR, Instant
-from guichet.db.engine import Database, Row, json_texts
+from guichet.db.engine import Database, Row
 from guichet.db.ids_by_date import IdsByDate
+from guichet.db.sql_functions import json_texts
 from guichet.db.tables import payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, Sheet

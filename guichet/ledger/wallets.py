@@ -14,7 +14,8 @@ from sqlalchemy import and_, bindparam, delete, func, select, true
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, json_numbers, require
+from guichet.db.engine import Database, Reader, Row, Transaction, require
+from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import wallet_entries, wallets
 from guichet.domain.posting_rules import ACTIVE, Wallet
 

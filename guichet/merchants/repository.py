@@ -7,7 +7,8 @@ from typing import Final
 from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, json_numbers, require
+from guichet.db.engine import Database, Reader, Transaction, require
+from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.merchants import ENVS, Merchant

@@ -15,7 +15,8 @@ from guichet import tracing
 from guichet.clock import SECOND
 from guichet.context import AppContext
 from guichet.db.batching import Result
-from guichet.db.engine import Database, StorageError, Transaction, require
+from guichet.db.engine import Database, Transaction, require
+from guichet.db.errors import StorageError
 from guichet.domain import posting_rules
 from guichet.domain.payments import (
     CONFIRMED,

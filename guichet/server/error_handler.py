@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ExceptionHandler
 
-from guichet.db.engine import StorageError
+from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, ServerError
 from guichet.logs import log
 from guichet.server.json_response import error_response

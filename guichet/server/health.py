@@ -7,7 +7,8 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from guichet.db.engine import Database, StorageError
+from guichet.db.engine import Database
+from guichet.db.errors import StorageError
 from guichet.db.tables import merchants
 
 _PROBE = select(merchants.c.id).limit(1)

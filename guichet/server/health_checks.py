@@ -8,8 +8,9 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, literal_column, select
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
-from guichet.db.engine import Database, json_texts
+from guichet.db.engine import Database
 from guichet.db.ids_by_date import IdsByDate
+from guichet.db.sql_functions import json_texts
 from guichet.db.tables import (
     api_keys,
     incidents,

@@ -15,7 +15,8 @@ from guichet.clock import Instant
 from guichet.db import list_counts
 from guichet.db.engine import Database, Transaction
 from guichet.db.tables import webhook_deliveries
-from guichet.db.work_queue import PENDING, Claim, WorkQueue, is_still_pending
+from guichet.db.work_queue import Claim, WorkQueue
+from guichet.db.work_queue_statements import PENDING, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c if column.name != "id"]

@@ -10,7 +10,7 @@ from dataclasses import fields
 from typing import Final
 
 from guichet.context import AppContext, WakeUps
-from guichet.db.engine import StorageError
+from guichet.db.errors import StorageError
 from guichet.logs import log
 
 #: Seconds between two announcements of one topic: a busy server announces a hundred times a second, not each payment.

@@ -10,7 +10,7 @@ from typing import Final
 
 from guichet import metrics
 from guichet.context import AppContext
-from guichet.db.engine import StorageError
+from guichet.db.errors import StorageError
 from guichet.http_client import HttpClient
 from guichet.logs import log
 from guichet.payments.disbursement import RefundJobs

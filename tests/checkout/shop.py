@@ -24,6 +24,7 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     OtpRequestResult,
+    RefusalReason,
     Refused,
     Reversal,
     StatusResult,
@@ -31,7 +32,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.settings import Settings
-from tests.house import ManualClock
+from tests.house import ManualClock, running
 
 CATALOGUE: Catalogue = load_catalogue(None)
 
@@ -74,7 +75,7 @@ class Operator:
         charge = self.charges[reference]
         self.decided[reference] = Succeeded(charge.amount, charge.currency)
 
-    def refuse(self, reference: str, reason: str = "rejected_by_payer") -> None:
+    def refuse(self, reference: str, reason: RefusalReason = "rejected_by_payer") -> None:
         self.decided[reference] = Refused(reason)
 
     @property
@@ -220,18 +221,6 @@ async def open_shop(
     ) as service:
         merchant, keys = await bootstrap.create_merchant(service.ctx, name, currency=currency)
         app = bootstrap.application(service, None)
-        async with _serving(app, sock), aiohttp.ClientSession() as http:
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        async with running(config, sock), aiohttp.ClientSession() as http:
             yield Shop(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])
-
-
-@contextlib.asynccontextmanager
-async def _serving(application: Any, sock: socket.socket) -> AsyncIterator[None]:
-    server = uvicorn.Server(uvicorn.Config(application, log_level="warning", access_log=False, lifespan="off"))
-    task = asyncio.create_task(server.serve(sockets=[sock]))
-    try:
-        while not server.started:
-            await asyncio.sleep(0.01)
-        yield
-    finally:
-        server.should_exit = True
-        await task

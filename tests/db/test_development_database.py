@@ -4,7 +4,9 @@ import pytest
 from sqlalchemy import text
 
 from guichet.bootstrap import database
-from guichet.db import migrate
+from guichet.db.errors import DevelopmentSchema
+from guichet.db.migrate import upgrade
+from guichet.db.schema_version import current_revision
 from guichet.settings import Settings
 from tests.cli.conftest import cli_for
 
@@ -37,6 +39,6 @@ async def test_every_command_says_that_it_must_be_recreated(settings: Settings) 
 @pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004"])
 async def test_every_revision_of_a_development_version_is_known(settings: Settings, revision: str) -> None:
     await _become_old(settings, revision)
-    for used in (migrate.current, migrate.upgrade):
-        with pytest.raises(migrate.DevelopmentDatabase, match="must be recreated"):
+    for used in (current_revision, upgrade):
+        with pytest.raises(DevelopmentSchema, match="must be recreated"):
             await used(settings)

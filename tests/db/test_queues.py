@@ -18,13 +18,15 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from guichet.bootstrap import create_merchant, database, service
 from guichet.clock import SECOND
 from guichet.db import list_counts as counts
-from guichet.db import postgres
 from guichet.db import tables as t
 from guichet.db.array_statements import ArrayStatements
 from guichet.db.batching import Batching
-from guichet.db.engine import Compiled, Database, require
+from guichet.db.engine import Database, require
+from guichet.db.postgres_pool import PLANNER_SETTINGS
 from guichet.db.read_cache import ReadCache
-from guichet.db.work_queue import SHARE, WINDOW, Claim
+from guichet.db.statement_cache import CompiledStatement
+from guichet.db.work_queue import Claim
+from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
 from guichet.domain.events import Delivery
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import postings, wallets
@@ -193,7 +195,7 @@ async def test_a_merchant_with_many_destinations_is_a_lane_too(db: Database) -> 
         for number in range(2 * WINDOW):
             common = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": f"host{number}"}
             await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
-        for number in range(SHARE + 2):
+        for number in range(ROWS_PER_PARTITION + 2):
             common = {
                 "reference": str(uuid4()),
                 "next_attempt_at": 5_000 + number,
@@ -202,7 +204,7 @@ async def test_a_merchant_with_many_destinations_is_a_lane_too(db: Database) -> 
             }
             await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
     found = await claimed_of("deliveries", db, 50, [[], ["1"]])
-    assert [row.merchant_id for row in found] == [2] * SHARE, "the head of its lane"
+    assert [row.merchant_id for row in found] == [2] * ROWS_PER_PARTITION, "the head of its lane"
     assert len(await claimed_of("deliveries", db, 50, [[], ["1"]])) == 2
     assert await claimed_of("deliveries", db, 50, [["host1"], ["1"]]) == []
 
@@ -406,11 +408,11 @@ async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
     server = await asyncpg.connect(postgres_server)
     await server.execute(f"CREATE DATABASE first_day TEMPLATE {postgres_template}")
     await server.close()
-    kept = {**postgres._PLANS, "plan_cache_mode": "force_generic_plan"}
+    kept = {**PLANNER_SETTINGS, "plan_cache_mode": "force_generic_plan"}
     connection = await asyncpg.connect(postgres_server.replace("/postgres?", "/first_day?"), server_settings=kept)
     unnested = ArrayStatements()
     for name, (statement, key) in MANY.items():
-        compiled = Compiled(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
+        compiled = CompiledStatement(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
         await connection.execute(f"PREPARE {name} AS {compiled.text}")
         unknown = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", compiled.text))))
         plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE {name}({unknown})"))
@@ -425,7 +427,7 @@ async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, 
         asked = statement.compile(dialect=sqlite_dialect(paramstyle="named"))  # type: ignore[attr-defined]
         explain = text(f"EXPLAIN QUERY PLAN {asked}")
         return "\n".join(row[3] for row in await db.all(explain, **{**asked.params, **params}))
-    compiled = Compiled(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
+    compiled = CompiledStatement(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
     explain = text("EXPLAIN " + re.sub(r"\$(\d+)(::\w+)?", r":p\1", compiled.text).replace("::", r"\:\:"))
     async with db.transaction() as tx:
         # The tables are small: a scan that remains is one that no index could have spared.

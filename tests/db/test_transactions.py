@@ -13,7 +13,8 @@ import pytest
 from sqlalchemy import Integer, Text, bindparam, func, insert, select, text, update
 
 from guichet.bootstrap import database
-from guichet.db.engine import ConstraintViolated, Database, StorageError, StorageUnavailable
+from guichet.db.engine import Database
+from guichet.db.errors import ConstraintViolated, StorageError, StorageUnavailable
 from guichet.db.tables import merchants, payment_links
 from guichet.settings import Settings
 

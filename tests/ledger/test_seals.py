@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from guichet.clock import MINUTE
-from guichet.db.engine import ConstraintViolated
+from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import hash_chain as seals
