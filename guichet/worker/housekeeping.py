@@ -5,7 +5,7 @@ from typing import Final
 
 from guichet.clock import SECOND, Instant
 from guichet.context import AppContext
-from guichet.db import list_counts
+from guichet.db.list_rollup import roll_up_list_counts
 from guichet.ledger import hash_chain, postings, wallets
 from guichet.webhooks import deliveries
 from guichet.worker.pruning import Pruning
@@ -35,7 +35,7 @@ class Housekeeping:
         db, clock = self._ctx.db, self._ctx.clock
         released = await postings.release_suspended(db, clock.now(), RELEASED_AT_ONCE)
         entries = await wallets.roll_up(db, ROLLED_UP_AT_ONCE)
-        changes = await list_counts.fold(db, ROLLED_UP_AT_ONCE)
+        changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
