@@ -397,7 +397,7 @@ MANY: dict[str, tuple[Any, str]] = {
     "record": (deliveries._RECORD, "pk_webhook_deliveries"),
     "finish": (payments._FINISH, "pk_payments"),
     "complete": (links._COMPLETE, "pk_payment_links"),
-    "delete empty counts": (_DELETE_EMPTY, "pk_list_counts"),
+    "delete_empty_counts": (_DELETE_EMPTY, "pk_list_counts"),
 }
 
 
