@@ -19,7 +19,7 @@ from cryptography.fernet import Fernet
 from guichet import settings as guichet_settings
 from guichet.bootstrap import create_merchant, service
 from guichet.db import migrate
-from guichet.domain.merchants import new_key
+from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
 
 HOST: Final = "127.0.0.1"

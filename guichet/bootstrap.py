@@ -1,6 +1,6 @@
-"""The composition root: builds everything once, from the settings.
+"""The composition root: builds everything that a process needs, once, from the settings.
 
-What only a server needs is imported where it is built: most commands need a database and nothing else.
+Modules that only a server needs are imported inside functions: most commands need nothing but a database.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.db.sqlite import SqliteDatabase
-from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
+from guichet.domain.merchants import ENVS, Merchant, new_webhook_secret
 from guichet.http_client import HttpClient
+from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
+from guichet.merchants.api_keys import new_key
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import Vault
@@ -42,7 +44,7 @@ USER_AGENT: Final = f"Guichet/{__version__}"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One process's everything."""
+    """All that a process holds."""
 
     ctx: AppContext
     http_client: HttpClient
@@ -54,7 +56,7 @@ class Service:
 
 
 class SchemaOutdated(SettingsError):
-    """The database's schema is not the one this code needs."""
+    """The database's schema is not the one that this version needs."""
 
 
 def database(settings: Settings) -> Database:
@@ -66,7 +68,7 @@ def database(settings: Settings) -> Database:
 
 
 async def ensure_schema(settings: Settings) -> None:
-    """The embedded default migrates itself; a PostgreSQL schema is migrated by a person who decides when."""
+    """Migrates an embedded database. Raises SchemaOutdated on PostgreSQL, where the staff decide when to migrate."""
     if await current_revision(settings) == REQUIRED_REVISION:
         return
     if not settings.embedded:
@@ -82,12 +84,12 @@ async def service(
     clock: Clock | None = None,
     connections: Mapping[str, Provider] | None = None,
     routes: Mapping[str, Sequence[str]] | None = None,
-    operators: ProvidersConfig = NO_PROVIDERS,
+    providers: ProvidersConfig = NO_PROVIDERS,
 ) -> AsyncIterator[Service]:
-    """Everything, opened and closed. The schema must be up to date (`ensure_schema`).
+    """Opens everything, and closes it when the block ends. The schema must be up to date (`ensure_schema`).
 
-    `operators` are those of the operators' file; `connections` and `routes` stand in for them where a test brings
-    connectors of its own.
+    `providers`: what the providers' file says. Tests give `connections` (provider accounts by name) and `routes`
+    instead, with providers of their own.
     """
     settings = with_development_key(settings)
     clock = clock or SystemClock()
@@ -111,7 +113,7 @@ async def service(
             settle_batch=settle_batch,
             registry=Registry(clock, connections, routes or {})
             if connections
-            else operators.registry(clock, http_client),
+            else providers.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
@@ -119,29 +121,29 @@ async def service(
 
 
 def live_providers(settings: Settings) -> ProvidersConfig:
-    """The operators' file; without one the simulator in development, nobody in production."""
+    """What the providers' file says. Without a file: the simulator in development, no provider in production."""
     codes = {mode.operator for mode in load_catalogue(settings.catalogue_file).modes}
     if settings.providers_file is not None:
-        operators = read_providers_file(settings.providers_file, os.environ, codes)
+        providers = read_providers_file(settings.providers_file, os.environ, codes)
     elif settings.development:
         with resources.as_file(resources.files("guichet.data") / "simulated_providers.toml") as path:
-            operators = read_providers_file(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
+            providers = read_providers_file(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
     else:
-        operators = NO_PROVIDERS
-    if operators.simulated and not (settings.development or settings.allow_simulator):
+        providers = NO_PROVIDERS
+    if providers.simulated and not (settings.development or settings.allow_simulator):
         raise SettingsError(
-            f"GUICHET_PROVIDERS_FILE leads to the simulator ({operators.simulated[0]}): "
+            f"GUICHET_PROVIDERS_FILE leads to the simulator ({providers.simulated[0]}): "
             "the production profile refuses it unless GUICHET_ALLOW_SIMULATOR is yes."
         )
-    return operators
+    return providers
 
 
 def simulator(
-    settings: Settings, clock: Clock, operators: ProvidersConfig, address: str | None = None
+    settings: Settings, clock: Clock, providers: ProvidersConfig, address: str | None = None
 ) -> Starlette | None:
-    """The operators' simulator, where this profile may serve it; it notifies the server at `public_url`.
+    """The simulated provider APIs; None where this profile must not serve them. Callbacks go to `public_url`.
 
-    `address`: where it is found itself, when it is served alone.
+    `address`: the simulator's own URL when it is served alone.
     """
     if not (settings.development or settings.allow_simulator):
         return None
@@ -149,7 +151,7 @@ def simulator(
 
     dashboards = {
         family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
-        for family in {each.family for each in operators.connections.values()}
+        for family in {each.family for each in providers.connections.values()}
     }
     state = settings.home / "simulator.db"
     return create_simulator(
@@ -157,9 +159,9 @@ def simulator(
     )
 
 
-def awake(operators_simulator: Starlette | None) -> AbstractAsyncContextManager[object]:
-    """Lets time pass in a mounted simulator: what came due while it was down is told before anybody asks."""
-    return operators_simulator.router.lifespan_context(operators_simulator) if operators_simulator else nullcontext()
+def running_simulator(simulator: Starlette | None) -> AbstractAsyncContextManager[object]:
+    """Runs the background task of a mounted simulator, which sends the callbacks that are due."""
+    return simulator.router.lifespan_context(simulator) if simulator else nullcontext()
 
 
 def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
@@ -177,14 +179,13 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
     from guichet.server.metrics_endpoint import routes_behind_token
-    from guichet.server.rate_limit import CALLBACKS, RateLimiter, api_limit
-    from guichet.server.rate_limit_middleware import RateLimitMiddleware
+    from guichet.server.rate_limit import CALLBACKS, RateLimiter, RateLimitMiddleware, api_limit
     from guichet.server.request_context import RequestContext
 
     ctx = service.ctx
     limiter = RateLimiter(ctx.shared_counters)
     routes: list[BaseRoute] = [
-        api_routes(ctx),
+        *api_routes(ctx),
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.db, worker)),
         *routes_behind_token(ctx),
@@ -197,22 +198,25 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
     rate_limit = Middleware(RateLimitMiddleware, limiter, limits, ctx.settings.trusted_proxies)
     app: ASGIApp = RequestContext(error_handler.application(routes, [rate_limit]))
-    if spans := tracing.spans():
+    if tracer := tracing.tracer():
         from guichet.server.request_tracing import TracedRequests
 
-        return TracedRequests(app, spans)
+        return TracedRequests(app, tracer)
     return app
 
 
 async def create_merchant(
     ctx: AppContext, name: str, status: str = "active", currency: str = "XOF", keys: Mapping[str, str] | None = None
 ) -> tuple[Merchant, dict[str, str]]:
-    """A merchant with a key for each environment (new unless given; shown here and never again), endpoints, wallets."""
+    """Creates a merchant with an API key, a webhook endpoint and a wallet for each environment.
+
+    Returns the merchant and its keys by environment, which are stored only as hashes. `keys` are new unless given.
+    """
     now = ctx.clock.now()
     secrets = {env: ctx.vault.encrypt(new_webhook_secret()) for env in ENVS}
     keys = dict(keys) if keys else {env: new_key(env) for env in ENVS}
     async with ctx.db.transaction() as tx:
         merchant = await merchants.create(tx, name, status, currency, secrets, now)
         for env, key in keys.items():
-            await merchants.add_key(tx, merchant.id, env, key, None, now)
+            await api_keys.add(tx, merchant.id, env, key, None, now)
     return merchant, keys

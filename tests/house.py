@@ -1,6 +1,7 @@
 """A whole Guichet for tests: the real application on a real port, with a clock that the test turns."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -133,17 +134,33 @@ async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
     config = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_config=None, access_log=False, lifespan="off", proxy_headers=False
     )
+    async with running(config) as server:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+
+
+@asynccontextmanager
+async def running(config: uvicorn.Config, *sockets: socket.socket) -> AsyncIterator[uvicorn.Server]:
+    """uvicorn on `sockets`, or on the host and port of `config`, without its main loop.
+
+    The main loop and `Server.shutdown` look every tenth of a second whether there is anything to do; that is longer
+    than most tests take.
+    """
     server = uvicorn.Server(config)
     config.load()
     server.lifespan = config.lifespan_class(config)
-    await server.startup()
-    main_loop = asyncio.create_task(server.main_loop())
+    await server.startup(list(sockets) or None)
+    await server.on_tick(0)  # Sets the Date header.
     try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+        yield server
     finally:
-        server.should_exit = True
-        await main_loop
-        await server.shutdown()
+        for listening in server.servers:
+            listening.close()
+        state = server.server_state
+        for connection in list(state.connections):
+            connection.shutdown()
+        while state.connections or state.tasks:
+            await asyncio.sleep(0.001)
+        await server.lifespan.shutdown()
 
 
 @asynccontextmanager

@@ -16,7 +16,7 @@ from bench.servers import HOST, Target
 from guichet.bootstrap import service
 from guichet.clock import SystemClock, iso
 from guichet.domain.events import Delivery
-from guichet.schemas.json_output import number
+from guichet.schemas.json_codec import number
 from guichet.schemas.payment import PaymentObject
 from guichet.settings import Settings
 from guichet.webhooks import deliveries

@@ -18,12 +18,11 @@ from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFou
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES
 from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject
-from guichet.schemas.payment import CreatedPaymentObject, PaymentObject
+from guichet.schemas.payment import CreatedPaymentObject, PaymentBody, PaymentObject
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject
 from guichet.schemas.payment_mode import PaymentModeObject
-from guichet.schemas.payment_request import PaymentBody
 from guichet.schemas.refund import RefundBody, RefundObject
-from guichet.schemas.request_fields import Body
+from guichet.schemas.validation import Body
 from guichet.schemas.wallet import BalanceObject
 from guichet.schemas.webhook_delivery import WebhookDeliveryObject
 from guichet.schemas.webhook_endpoint import (

@@ -13,7 +13,7 @@ from guichet.domain.errors import BY_CODE
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.providers.sandbox import SUFFIXES, VALIDATES_AFTER
-from guichet.schemas.json_input import MAX_BODY, MAX_DEPTH
+from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
 

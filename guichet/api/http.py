@@ -1,5 +1,6 @@
 """What every endpoint shares: the caller, the body, the answer, the page asked for."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -7,13 +8,14 @@ from urllib.parse import unquote_to_bytes
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Caller
 from guichet.domain.records import Record
-from guichet.schemas.json_input import MAX_BODY, parse_object
-from guichet.schemas.json_output import success
+from guichet.merchants.api_keys import Authenticator
+from guichet.schemas.json_codec import MAX_BODY, parse_object, success
 from guichet.schemas.page import MetaObject, page_meta
 from guichet.schemas.validation import invalid_request, validate
 from guichet.server.json_response import JsonResponse
@@ -66,6 +68,25 @@ class Call(Record, frozen=True):
     @property
     def context(self) -> dict[str, Any]:
         return {"development": self.ctx.settings.development}
+
+
+def endpoint_route(
+    ctx: AppContext,
+    authenticator: Authenticator,
+    path: str,
+    by_method: Mapping[str, Callable[[Call], Awaitable[Response]]],
+) -> Route:
+    """The route of one path: authenticates the caller, then calls the handler of the method."""
+
+    async def endpoint(request: Request) -> Response:
+        caller = await authenticator.caller(request.headers.get("authorization"))
+        return await by_method[request.method](Call(ctx, request, caller))
+
+    route = Route(path, endpoint)
+    # One route for all methods of a path, so that a 405 names them all; and without the HEAD that Starlette adds to
+    # GET, which the contract does not have.
+    route.methods = set(by_method)
+    return route
 
 
 def answer(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:

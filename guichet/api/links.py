@@ -11,8 +11,7 @@ from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
 from guichet.payments import link_repository as links
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
-from guichet.schemas.request_fields import check_decimals
-from guichet.schemas.validation import invalid_request
+from guichet.schemas.validation import check_decimals, invalid_request
 
 #: Two fragments of 22 letters and digits: 261 random bits together.
 TOKEN_LENGTH: Final = 44

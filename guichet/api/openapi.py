@@ -16,7 +16,7 @@ from guichet.api.json_schema import Schema
 from guichet.api.openapi_responses import error_references, error_responses, header_references, headers
 from guichet.api.openapi_webhooks import webhook
 from guichet.schemas.error import ErrorObject
-from guichet.schemas.json_output import JSON
+from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.schemas.page import MetaObject
 from guichet.settings import Settings

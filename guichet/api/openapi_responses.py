@@ -20,7 +20,7 @@ from guichet.domain.errors import (
     Unauthorized,
 )
 from guichet.schemas.error import ErrorObject, error_object
-from guichet.schemas.json_output import JSON
+from guichet.schemas.json_codec import JSON
 
 #: The errors that every endpoint can answer besides its own.
 _COMMON_ERRORS: Final = (Unauthorized, KeyExpired, MerchantInactive, RateLimited, ServerError)

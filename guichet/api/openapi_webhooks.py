@@ -6,7 +6,7 @@ from typing import Any
 from guichet.api import json_schema
 from guichet.api.json_schema import Schema
 from guichet.domain.events import ANSWER_TIMEOUT
-from guichet.schemas.json_output import JSON
+from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.webhooks.sender import USER_AGENT
 

@@ -13,9 +13,15 @@ from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, PaymentRequest
 from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
-from guichet.schemas.json_input import has_suspect_escape, parse_object, raw_has_bad_text, raw_member
-from guichet.schemas.payment import PaymentObject, created_payment_object, payment_object
-from guichet.schemas.payment_request import BAD_METADATA, Customer, PaymentBody
+from guichet.schemas.json_codec import has_suspect_escape, parse_object, raw_has_bad_text, raw_member
+from guichet.schemas.payment import (
+    BAD_METADATA,
+    Customer,
+    PaymentBody,
+    PaymentObject,
+    created_payment_object,
+    payment_object,
+)
 from guichet.schemas.validation import invalid_request, validate
 
 

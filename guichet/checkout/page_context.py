@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
 from starlette.requests import Request
@@ -66,7 +67,8 @@ class PageContext:
     limits: PageLimits
     poller: PagePoller
     simulator_path: str | None = None
-    renderer: Renderer = field(default_factory=Renderer)
+    #: One for the whole process: reading the texts and compiling the templates takes 50 ms.
+    renderer: Renderer = field(default_factory=cache(Renderer))
 
     def request(self, request: Request) -> PageRequest:
         return PageRequest(request, self.renderer, self.base_path)

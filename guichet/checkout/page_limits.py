@@ -5,11 +5,11 @@
 from starlette.requests import Request
 
 from guichet import metrics
-from guichet.server.client_address import client_address
 from guichet.server.rate_limit import (
     OTP_CODES_PER_ADDRESS,
     OTP_CODES_PER_PHONE,
     RateLimiter,
+    client_address,
     pages_limit,
     unknown_pages_limit,
 )

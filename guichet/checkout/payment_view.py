@@ -11,6 +11,7 @@ from guichet.checkout.views import Bill, bill, initials
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
+from guichet.schemas.payment import payment_identifier
 
 #: Seconds between two refreshes without JavaScript, by the age of the payment in seconds.
 _REFRESH: Final = ((120, 4), (600, 10))
@@ -94,7 +95,7 @@ def payment_view(
         phone=formatting.masked_phone(payment.phone_number, mode.dial_code if mode else None)
         if payment.phone_number
         else None,
-        identifier=payment.identifier,
+        identifier=payment_identifier(payment.id),
         reference=payment.reference,
         test=payment.env == "test",
         refunded=payment.status == "refunded",

@@ -23,6 +23,9 @@ from guichet.db.statement_cache import StatementCache
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
 _ATTEMPTS: Final = 3
 _CHANNEL: Final = "guichet"
+#: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
+_STATEMENTS: Final = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
+_ARRAY_STATEMENTS: Final = ArrayStatements()
 #: A listening connection that received nothing for this long is tested, in seconds.
 _LISTEN_TEST_INTERVAL: Final = 30.0
 
@@ -42,8 +45,8 @@ class PostgresDatabase:
             server_settings={} if bouncer else dict(PLANNER_SETTINGS),
         )
         self._listen_url = listen_url or (None if bouncer else url)
-        self._statements = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
-        self._array_statements = ArrayStatements()
+        self._statements = _STATEMENTS
+        self._array_statements = _ARRAY_STATEMENTS
 
     async def open(self) -> None:
         await self._pool.open()

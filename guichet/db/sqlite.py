@@ -19,6 +19,8 @@ from guichet.db.statement_cache import StatementCache
 
 #: Threads, each with a connection, for reads that may take long.
 _SCAN_THREADS: Final = 2
+#: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
+_STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
 
 
 class SqliteDatabase:
@@ -26,7 +28,7 @@ class SqliteDatabase:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._statements = StatementCache(sqlite_dialect(paramstyle="qmark"))
+        self._statements = _STATEMENTS
 
     async def open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -94,11 +94,6 @@ class Payment(Record, frozen=True):
     #: Who asks now holds the row until then.
     lease_expires_at: int | None
 
-    @property
-    def identifier(self) -> str:
-        """The readable number of the contract (D28)."""
-        return f"{self.id:010d}"
-
 
 class Refund(Record, frozen=True):
     """The one refund a payment can have (D22). `held` says that the wallet's part is set aside."""

@@ -116,7 +116,7 @@ async def wallet_status(db: Reader, merchant_id: int, env: str, currency: str) -
 
 
 async def frozen_wallets(db: Reader, merchant_ids: Collection[int]) -> set[tuple[int, str, str]]:
-    """The wallets of these merchants that accept no movement, as (merchant, env, currency). Cost: their wallets."""
+    """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets."""
     rows = await db.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
     return {tuple(row) for row in rows}
 

@@ -8,9 +8,9 @@ from sqlalchemy.sql.dml import Insert
 
 from guichet.clock import Clock
 from guichet.db.engine import Database
+from guichet.db.read_cache import ReadCache
 from guichet.db.tables import payment_mode_overrides
 from guichet.domain.catalogue import Catalogue, ModeOverride
-from guichet.merchants.ttl_cache import TtlCache
 
 _FIELDS: Final = [
     payment_mode_overrides.c[name] for name in ("merchant_id", "operator", "active", "fee_percent", "fee_fixed")
@@ -60,7 +60,7 @@ class Catalogues:
     def __init__(self, db: Database, clock: Clock, base: Catalogue) -> None:
         self._db = db
         self.base: Final = base
-        self._cached: TtlCache[int | None, Catalogue] = TtlCache(clock, self._load)
+        self._cached: ReadCache[int | None, Catalogue] = ReadCache(clock, self._load)
 
     async def of(self, merchant_id: int | None) -> Catalogue:
         """None: as for a merchant without overrides of its own."""

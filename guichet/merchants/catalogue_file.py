@@ -8,7 +8,9 @@ the file, the entry and the key. Fees are decimal strings and become integers he
 import re
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
@@ -145,8 +147,15 @@ class _Entry:
 
 def load_catalogue(path: Path | None) -> Catalogue:
     """The catalogue of `path`, or the packaged one when None; raises CatalogueFileError on the first fault."""
-    file = str(path) if path else "catalogue.toml"
-    source = path or resources.files("guichet").joinpath("data/catalogue.toml")
+    return _parse(str(path), path) if path else _packaged_catalogue()
+
+
+@cache
+def _packaged_catalogue() -> Catalogue:
+    return _parse("catalogue.toml", resources.files("guichet").joinpath("data/catalogue.toml"))
+
+
+def _parse(file: str, source: Path | Traversable) -> Catalogue:
     try:
         document = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:

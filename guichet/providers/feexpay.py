@@ -140,7 +140,7 @@ class FeexPay:
         return _outcome(reply, reference, _currency(reversal.charge.operator))
 
     async def probe(self) -> str:
-        """Something harmless, for `guichet operators check`: the shop's balances."""
+        """Something harmless, for `guichet providers check`: the shop's balances."""
         reply = await self._get(f"/api/balance/public/getByShop/{self._shop}")
         return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
 

@@ -5,9 +5,9 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from guichet.domain.catalogue import Quote
-from guichet.schemas.json_output import number, percent
+from guichet.schemas.json_codec import number, percent
 from guichet.schemas.object_fields import Number, example
-from guichet.schemas.request_fields import Amount, ModeBody
+from guichet.schemas.validation import Amount, ModeBody
 
 
 class FeeQuoteObject(TypedDict):

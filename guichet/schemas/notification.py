@@ -13,7 +13,7 @@ from guichet.domain.events import (
     REFUND_SUCCEEDED,
     WEBHOOK_TEST,
 )
-from guichet.schemas.json_output import encode
+from guichet.schemas.json_codec import encode
 from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, text_schema
 from guichet.schemas.payment import PaymentObject
 from guichet.schemas.refund import RefundObject

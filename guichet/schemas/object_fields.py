@@ -32,7 +32,7 @@ def example(value: Any) -> Any:
     return Field(examples=[value])
 
 
-#: Exact JSON number text: see `number` and `percent` in guichet/schemas/json_output.py.
+#: Exact JSON number text: see `number` and `percent` in guichet/schemas/json_codec.py.
 Number = Annotated[InstanceOf[Raw], WithJsonSchema({"type": "number"})]
 #: A JSON object whose text is sent as it was received.
 RawJsonObject = Annotated[InstanceOf[Raw], WithJsonSchema({"type": "object", "additionalProperties": True})]

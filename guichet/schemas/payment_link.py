@@ -7,9 +7,9 @@ from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
 from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, PaymentLink
-from guichet.schemas.json_output import number, timestamp
+from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import CREATED_AT, LINK_URL, Number, Timestamp, Url, example, text_schema
-from guichet.schemas.request_fields import NO_BAD_TEXT, Amount, Body, Date, Integer, refuse
+from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, refuse
 
 _MAX_USES: Final = 2**31 - 1
 

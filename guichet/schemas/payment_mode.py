@@ -5,28 +5,10 @@ Source: docs/contract.md, "Resources".
 
 from typing import Annotated
 
-from typing_extensions import TypedDict
-
 from guichet.domain.catalogue import PaymentMode
-from guichet.schemas.json_output import number, percent
-from guichet.schemas.object_fields import ModeType, Number, Url, example
-
-
-class PaymentModeSummaryObject(TypedDict):
-    """Le moyen de paiement utilisé, en bref."""
-
-    id: Annotated[int, example(1)]
-    """Identifiant dans le catalogue, utilisable comme `payment_mode_id`."""
-    name: Annotated[str, example("MTN MoMo")]
-    """Nom à afficher."""
-    type: Annotated[ModeType, example("mobile_money")]
-    """Famille du moyen de paiement."""
-    operator: Annotated[str, example("mtn")]
-    """Code de l'opérateur, utilisable comme `operator`."""
-    country: Annotated[str | None, example("Bénin")]
-    """Nom du pays ; `null` pour un moyen qui n'appartient à aucun pays (cartes)."""
-    country_code: Annotated[str | None, example("BJ")]
-    """Code ISO-2 du pays ; `null` comme ci-dessus."""
+from guichet.schemas.json_codec import number, percent
+from guichet.schemas.object_fields import Number, Url, example
+from guichet.schemas.payment import PaymentModeSummaryObject, payment_mode_summary
 
 
 class PaymentModeObject(PaymentModeSummaryObject):
@@ -40,17 +22,6 @@ class PaymentModeObject(PaymentModeSummaryObject):
     """`true` : `otp` est obligatoire à la création d'un paiement. Lisez toujours ce drapeau, il peut changer."""
     logo: Annotated[Url | None, example(None)]
     """Logo de l'opérateur."""
-
-
-def payment_mode_summary(mode: PaymentMode) -> PaymentModeSummaryObject:
-    return {
-        "id": mode.id,
-        "name": mode.name,
-        "type": mode.type,
-        "operator": mode.operator,
-        "country": mode.country,
-        "country_code": mode.country_code,
-    }
 
 
 def payment_mode_object(mode: PaymentMode) -> PaymentModeObject:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Refund
-from guichet.schemas.json_output import number, timestamp
+from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import (
     PAYMENT_REFERENCE,
     REFUND_REFERENCE,
@@ -22,7 +22,7 @@ from guichet.schemas.object_fields import (
     example,
     text_schema,
 )
-from guichet.schemas.request_fields import NO_BAD_TEXT, Body
+from guichet.schemas.validation import NO_BAD_TEXT, Body
 
 
 class RefundObject(TypedDict):

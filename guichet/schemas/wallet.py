@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.posting_rules import WALLET_STATUSES, Wallet
-from guichet.schemas.json_output import number
+from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import SETTLED_AT, CurrencyCode, Number, Timestamp, example, text_schema
 
 

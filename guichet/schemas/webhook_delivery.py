@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.events import DELIVERY_STATUSES, EVENTS, MAX_ATTEMPTS, PAYMENT_SUCCEEDED, WEBHOOK_TEST, Delivery
-from guichet.schemas.json_output import timestamp
+from guichet.schemas.json_codec import timestamp
 from guichet.schemas.object_fields import (
     DELIVERY_ID,
     SETTLED_AT,

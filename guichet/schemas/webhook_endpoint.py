@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from guichet.domain.events import EVENTS, Delivery
 from guichet.schemas.object_fields import DELIVERY_ID, WEBHOOK_URL, Uuid, example, open_enum
-from guichet.schemas.request_fields import Body, WebhookUrl
+from guichet.schemas.validation import Body, WebhookUrl
 
 _NO_ENDPOINT: Final = "Aucun point de terminaison n'est configuré : enregistrez une URL avec PUT /webhooks/endpoint."
 

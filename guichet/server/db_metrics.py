@@ -61,12 +61,14 @@ class Figures(Collector):
 
 
 def _about_the_read(db: Database, *, up: bool, took: float) -> Iterator[Family]:
-    yield Family("guichet_database_up", "1 when the last read of these figures succeeded, else 0.", float(up))
-    yield Family("guichet_database_read_seconds", "Seconds that reading these figures took.", took)
+    yield Family("guichet_database_up", "1 if the last read of these metrics succeeded, else 0.", float(up))
+    yield Family("guichet_database_read_seconds", "Seconds that the last read took.", took)
     if (pool := db.pool_use()) is not None:
         used, most = pool
-        yield Family("guichet_database_connections_used", "Connections of this process in use (PostgreSQL).", used)
-        yield Family("guichet_database_connections_max", "The most there can be in this process.", most)
+        yield Family(
+            "guichet_database_connections_used", "Database connections of this process in use (PostgreSQL).", used
+        )
+        yield Family("guichet_database_connections_max", "Most database connections of this process.", most)
 
 
 async def _read(db: Database, now: Instant) -> AsyncIterator[Family]:
@@ -83,7 +85,7 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[Family]:
 async def _pending(db: Database, now: Instant) -> list[Family]:
     payments = Family(
         "guichet_payments_pending",
-        f"Pending payments by age: made less than that long ago, or {figures.OLDER}.",
+        f"Pending payments by age: created less than that long ago, or {figures.OLDER}.",
         labels=("env", "operator", "age"),
     )
     refunds = Family("guichet_refunds_pending", "Pending refunds by age.", labels=("env", "age"))
@@ -97,12 +99,12 @@ async def _pending(db: Database, now: Instant) -> list[Family]:
 async def _queues(db: Database, now: Instant) -> list[Family]:
     states = Family(
         "guichet_deliveries",
-        "Webhook deliveries: all that are waiting or retrying; success and failed among the latest 10 000 made within"
-        " the last hour.",
+        "Webhook deliveries: all that are waiting or retrying; success and failed among the latest 10 000 created"
+        " within the last hour.",
         labels=("state",),
     )
-    due = Family("guichet_queue_due", "What each queue has that is due now.", labels=("queue",))
-    lag = Family("guichet_queue_lag_seconds", "How long the oldest of it has been due.", labels=("queue",))
+    due = Family("guichet_queue_due", "Jobs of each queue that are due now.", labels=("queue",))
+    lag = Family("guichet_queue_lag_seconds", "How long the oldest of them has been due.", labels=("queue",))
     for state, count in (await figures.delivery_states(db, now)).items():
         states.add_metric((state,), count)
     for each in await checkup.due(db, now):
@@ -112,8 +114,8 @@ async def _queues(db: Database, now: Instant) -> list[Family]:
 
 
 async def _ledger(db: Database, now: Instant) -> list[Family]:
-    state = Family("guichet_ledger_audit_state", "1 for how the last audit ended, else 0.", labels=("state",))
-    age = Family("guichet_ledger_audit_age_seconds", "How long ago the last audit ended; absent before the first.")
+    state = Family("guichet_ledger_audit_state", "1 for the result of the last audit, else 0.", labels=("state",))
+    age = Family("guichet_ledger_audit_age_seconds", "How long ago the last audit ended; absent before the first one.")
     last = await last_audit(db)
     found = "never" if last is None else "clean" if last.fault is None else "faulty"
     for each in _AUDITS:
@@ -122,8 +124,8 @@ async def _ledger(db: Database, now: Instant) -> list[Family]:
         age.add_metric((), _seconds(last.finished_at, now))
     unsealed = await checkup.first_unsealed(db)
     lag = Family(
-        "guichet_ledger_seal_lag_seconds",
-        "The age of the oldest posting that no seal covers; about two minutes is normal.",
+        "guichet_ledger_hash_chain_lag_seconds",
+        "Age of the oldest posting that is not in the hash chain yet; about two minutes is normal.",
         0 if unsealed is None else _seconds(unsealed[1], now),
     )
     return [state, age, lag]
@@ -135,8 +137,8 @@ async def _for_a_person(db: Database, now: Instant) -> list[Family]:
     for kind in sorted({*_KINDS, *found}):
         incidents.add_metric((kind,), found.get(kind, 0))
     unmatched_callbacks = Family(
-        "guichet_stray_callbacks",
-        "Operators' notifications of the last day that match nothing.",
+        "guichet_unmatched_callbacks",
+        "Callbacks of the last day that match no payment or refund.",
         await checkup.unmatched_callbacks_since(db, now),
     )
     return [incidents, unmatched_callbacks]

@@ -1,4 +1,4 @@
-"""What an operator of the service is woken for, each found by an index: `guichet doctor` and `/metrics` show it."""
+"""What the staff must know about, each found by an index: `guichet doctor` and `/metrics` show it."""
 
 import json
 from collections.abc import Iterable
@@ -115,12 +115,12 @@ _STUCK: Final = {
     "refund": _pending_since(refunds, payments.c.operator),
 }
 _QUEUES: Final = {
-    "questions": _due_since(payments, payments.c.next_poll_at),
+    "polling": _due_since(payments, payments.c.next_poll_at),
     "refunds": _due_since(refunds, refunds.c.next_poll_at),
     "deliveries": _due_since(webhook_deliveries, webhook_deliveries.c.next_attempt_at),
 }
 _NOUNS: Final = {
-    "questions": "questions about payments",
+    "polling": "payments to poll",
     "refunds": "refunds",
     "deliveries": "webhook deliveries",
 }

@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from guichet.domain.errors import GuichetError, Unauthorized
-from guichet.schemas.json_output import failure
+from guichet.schemas.json_codec import failure
 
 
 class JsonResponse(Response):

@@ -1,22 +1,28 @@
-"""Every rate limit of the service: the named limits as data, and the one class that counts them.
+"""Every rate limit of the service: the named limits as data, the class that counts, the check in front of the routes.
 
 Source: docs/contract.md, "Limits"; D40.
 """
 
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Final, TypeVar
 
 from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage, RedisStorage
 from limits.aio.strategies import MovingWindowRateLimiter
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from guichet import metrics
 from guichet.clock import SECOND, SystemClock
+from guichet.domain.errors import RateLimited
 from guichet.logs import log
-from guichet.settings import Settings
+from guichet.server.json_response import error_response
+from guichet.settings import Network, Settings
 
 #: Seconds that Redis may take to count a request, and seconds that it is left alone after it did not.
 REDIS_TIMEOUT: Final = 0.25
@@ -126,3 +132,83 @@ async def shared_counters(redis_url: str | None) -> AsyncIterator[RedisStorage |
         yield storage
     finally:
         await storage.bridge.get_connection().aclose()  # type: ignore[attr-defined]
+
+
+class RateLimitMiddleware:
+    """`limits`: by the beginning of the path; other paths are not counted.
+
+    Every answer under a limit carries `X-RateLimit-Remaining`, a refusal also `Retry-After`
+    (docs/contract.md, "Limits").
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        limiter: RateLimiter,
+        limits: Mapping[str, RateLimit],
+        trusted_proxies: Sequence[Network],
+    ) -> None:
+        self._app = app
+        self._limiter = limiter
+        self._limits = {prefix: limit for prefix, limit in limits.items() if limit.requests}
+        self._trusted_proxies = trusted_proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        limit = self._limit(scope["path"]) if scope["type"] == "http" else None
+        if limit is None:
+            await self._app(scope, receive, send)
+            return
+        address = client_address(scope, self._trusted_proxies)
+        allowed = await self._limiter.hit(limit, address)
+        announced = _announcing(await self._limiter.allowance(limit, address), send, refused=not allowed)
+        if allowed:
+            await self._app(scope, receive, announced)
+        else:
+            metrics.RATE_LIMITED.labels(limit.name).inc()
+            await error_response(RateLimited())(scope, receive, announced)
+
+    def _limit(self, path: str) -> RateLimit | None:
+        return next((limit for prefix, limit in self._limits.items() if path.startswith(prefix)), None)
+
+
+def _announcing(allowance: Allowance, send: Send, *, refused: bool) -> Send:
+    async def announce(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers["X-RateLimit-Remaining"] = str(allowance.remaining)
+            if refused:
+                headers["Retry-After"] = str(allowance.retry_after)
+        await send(message)
+
+    return announce
+
+
+_UNKNOWN: Final = "unknown"
+
+
+def client_address(scope: Scope, trusted_proxies: Sequence[Network]) -> str:
+    """The peer's address; behind trusted proxies, the nearest address in `X-Forwarded-For` that is not one of them."""
+    client = scope.get("client")
+    address: str = client[0] if client else _UNKNOWN
+    if not trusted_proxies or not _is_within(address, trusted_proxies):
+        return address
+    forwarded = Headers(scope=scope).getlist("x-forwarded-for")
+    for hop in reversed([part.strip() for line in forwarded for part in line.split(",")]):
+        if not _is_address(hop):
+            return address
+        address = hop
+        if not _is_within(hop, trusted_proxies):
+            return hop
+    return address
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_within(text: str, networks: Sequence[Network]) -> bool:
+    return _is_address(text) and any(ip_address(text) in network for network in networks)

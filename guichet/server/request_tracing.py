@@ -5,7 +5,7 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.server.request_context import route_template
-from guichet.tracing import Spans
+from guichet.tracing import Tracer
 
 #: Asked every few seconds by machines: nobody follows them.
 _PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -14,9 +14,9 @@ _PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 class TracedRequests:
     """Says the route and not the path, which may hold a merchant's `external_id` or open a hosted page."""
 
-    def __init__(self, app: ASGIApp, spans: Spans) -> None:
+    def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self._app = app
-        self._spans = spans
+        self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _PROBES:
@@ -33,7 +33,7 @@ class TracedRequests:
                 said["guichet.request_id"] = request_id.decode("latin-1")
             await send(message)
 
-        with self._spans.request(headers.get(b"traceparent", b"").decode("latin-1") or None) as end:
+        with self._tracer.request(headers.get(b"traceparent", b"").decode("latin-1") or None) as end:
             try:
                 await self._app(scope, receive, overhearing)
             finally:

@@ -80,7 +80,7 @@ class Pruning:
     def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
         logs = {DELIVERIES: settings.keep_deliveries_days}
-        logs |= dict.fromkeys((INCIDENTS, UNMATCHED_CALLBACKS), settings.keep_logs_days)
+        logs |= dict.fromkeys((INCIDENTS, UNMATCHED_CALLBACKS), settings.keep_incidents_days)
         self._rounds = [_Round(each, days * DAY) for each, days in logs.items() if days]
 
     async def step(self, now: Instant) -> int:

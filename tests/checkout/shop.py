@@ -31,7 +31,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.settings import Settings
-from tests.house import ManualClock
+from tests.house import ManualClock, running
 
 CATALOGUE: Catalogue = load_catalogue(None)
 
@@ -220,18 +220,6 @@ async def open_shop(
     ) as service:
         merchant, keys = await bootstrap.create_merchant(service.ctx, name, currency=currency)
         app = bootstrap.application(service, None)
-        async with _serving(app, sock), aiohttp.ClientSession() as http:
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        async with running(config, sock), aiohttp.ClientSession() as http:
             yield Shop(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])
-
-
-@contextlib.asynccontextmanager
-async def _serving(application: Any, sock: socket.socket) -> AsyncIterator[None]:
-    server = uvicorn.Server(uvicorn.Config(application, log_level="warning", access_log=False, lifespan="off"))
-    task = asyncio.create_task(server.serve(sockets=[sock]))
-    try:
-        while not server.started:
-            await asyncio.sleep(0.01)
-        yield
-    finally:
-        server.should_exit = True
-        await task

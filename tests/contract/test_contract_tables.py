@@ -10,10 +10,11 @@ from guichet.domain import catalogue, events, merchants, money, payments
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE
+from guichet.merchants import api_keys
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers import sandbox
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
-from guichet.schemas.json_input import MAX_BODY, MAX_DEPTH
+from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 from guichet.webhooks.sender import USER_AGENT
 from guichet.webhooks.signing import sign
 from tests.contract.tables import Row, column, table, tables
@@ -226,9 +227,9 @@ def test_every_endpoint_answers_a_resource_that_is_described() -> None:
 def test_key_prefixes() -> None:
     assert {row["Environment"] for row in table("keys")} == set(merchants.ENVS)
     for row in table("keys"):
-        key = merchants.new_key(row["Environment"])
+        key = api_keys.new_key(row["Environment"])
         assert key.startswith(row["Prefix"])
-        assert merchants.key_env(key) == row["Environment"]
+        assert api_keys.key_env(key) == row["Environment"]
 
 
 # --- operators --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guichet.domain.errors import InvalidRequest
-from guichet.schemas.json_input import parse_object, raw_member
+from guichet.schemas.json_codec import parse_object, raw_member
 
 #: JSON text of a value → what it is read as. Beyond 40 digits an integer is a Decimal.
 VALUES: dict[bytes, object] = {

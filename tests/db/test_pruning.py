@@ -148,7 +148,7 @@ async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(hou
 
 
 async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(settings: Settings, authority: Authority) -> None:
-    for_ever = replace(settings, keep_deliveries_days=0, keep_logs_days=1)
+    for_ever = replace(settings, keep_deliveries_days=0, keep_incidents_days=1)
     async with open_house(for_ever) as house, told(house, authority) as shop:
         await paid(house, shop, 2)
         await incidents.store_unmatched_callback(

@@ -23,14 +23,15 @@ from guichet.db.batching import Batching
 from guichet.db.engine import Database, require
 from guichet.db.list_rollup import _DELETE_EMPTY
 from guichet.db.postgres_pool import PLANNER_SETTINGS
+from guichet.db.read_cache import ReadCache
 from guichet.db.statement_cache import CompiledStatement
 from guichet.db.work_queue import Claim
 from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
 from guichet.domain.events import Delivery
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import postings, wallets
+from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
-from guichet.merchants.ttl_cache import TtlCache
 from guichet.merchants.vault import UnreadableSecret, Vault
 from guichet.payments import link_repository as links
 from guichet.payments import refund_repository as refunds
@@ -364,7 +365,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "list links": lambda db: links.page(db, 1, 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
-    "key": lambda db: merchants.caller_by_hash(db, "h"),
+    "key": lambda db: api_keys.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
 }
@@ -508,7 +509,7 @@ async def test_a_change_is_seen_within_a_second() -> None:
         asked += 1
         return stored.get(key)
 
-    memory = TtlCache(clock, load)
+    memory = ReadCache(clock, load)
     assert [await memory.get("key") for _ in range(5)] == [1] * 5
     assert asked == 1
     stored["key"] = 2
@@ -527,7 +528,7 @@ async def test_what_does_not_exist_is_not_remembered() -> None:
     async def load(key: str) -> int | None:
         return stored.get(key)
 
-    memory = TtlCache(ManualClock(), load)
+    memory = ReadCache(ManualClock(), load)
     assert await memory.get("new") is None
     stored["new"] = 1
     assert await memory.get("new") == 1
@@ -539,7 +540,7 @@ async def test_a_clock_that_goes_back_freezes_nothing() -> None:
     async def load(key: str) -> int | None:
         return stored[key]
 
-    memory = TtlCache(clock, load)
+    memory = ReadCache(clock, load)
     assert await memory.get("key") == 1
     stored["key"] = 2
     clock.advance(-3600)
@@ -550,7 +551,7 @@ async def test_the_memory_is_bounded() -> None:
     async def load(key: int) -> int | None:
         return key
 
-    memory = TtlCache(ManualClock(), load)
+    memory = ReadCache(ManualClock(), load)
     for key in range(10_050):
         await memory.get(key)
     assert len(memory._values) == 10_000

@@ -19,11 +19,11 @@ import asyncpg
 from yarl import URL
 
 import guichet
-from guichet.bootstrap import application, awake, create_merchant, live_providers, service, simulator
+from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
 from guichet.db import migrate
-from guichet.domain.merchants import new_key
 from guichet.logs import configure_logs
-from guichet.merchants import repository as merchants
+from guichet.merchants import api_keys
+from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings, load
 from guichet.worker.worker import Worker
 from tests.cli.child import run_command
@@ -91,7 +91,7 @@ class RunningService:
         """A new test key of this merchant that expires in so many seconds."""
         key, now = new_key("test"), self.clock.now()
         async with self._core.db.transaction() as tx:
-            await merchants.add_key(tx, shop.id, "test", key, now + seconds * SECOND, now)
+            await api_keys.add(tx, shop.id, "test", key, now + seconds * SECOND, now)
         return key
 
     async def call(
@@ -142,8 +142,8 @@ async def running_service(settings: Settings, rate_limit: int = 0) -> AsyncItera
     operators = live_providers(replace(settings, public_url=simulator_url))
     simulated = simulator(settings, clock, operators, f"{simulator_url}/simulator")
     async with (
-        service(settings, clock, operators=operators) as opened,
-        awake(simulated),
+        service(settings, clock, providers=operators) as opened,
+        running_simulator(simulated),
         serving(simulated, simulator_port),
         serving(application(opened, None), port) as url,
         Peer(host="127.0.0.1") as receiver,

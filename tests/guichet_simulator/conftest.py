@@ -18,20 +18,14 @@ from starlette.types import ASGIApp
 
 from guichet.clock import SystemClock
 from guichet_simulator.app import create_simulator
+from tests.house import running
 
 
 @contextlib.asynccontextmanager
 async def serve(app: ASGIApp, sock: socket.socket, **options: Any) -> AsyncIterator[None]:
     """Serve on a bound socket with uvicorn, as in production."""
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, **options))
-    task = asyncio.create_task(server.serve(sockets=[sock]))
-    try:
-        while not server.started:
-            await asyncio.sleep(0.01)
+    async with running(uvicorn.Config(app, log_level="warning", access_log=False, **options), sock):
         yield
-    finally:
-        server.should_exit = True
-        await task
 
 
 def loopback() -> tuple[socket.socket, str]:

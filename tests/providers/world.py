@@ -122,7 +122,7 @@ async def open_world(settings: Settings, setup: Setup) -> AsyncIterator[World]:
     async with (
         app.router.lifespan_context(app),
         serving(app, simulator_port),
-        open_house(settings, clock, port, operators=operators) as house,
+        open_house(settings, clock, port, providers=operators) as house,
         aiohttp.ClientSession() as http,
     ):
         yield World(house, await house.merchant(), simulator, http, clock)

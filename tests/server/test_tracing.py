@@ -140,11 +140,11 @@ async def test_a_payments_life(settings: Settings, collector: tuple[Collector, s
         "http.request.method": "POST", "http.route": "/v1/payments", "http.response.status_code": 201,
         "guichet.request_id": "caller-request-1", "guichet.payment": payment["reference"],
     }  # fmt: skip
-    initiation = seen.named("operator initiate")
+    initiation = seen.named("provider initiate")
     assert (initiation.trace, initiation.parent, initiation.kind) == (TRACE, request.id, 3)
-    assert initiation.said == {"guichet.connection": "first", "guichet.answer": "accepted"}
+    assert initiation.said == {"guichet.provider_account": "first", "guichet.result": "accepted"}
     # What the loops do about it is one trace, found by the payment's reference.
-    asking, question = seen.named("ask about payment"), seen.named("operator status")
+    asking, question = seen.named("ask about payment"), seen.named("provider status")
     settling, webhook = seen.named("settle payment"), seen.named("webhook payment.succeeded")
     own = payment["reference"].replace("-", "")
     assert {span.trace for span in (asking, question, settling, webhook)} == {own}
@@ -215,7 +215,7 @@ async def test_operators_are_not_told(
     """What every connector calls its operator with, while a span is current."""
     seen, address = collector
     with tracing.exporting(replace(sqlite_settings, otlp_endpoint=address)):
-        spans = tracing.spans()
+        spans = tracing.tracer()
         assert spans is not None
         async with Peer(tls=authority.server("localhost")) as operator:
             http_client = HttpClient(loopback=True)
@@ -275,7 +275,7 @@ async def test_nobody_listens_there(sqlite_settings: Settings) -> None:
 
 
 async def test_off_it_is_nowhere(sqlite_house: House) -> None:
-    assert tracing.spans() is None
+    assert tracing.tracer() is None
     shop = await sqlite_house.merchant()
     answer = await shop.get("/balance", headers={"traceparent": TRACEPARENT})
     assert answer.status == 200

@@ -7,22 +7,23 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli import spreadsheets
-from guichet.cli.periods import Since, Until
-from guichet.cli.support import CommandError, Json, MerchantId, date, known_merchant, people, print_table, run
+from guichet.cli.arguments import Json, MerchantId, Since, Until
+from guichet.cli.console import CommandError, console, iso_or_none, print_table
+from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
 from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Env
 from guichet.domain.money import Currency, plain
 from guichet.ledger.wallet_statement import Movement, Statement
-from guichet.schemas.json_output import encode, number
+from guichet.schemas.json_codec import encode, number
 
-#: Rows of one table on screen; a longer statement continues in the next one.
-_SCREEN: Final = 500
+#: Rows of one table on screen; a longer statement continues in another table.
+_PAGE_ROWS: Final = 500
 _KINDS: Final = {
     ledger.COLLECTED: ("collection", "Encaissement"),
-    ledger.UNSUSPENDED: ("collection, after suspense", "Encaissement (après suspens)"),
+    ledger.UNSUSPENDED: ("collection, after suspension", "Encaissement (après suspens)"),
     ledger.HELD: ("refund", "Remboursement"),
-    ledger.RELEASED: ("refund given back", "Remboursement annulé"),
+    ledger.RELEASED: ("refund cancelled", "Remboursement annulé"),
 }
 _FRENCH: Final = (
     "Date (UTC)",
@@ -37,7 +38,7 @@ _FRENCH: Final = (
 )
 
 
-def statement(
+def print_statement(
     merchant_id: MerchantId,
     currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
     since: Since = None,
@@ -49,29 +50,29 @@ def statement(
     """Print a wallet's movements over a period: opening balance, each movement, closing balance, totals.
 
     A refund leaves the wallet when it is requested, and comes back if its disbursement fails. Fees are shown for
-    information: customers pay them on top, they are no part of the wallet.
+    information only: customers pay them on top of the amount, and they do not enter the wallet.
     """
     if as_csv and as_json:
         raise typer.BadParameter("--csv and --json exclude each other.")
 
     async def work(opened: Service) -> None:
         ctx = opened.ctx
-        await known_merchant(ctx.db, merchant_id)
+        await get_merchant(ctx.db, merchant_id)
         upto = ctx.clock.now() if until is None else until
         if since is not None and since > upto:
             raise CommandError("--from is later than --to.")
-        wanted = Statement(ctx.db, merchant_id, env, currency, since, upto)
-        await (_csv(wanted) if as_csv else _json(wanted) if as_json else _screen(wanted))
+        statement = Statement(ctx.db, merchant_id, env, currency, since, upto)
+        await (_csv(statement) if as_csv else _json(statement) if as_json else _screen(statement))
 
-    run(work, doing=None)
+    run(work, message=None)
 
 
-async def _csv(wanted: Statement) -> None:
+async def _csv(statement: Statement) -> None:
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
     rows = spreadsheets.writer(sys.stdout, _FRENCH)
-    opening = await wanted.opening()
-    rows.writerow(_line(wanted.since, "Solde à l'ouverture", balance=opening))
-    async for each in wanted.movements():
+    opening = await statement.opening()
+    rows.writerow(_line(statement.since, "Solde à l'ouverture", balance=opening))
+    async for each in statement.movements():
         debit, credit = _sides(each)
         rows.writerow(
             (
@@ -80,14 +81,14 @@ async def _csv(wanted: Statement) -> None:
                 each.payment_reference,
                 each.refund_reference,
                 spreadsheets.text(each.external_id),
-                spreadsheets.figure(debit) if debit else "",
-                spreadsheets.figure(credit) if credit else "",
-                spreadsheets.figure(each.balance),
+                spreadsheets.amount(debit) if debit else "",
+                spreadsheets.amount(credit) if credit else "",
+                spreadsheets.amount(each.balance),
                 each.posting_id,
             )
         )
-    totals = wanted.totals
-    rows.writerow(_line(wanted.until, "Solde à la clôture", totals.debits, totals.credits, wanted.closing))
+    totals = statement.totals
+    rows.writerow(_line(statement.until, "Solde à la clôture", totals.debits, totals.credits, statement.closing))
     rows.writerow(_line(None, "Total des encaissements", credit=totals.collections))
     rows.writerow(_line(None, "Total des remboursements", debit=totals.refunds))
     rows.writerow(_line(None, "Frais payés par les clients (pour information)", credit=totals.fees))
@@ -96,22 +97,22 @@ async def _csv(wanted: Statement) -> None:
 def _line(
     at: int | None, label: str, debit: int | None = None, credit: int | None = None, balance: int | None = None
 ) -> tuple[str, ...]:
-    figures = ("" if each is None else spreadsheets.figure(each) for each in (debit, credit, balance))
+    figures = ("" if each is None else spreadsheets.amount(each) for each in (debit, credit, balance))
     return (spreadsheets.moment(at), label, "", "", "", *figures, "")
 
 
-async def _screen(wanted: Statement) -> None:
-    people.print(f"Opening balance{_on(wanted.since)}: {plain(await wanted.opening())}")
+async def _screen(statement: Statement) -> None:
+    console.print(f"Opening balance{_on(statement.since)}: {plain(await statement.opening())}")
     page: list[Movement] = []
-    async for each in wanted.movements():
+    async for each in statement.movements():
         page.append(each)
-        if len(page) == _SCREEN:
+        if len(page) == _PAGE_ROWS:
             _print_page(page)
             page = []
     _print_page(page)
-    totals = wanted.totals
-    people.print(f"Closing balance{_on(wanted.until)}: {plain(wanted.closing)}")
-    people.print(
+    totals = statement.totals
+    console.print(f"Closing balance{_on(statement.until)}: {plain(statement.closing)}")
+    console.print(
         f"{totals.movements} movements: debits {plain(totals.debits)}, credits {plain(totals.credits)}. "
         f"Collections {plain(totals.collections)}, refunds {plain(totals.refunds)}. "
         f"For information, fees paid by customers: {plain(totals.fees)}."
@@ -130,12 +131,16 @@ def _print_page(page: list[Movement]) -> None:
         print_table(columns, rows)
 
 
-async def _json(wanted: Statement) -> None:
-    """One object, written as it is read: a long statement is never whole in memory."""
-    start = {"opening": number(await wanted.opening()), "from": date(wanted.since), "to": iso(wanted.until)}
+async def _json(statement: Statement) -> None:
+    """Writes one object while it reads: a long statement is never in memory as a whole."""
+    start = {
+        "opening": number(await statement.opening()),
+        "from": iso_or_none(statement.since),
+        "to": iso(statement.until),
+    }
     sys.stdout.write(_encoded(start)[:-1] + ',"movements":[')
     separator = ""
-    async for each in wanted.movements():
+    async for each in statement.movements():
         row = {
             "posting": each.posting_id,
             "date": iso(each.at),
@@ -148,9 +153,12 @@ async def _json(wanted: Statement) -> None:
         }
         sys.stdout.write(separator + _encoded(row))
         separator = ","
-    totals = wanted.totals
+    totals = statement.totals
     figures = {name: number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")}
-    end: dict[str, Any] = {"closing": number(wanted.closing), "totals": {**figures, "movements": totals.movements}}
+    end: dict[str, Any] = {
+        "closing": number(statement.closing),
+        "totals": {**figures, "movements": totals.movements},
+    }
     sys.stdout.write("]," + _encoded(end)[1:] + "\n")
 
 
@@ -159,12 +167,12 @@ def _encoded(value: object) -> str:
 
 
 def _kind(movement: Movement) -> tuple[str, str]:
-    """Its name on screen and in French; any other cause is none of ours, and shown as it is written."""
+    """Its name on screen and in French; an unknown cause is shown as it is stored."""
     return _KINDS.get(movement.cause, (movement.cause, movement.cause))
 
 
 def _sides(movement: Movement) -> tuple[int, int]:
-    """Debit and credit; one of them is zero."""
+    """(debit, credit); one of them is zero."""
     return max(0, -movement.amount), max(0, movement.amount)
 
 

@@ -1,4 +1,4 @@
-"""Short-lived memory of what every request reads: keys, catalogues. A change is seen within one second (D39)."""
+"""A cache of what every request reads: API keys, catalogues. A change is seen within one second (D39)."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
@@ -9,12 +9,12 @@ from guichet.clock import SECOND, Clock, Instant
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-#: Below the second that is promised, so that the read itself fits in.
+#: Less than the second that is promised, so that the read itself fits in.
 FRESH_FOR: Final = 9 * SECOND // 10
 _MOST: Final = 10_000
 
 
-class TtlCache(Generic[K, V]):
+class ReadCache(Generic[K, V]):
     """Remembers up to 10 000 values for 0.9 s each; None is not remembered, so a new key works at once."""
 
     def __init__(self, clock: Clock, load: Callable[[K], Awaitable[V | None]]) -> None:

@@ -1,5 +1,7 @@
-"""Reads an operator's statement: a CSV file, UTF-8, with a header row. Which column says what is a small table per
-family, and can be told on the command line."""
+"""Reads a provider's statement: a CSV file in UTF-8 with a header row.
+
+A table for each provider says which column holds what; options of the command add to it.
+"""
 
 import csv
 import re
@@ -15,8 +17,8 @@ from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 T = TypeVar("T")
 
 FIELDS: Final = ("reference", "type", "amount", "currency", "status", "date")
-#: Per family, the columns of each field beside the field's own name, as its exports or its history name them
-#: (docs/providers/README.md, "Statements"). Every reference column that is there counts; of the others the first.
+#: By provider, the columns of each field besides the field's own name (docs/providers/README.md, "Statements"). All
+#: reference columns in the file are used; of other fields the first one found.
 PRESETS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "feexpay": {"reference": ("callback_info", "financial_transaction_id", "custom_id")},
     "mtn": {
@@ -41,7 +43,7 @@ PRESETS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     },
 }
 IGNORED: Final = "ignore"
-#: What the words of `type` and `status` mean; `--word` adds others.
+#: The meaning of words in the columns `type` and `status`; `--word` adds others.
 WORDS: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
@@ -74,12 +76,12 @@ _FRENCH_DATE: Final = re.compile(r"(\d{2})/(\d{2})/(\d{4})(.*)")
 
 
 class UnreadableStatement(Exception):
-    """One sentence that names the line."""
+    """The statement cannot be read; the message is one sentence that names the line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """`until` is the last date, to the end of its day if it says no time; None when nothing is dated."""
+class ProviderStatement:
+    """`ignored`: number of lines left out on request; `since`, `until`: first and last date, None without dates."""
 
     lines: list[Line]
     ignored: int
@@ -87,14 +89,19 @@ class Read:
     until: Instant | None
 
 
-def read_statement(path: Path, family: str, columns: Mapping[str, str], words: Mapping[str, str]) -> Read:
-    """Raises UnreadableStatement. `columns`: field → column; `words`: word → meaning; both go before the presets."""
+def read_statement(
+    path: Path, provider: str, columns: Mapping[str, str], words: Mapping[str, str]
+) -> ProviderStatement:
+    """Reads a file. `columns` (field → column) and `words` (word → meaning) override the presets of the provider.
+
+    Raises UnreadableStatement.
+    """
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise UnreadableStatement(f"{path.name}, line {line}: this is not UTF-8. Save it as CSV UTF-8.") from None
-    reader = _Reader(path.name, text, PRESETS.get(family, {}), columns, {**WORDS, **words})
+    reader = _Reader(path.name, text, PRESETS.get(provider, {}), columns, {**WORDS, **words})
     return reader.read()
 
 
@@ -123,7 +130,7 @@ class _Reader:
                 known = ", ".join(header)
                 raise self._fault(f"no column for {field} among {known}; name it with --column {field}=NAME")
 
-    def read(self) -> Read:
+    def read(self) -> ProviderStatement:
         lines: list[Line] = []
         ignored = 0
         since: Instant | None = None
@@ -140,7 +147,7 @@ class _Reader:
             lines.append(line)
             if line.at is not None and end is not None:
                 since, until = min(since or line.at, line.at), max(until or end, end)
-        return Read(lines, ignored, since, until)
+        return ProviderStatement(lines, ignored, since, until)
 
     def _line(self, row: Sequence[str]) -> tuple[Line | None, Instant | None]:
         amount = self._read(row, "amount", _amount)
@@ -168,7 +175,7 @@ class _Reader:
         allowed = (PAYMENT, REFUND, IGNORED) if field == "type" else ("succeeded", "failed", "pending", IGNORED)
         if meaning not in allowed:
             raise self._fault(
-                f"the {field} {word!r} says nothing; explain it with --word {word}={allowed[0]} (or ignore)"
+                f"the {field} {word!r} is unknown; explain it with --word {word}={allowed[0]} (or ignore)"
             )
         return meaning
 
@@ -195,7 +202,7 @@ class _Reader:
 
 
 def _amount(cell: str) -> int | None:
-    """Hundredths. `5 000`, `5000,00`, `1.234,50`, `1,234.50` are understood; `5,000` could be two amounts: None."""
+    """Hundredths from `5 000`, `5000,00`, `1.234,50` or `1,234.50`; None for others and for `5,000`: ambiguous."""
     compact = _SPACES.sub("", cell)
     if match := _FIGURE.fullmatch(compact):
         sign, units, cents = match[1], match[2], match[3] or ""
@@ -208,7 +215,7 @@ def _amount(cell: str) -> int | None:
 
 
 def _date(cell: str) -> tuple[Instant, Instant] | None:
-    """When it begins and ends: a date alone is a whole day. ISO, or day/month/year."""
+    """(begin, end) of an ISO date or of day/month/year; a date without a time is the whole day."""
     french = _FRENCH_DATE.fullmatch(cell)
     text = f"{french[3]}-{french[2]}-{french[1]}{french[4]}" if french else cell
     at = read_date(text.replace(" UTC", "Z"))

@@ -6,7 +6,9 @@ import typer
 from cryptography.fernet import Fernet
 
 from guichet.bootstrap import Service
-from guichet.cli.support import Json, people, print_json, refuse, run
+from guichet.cli.arguments import Json
+from guichet.cli.console import console, fail, print_json
+from guichet.cli.runner import run
 from guichet.merchants import webhook_secrets as secrets
 from guichet.merchants.vault import UnreadableSecret
 
@@ -27,7 +29,7 @@ def secret_key(as_json: Json = False) -> None:
 
 @dataclass(slots=True)
 class _Rotation:
-    """How many secrets were encrypted anew, how many needed nothing, and whose could not be read."""
+    """How many secrets were encrypted again, how many already had the first key, and which could not be read."""
 
     renewed: int = 0
     unchanged: int = 0
@@ -37,21 +39,21 @@ class _Rotation:
 def rotate_secrets(as_json: Json = False) -> None:
     """Encrypt every stored webhook secret with the first key of GUICHET_SECRET_KEYS; the older keys can then go.
 
-    The secrets themselves stay: merchants notice nothing. Exit code 1 when one could not be read.
+    The secrets themselves do not change. Exit code 1 when one could not be read.
     """
     done = run(_rotate)
     if as_json:
-        unreadable = [{"merchant": merchant_id, "env": env} for merchant_id, env in done.unreadable]
+        unreadable = [{"merchant_id": merchant_id, "env": env} for merchant_id, env in done.unreadable]
         print_json({"renewed": done.renewed, "unchanged": done.unchanged, "unreadable": unreadable})
     else:
-        people.print(f"{done.renewed} secrets encrypted with the first key, {done.unchanged} already were.")
+        console.print(f"{done.renewed} secrets encrypted with the first key, {done.unchanged} already were.")
     if done.unreadable:
         whose = ", ".join(f"merchant {merchant_id} ({env})" for merchant_id, env in done.unreadable)
-        refuse(f"No key of GUICHET_SECRET_KEYS reads the webhook secret of {whose}: put the missing key back.")
+        fail(f"No key of GUICHET_SECRET_KEYS reads the webhook secret of {whose}: put the missing key back.")
 
 
 async def _rotate(opened: Service) -> _Rotation:
-    """A statement a secret: it may be stopped and begun again at any point."""
+    """One SQL statement for each secret, so the command can be interrupted and repeated at any point."""
     ctx, done = opened.ctx, _Rotation()
     for merchant_id, env, token in await secrets.everyone(ctx.db):
         try:
