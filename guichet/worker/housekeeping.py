@@ -39,15 +39,19 @@ class Housekeeping:
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
-        more = released == RELEASED_AT_ONCE or ROLLED_UP_AT_ONCE in (entries, changes) or chained == hash_chain.BATCH
+        more = (
+            released == RELEASED_AT_ONCE
+            or ROLLED_UP_AT_ONCE in (entries, changes)
+            or chained == hash_chain.POSTINGS_PER_LINK
+        )
         return Step(more, 0.0 if more else POLL_INTERVAL)
 
     async def _extend_hash_chain(self, now: Instant) -> int:
         """How many postings were added. Few are added together every CHAIN_EVERY, many as soon as a link is full."""
         if now < self._chain_at:
             return 0
-        chained = await hash_chain.seal_next(self._ctx.db, now)
-        if chained < hash_chain.BATCH:
+        chained = await hash_chain.extend_hash_chain(self._ctx.db, now)
+        if chained < hash_chain.POSTINGS_PER_LINK:
             self._chain_at = now + CHAIN_EVERY
         return chained
 
