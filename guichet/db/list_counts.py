@@ -1,9 +1,10 @@
 """Exact totals and far pages of the long lists at a flat cost.
 
-`list_counts` knows how many rows a list holds in all and in each bucket of time (`spans.py`); what is not folded yet is
-added from `list_count_changes`, in the same statement. Near the top, or the upper bound, a page is two statements: the
-total, then its rows, reached by skipping up to NEAR index entries. Further down it is three: the buckets that cover the
-range one by one, the way down from the bucket where the page begins to one of the finest level, then its rows.
+`list_counts` knows how many rows a list holds in all and in each bucket of time (`time_buckets.py`); what is not
+folded yet is added from `list_count_changes`, in the same statement. Near the top, or the upper bound, a page is two
+statements: the total, then its rows, reached by skipping up to NEAR index entries. Further down it is three: the
+buckets that cover the range one by one, the way down from the bucket where the page begins to one of the finest
+level, then its rows.
 
 Cost: the buckets that cover the range (one row a day of activity, 24 at each end); far down those inside one bucket of
 each level; at most the index entries of three buckets of the finest level (cut by either bound, skipped). Neither the

@@ -110,7 +110,7 @@ async def by_provider_reference(db: Reader, provider_account: str, provider_refe
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Refund], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    """One page, newest first, and the exact total, at the flat cost described in `list_counts.py`."""
     rows, total = await counts.page(db, refunds, counts.Scope("refunds", merchant_id, env), limit, offset)
     return [Refund(*row) for row in rows], total
 

@@ -243,7 +243,7 @@ async def claim_due(
 async def page(
     db: Database, merchant_id: int, env: str, wanted: PaymentFilter, limit: int, offset: int
 ) -> tuple[list[Payment], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    """One page, newest first, and the exact total, at the flat cost described in `list_counts.py`."""
     if wanted.external_id is not None:
         found = await by_external_id(db, merchant_id, env, wanted.external_id)
         admitted = [found] if found is not None and wanted.admits(found) else []
