@@ -111,7 +111,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 async def traced_house(settings: Settings, address: str, operator: ScriptedOperator) -> AsyncIterator[House]:
     connections, routes = {"first": operator}, {"mtn": ["first"]}
     wanted = replace(settings, otlp_endpoint=address)
-    async with open_house(wanted, connections=connections, routes=routes) as house:
+    async with open_house(wanted, accounts=connections, routes=routes) as house:
         yield house
 
 
