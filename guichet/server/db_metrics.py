@@ -125,11 +125,11 @@ async def _ledger(db: Database, now: Instant) -> list[Family]:
         state.add_metric((each,), each == found)
     if last is not None:
         age.add_metric((), _seconds(last.finished_at, now))
-    unsealed = await health_checks.first_unsealed(db)
+    unchained = await health_checks.first_unchained(db)
     lag = Family(
         "guichet_ledger_hash_chain_lag_seconds",
         "Age of the oldest posting that is not in the hash chain yet; about two minutes is normal.",
-        0 if unsealed is None else _seconds(unsealed[1], now),
+        0 if unchained is None else _seconds(unchained[1], now),
     )
     return [state, age, lag]
 

@@ -7,8 +7,9 @@ import pytest
 from msgspec import structs
 
 from guichet.clock import DAY, HOUR, SECOND, Instant
-from guichet.db import list_counts as counts
+from guichet.db import list_pages
 from guichet.db.engine import Database
+from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.payments import Payment
 from guichet.payments import repository as payments
@@ -52,7 +53,7 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
     house: House, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
-    monkeypatch.setattr(counts, "NEAR", near)
+    monkeypatch.setattr(list_pages, "MAX_SKIPPED", near)
     rng = random.Random(20261121)
     shop = await house.merchant()
     spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
@@ -71,7 +72,7 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
         10**18,
     ]
     for folding in (0, 60, 10_000):
-        await counts.fold(house.ctx.db, folding) if folding else None
+        await roll_up_list_counts(house.ctx.db, folding) if folding else None
         for _ in range(40):
             wanted = PaymentFilter(
                 status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
@@ -110,7 +111,7 @@ async def test_folding_loses_nothing_and_leaves_nothing(house: House) -> None:
         await shop.pay("0000")
     assert (await shop.get("/payments?per_page=1")).body["meta"]["total"] == 30
     await house.settle()
-    assert await counts.fold(house.ctx.db, 1000) == 0
+    assert await roll_up_list_counts(house.ctx.db, 1000) == 0
     answers: list[Any] = [
         (await shop.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
     ]

@@ -17,11 +17,11 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.bootstrap import create_merchant, database, service
 from guichet.clock import SECOND
-from guichet.db import list_counts as counts
 from guichet.db import tables as t
 from guichet.db.array_statements import ArrayStatements
 from guichet.db.batching import Batching
 from guichet.db.engine import Database, require
+from guichet.db.list_rollup import _DELETE_EMPTY
 from guichet.db.postgres_pool import PLANNER_SETTINGS
 from guichet.db.read_cache import ReadCache
 from guichet.db.statement_cache import CompiledStatement
@@ -398,7 +398,7 @@ MANY: dict[str, tuple[Any, str]] = {
     "record": (deliveries._RECORD, "pk_webhook_deliveries"),
     "finish": (payments._FINISH, "pk_payments"),
     "complete": (links._COMPLETE, "pk_payment_links"),
-    "forget": (counts._FORGET, "pk_list_counts"),
+    "delete_empty_counts": (_DELETE_EMPTY, "pk_list_counts"),
 }
 
 
