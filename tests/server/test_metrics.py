@@ -278,7 +278,7 @@ async def test_a_database_that_is_back_is_seen_at_once(settings: Settings, monke
     """A failed read takes as long as it waited; resting for twenty times that would be a false alarm."""
     import asyncpg
 
-    monkeypatch.setattr(figures, "_PATIENCE", 0.5)
+    monkeypatch.setattr(figures, "_TIMEOUT", 0.5)
     async with open_house(measured(settings)) as house:
         connection = await asyncpg.connect(settings.database_url)
         async with connection.transaction():
