@@ -150,8 +150,8 @@ def simulator(
     from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 
     dashboards = {
-        family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
-        for family in {each.family for each in providers.connections.values()}
+        name: Dashboard(callback_url=f"{settings.public_url}/providers/{name}/callback", secret=SECRETS.get(name))
+        for name in {account.provider for account in providers.accounts.values()}
     }
     state = settings.home / "simulator.db"
     return create_simulator(

@@ -7,7 +7,7 @@ key and account (`endpoint_route`), then body, catalogue, bounds, replay and pro
 from collections import defaultdict
 from typing import Final
 
-from starlette.routing import BaseRoute, Mount, Router
+from starlette.routing import BaseRoute
 
 from guichet.api.endpoints import ENDPOINTS, Handler
 from guichet.api.http import endpoint_route
@@ -26,6 +26,4 @@ def api_routes(ctx: AppContext) -> list[BaseRoute]:
     handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
     for endpoint in ENDPOINTS:
         handlers[endpoint.path][endpoint.method] = endpoint.handler
-    routes = [endpoint_route(ctx, authenticator, ROOT + path, by_method) for path, by_method in handlers.items()]
-    # Any other path below answers 404; metrics and traces name it `/v1/*`.
-    return [*routes, Mount(ROOT, Router(redirect_slashes=False))]
+    return [endpoint_route(ctx, authenticator, ROOT + path, by_method) for path, by_method in handlers.items()]

@@ -1,4 +1,4 @@
-"""POST|PUT /operators/{name}/callback[/{reference}]: where providers notify us.
+"""POST|PUT /providers/{name}/callback[/{reference}]: where providers notify us.
 
 Source: docs/providers/README.md, "Rules common to every family".
 Not part of the merchant's contract: no key is asked for, and the answer tells a stranger nothing. 200 once the payment
@@ -15,7 +15,7 @@ from guichet.context import AppContext
 from guichet.payments.provider_callbacks import receive
 from guichet.providers.base import Callback
 
-PREFIX: Final = "/operators"
+PREFIX: Final = "/providers"
 _MAX_BODY: Final = 64 * 1024
 _METHODS: Final = ("POST", "PUT")
 

@@ -13,6 +13,7 @@ from guichet.checkout.payment_view import TEMPLATES, payment_view, return_addres
 from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.merchants import repository as merchants
 from guichet.payments import repository as payments
@@ -37,7 +38,8 @@ async def choose(pages: PageContext, page: PageRequest) -> Response:
     if choice not in _CHOICES:
         return await _payment_page(pages, page, payment, merchant, status=422)
     if payment.status == "pending":
-        outcome = Succeeded(payment.total_amount, payment.currency) if choice == "succeeded" else Refused("declined")
+        approved = Succeeded(Hundredths(payment.total_amount), payment.currency)
+        outcome = approved if choice == "succeeded" else Refused("declined")
         payment = await settle_payment(pages.ctx, payment, outcome)
     return page.redirect(return_address(payment) or page.href(f"/checkout/{payment.checkout_token}"))
 

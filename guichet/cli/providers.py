@@ -31,8 +31,8 @@ def check(as_json: Json = False) -> None:
         results = asyncio.run(_probe(settings, providers))
     routes = {operator: list(accounts) for operator, accounts in providers.routes.items()}
     accounts = [
-        {"provider_account": name, "provider": account.family, "base_url": account.base_url, "result": results[name]}
-        for name, account in providers.connections.items()
+        {"provider_account": name, "provider": account.provider, "base_url": account.base_url, "result": results[name]}
+        for name, account in providers.accounts.items()
     ]
     if as_json:
         print_json({"accounts": accounts, "routes": routes})
@@ -57,7 +57,7 @@ async def _probe(settings: Settings, providers: ProvidersConfig) -> dict[str, st
     http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development)
     try:
         registry = providers.registry(SystemClock(), http_client)
-        names = list(providers.connections)
+        names = list(providers.accounts)
         results = await asyncio.gather(*(registry.provider(name).probe() for name in names))
         return dict(zip(names, results, strict=True))
     finally:

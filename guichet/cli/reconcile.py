@@ -59,7 +59,7 @@ def reconcile(
     providers = _load_providers()
     accounts = _accounts_of(providers, provider)
     columns, words = _pairs(column, FIELDS), _words(word)
-    given = None if statement is None else _read(statement, providers.connections[accounts[0]].family, columns, words)
+    given = None if statement is None else _read(statement, providers.accounts[accounts[0]].provider, columns, words)
 
     async def work(opened: Service) -> Comparison:
         found = given or await _fetch(opened, accounts, since, until)
@@ -88,9 +88,9 @@ def _load_providers() -> ProvidersConfig:
 
 def _accounts_of(providers: ProvidersConfig, name: str) -> list[str]:
     """The accounts with a provider of that name, or the account of that name."""
-    accounts = [account for account, each in providers.connections.items() if name in (account, each.family)]
+    accounts = [account for account, each in providers.accounts.items() if name in (account, each.provider)]
     if not accounts:
-        known = sorted({each.family for each in providers.connections.values()} | set(providers.connections))
+        known = sorted({each.provider for each in providers.accounts.values()} | set(providers.accounts))
         raise typer.BadParameter(f"there is no account with the provider {name}: {', '.join(known) or 'none'} exist.")
     return accounts
 

@@ -1,4 +1,4 @@
-"""Creates a payment, from the API or from a payment link (docs/contract.md, "Payment creation").
+"""Creates a payment, from the API or from a payment link (docs/contract.md, "Requests").
 
 The row is inserted first; the provider is asked afterwards, outside any transaction. Our reference is therefore stored
 before the first byte leaves: a crash leaves a pending payment that the worker polls, never a debit nobody knows of.

@@ -18,15 +18,16 @@ from guichet.providers.base import (
     Charge,
     NotProcessed,
     OtpRequestResult,
+    RefusalReason,
     Refused,
     SendsOtpCodes,
 )
 
 
 class CodeNotSent(PaymentFailed):
-    """No code is on its way, as far as anybody knows. `reason` is a key of REASONS, None while that is unclear."""
+    """No code is on its way, as far as anybody knows. `reason` is None while it is unclear why."""
 
-    def __init__(self, reason: str | None) -> None:
+    def __init__(self, reason: RefusalReason | None) -> None:
         unclear = "Nous ne savons pas si le code est parti. S'il n'arrive pas d'ici une minute, demandez-en un autre."
         super().__init__(unclear if reason is None else REFUSAL_REASONS[reason])
         self.reason = reason

@@ -24,7 +24,7 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     `name` is a provider account, or a provider all of whose callbacks go to one address. `reference` is the one in the
     callback's address. The callback may be answered 200 only after this returns.
     """
-    providers = ctx.registry.listening(name)
+    providers = ctx.registry.callback_providers(name)
     if not providers:
         await _store_unmatched(ctx, name, callback, "unknown_connection")
         return

@@ -60,7 +60,7 @@ def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Cha
         email=payment.email,
         country=payment.country,
         return_url=payment.return_url,
-        callback_url=_notify_url(ctx, payment.provider_account, payment.reference),
+        notify_url=_notify_url(ctx, payment.provider_account, payment.reference),
         provider_reference=payment.provider_reference,
         provider_data=decode_provider_data(payment.provider_data),
     )
@@ -71,9 +71,7 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
     charge = charge_for(ctx, payment)
     return Reversal(
         reference=refund.reference,
-        charge=msgspec.structs.replace(
-            charge, callback_url=_notify_url(ctx, refund.provider_account, refund.reference)
-        ),
+        charge=msgspec.structs.replace(charge, notify_url=_notify_url(ctx, refund.provider_account, refund.reference)),
         amount=charge.amount,
         currency=refund.currency,
         collected_here=refund.provider_account == payment.provider_account,
@@ -86,7 +84,7 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
 def _notify_url(ctx: AppContext, provider_account: str | None, reference: str) -> str | None:
     if provider_account is None:
         return None
-    return f"{ctx.settings.public_url}/operators/{provider_account}/callback/{reference}"
+    return f"{ctx.settings.public_url}/providers/{provider_account}/callback/{reference}"
 
 
 def encode_provider_data(data: dict[str, str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Refund requests: the one refund of a succeeded payment (docs/contract.md, "Refund"; D22, D23).
+"""Refund requests: the one refund of a succeeded payment (docs/contract.md, "States"; D22, D23).
 
 A request sets the merchant's part of the money aside (the hold) in the transaction that records it. The disbursement
 follows (`payments/disbursement.py`): it posts the held money, or releases it when the provider refuses.

@@ -65,13 +65,20 @@ def _request_id(scope: Scope) -> str:
 def _record(scope: Scope, status: int, seconds: float) -> None:
     method, route = scope["method"], route_template(scope)
     metrics.request(method, route, status, seconds)
-    log.info("request", method=method, path=route or scope["path"][:200], status=status, ms=round(seconds * 1000, 1))
+    path = route or _first_segment(scope["path"])
+    log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1))
+
+
+def _first_segment(path: str) -> str:
+    """`/v1/*` of a path that no route serves: the rest may hold what no log may, such as a phone number."""
+    first, slash, _ = path[1:].partition("/")
+    return f"/{first[:200]}{slash and '/*'}"
 
 
 def route_template(scope: Scope) -> str | None:
     """`/v1/payments/{reference}` rather than the path, which may open a hosted page and belongs in no log.
 
-    `/v1/*` when a mount matched and no route in it; None when nothing matched.
+    `/pay/*` when a mount matched and no route in it; None when nothing matched.
     """
     route = scope.get("route")
     if isinstance(route, Mount):

@@ -278,7 +278,7 @@ def _charge(suffix: str) -> Charge:
     return Charge(
         reference="r",
         operator="mtn",
-        amount=500_000,
+        amount=money.Hundredths(500_000),
         currency="XOF",
         description="Commande",
         created_at=BORN,

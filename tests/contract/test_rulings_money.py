@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import SECOND, iso
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
 from guichet.ledger import postings, wallets
 from guichet.providers.base import Accepted, Charge, StatusResult, Succeeded, Unknown
@@ -44,7 +45,7 @@ async def test_d20_a_refusal_at_initiation_is_recorded_and_told_once(
 
 
 def _too_little(charge: Charge) -> StatusResult:
-    return Succeeded(charge.amount - 100, charge.currency)
+    return Succeeded(Hundredths(charge.amount - 100), charge.currency)
 
 
 def _wrong_currency(charge: Charge) -> StatusResult:

@@ -39,7 +39,7 @@ __all__ = [
 
 #: Where the project's code lies, and its name for the command line.
 PACKAGE: Final = Path(guichet.__file__).parent
-SIMULATOR: Final = PACKAGE / "simulator"
+SIMULATOR: Final = PACKAGE.parent / "guichet_simulator"
 COMMAND: Final = "guichet"
 #: 2026-11-20T10:15:30.123456Z, in microseconds.
 START: Final = 1_795_169_730_123_456
@@ -50,7 +50,7 @@ POLLING: Final = "polling"
 REFUNDING: Final = "refunds"
 DELIVERING: Final = "deliveries"
 #: Where the built-in simulator's MTN for Bénin sends its callbacks, with our reference.
-MTN_CALLBACK: Final = "/operators/mtn_benin/callback/"
+MTN_CALLBACK: Final = "/providers/mtn_benin/callback/"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Merchants' servers that try to exhaust this service, over TLS: bytes, sockets and time stay bounded.
 
-These tests also hold what `guichet/http_client/provider.py` takes from aiohttp's undocumented interface.
+These tests also hold what `guichet/http_client/connector.py` takes from aiohttp's undocumented interface.
 """
 
 import asyncio

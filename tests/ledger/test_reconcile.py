@@ -18,8 +18,8 @@ from tests.ledger.life import Hands, Life, live, operator, yesterday
 from tests.providers.world import Setup, World, open_world
 
 OPERATORS = """
-[connections.op]
-family = "feexpay"
+[accounts.op]
+provider = "feexpay"
 base_url = "http://127.0.0.1:9/simulator/feexpay"
 api_key = "k"
 shop = "s"
@@ -210,9 +210,7 @@ async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
 
 
 def _fetching(cli: Cli, world: World) -> Any:
-    text = OPERATORS.replace("http://127.0.0.1:9/simulator", world.simulator).replace(
-        "connections.op", "connections.fx"
-    )
+    text = OPERATORS.replace("http://127.0.0.1:9/simulator", world.simulator).replace("accounts.op", "accounts.fx")
     wired = _with_operators(cli, text.replace('["op"]', '["fx"]'))
 
     yesterday_day = iso(SystemClock().now() - DAY)[:10]

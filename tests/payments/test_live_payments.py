@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import POLL_INTERVALS, Payment
 from guichet.payments import incidents
 from guichet.payments import repository as payments
@@ -29,17 +30,17 @@ async def stored(live: Live, payment: Any) -> Payment:
 
 async def test_many_settlers_apply_one_success(live: Live) -> None:
     row = await stored(live, await live.shop.pay())
-    success = Succeeded(row.total_amount, row.currency, "tx")
+    success = Succeeded(Hundredths(row.total_amount), row.currency, "tx")
     settled = await asyncio.gather(*(settle_payment(live.ctx, row, success) for _ in range(16)))
     assert {each.status for each in settled} == {"succeeded"}
     assert await live.balance() == 5000
     assert await live.told() == ["payment.succeeded"]
 
 
-@pytest.mark.parametrize("late", [Refused("expired"), Succeeded(1, "XOF")])
+@pytest.mark.parametrize("late", [Refused("expired"), Succeeded(Hundredths(1), "XOF")])
 async def test_what_comes_after_a_success_changes_nothing(live: Live, late: Refused | Succeeded) -> None:
     row = await stored(live, await live.shop.pay())
-    await settle_payment(live.ctx, row, Succeeded(row.total_amount, row.currency))
+    await settle_payment(live.ctx, row, Succeeded(Hundredths(row.total_amount), row.currency))
     after = await stored(live, {"reference": row.reference})
     live.house.clock.advance(60)
     assert (await settle_payment(live.ctx, row, late)).status == "succeeded"
@@ -51,14 +52,15 @@ async def test_what_comes_after_a_success_changes_nothing(live: Live, late: Refu
 async def test_a_success_after_a_failure_changes_nothing(live: Live) -> None:
     row = await stored(live, await live.shop.pay())
     await settle_payment(live.ctx, row, Refused("rejected_by_payer"))
-    assert (await settle_payment(live.ctx, row, Succeeded(row.total_amount, row.currency))).status == "failed"
+    success = Succeeded(Hundredths(row.total_amount), row.currency)
+    assert (await settle_payment(live.ctx, row, success)).status == "failed"
     assert await live.balance() == 0
     assert await live.told() == ["payment.failed"]
 
 
 async def test_a_success_and_a_failure_at_once_leave_one_of_them(live: Live) -> None:
     rows = [await stored(live, await live.shop.pay()) for _ in range(8)]
-    both = [(Succeeded(row.total_amount, row.currency), Refused("expired")) for row in rows]
+    both = [(Succeeded(Hundredths(row.total_amount), row.currency), Refused("expired")) for row in rows]
     await asyncio.gather(
         *(settle_payment(live.ctx, row, end) for row, ends in zip(rows, both, strict=True) for end in ends)
     )

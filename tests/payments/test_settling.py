@@ -10,6 +10,7 @@ from sqlalchemy import delete, insert
 from guichet.db.engine import require
 from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import postings
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import COLLECTED
 from guichet.payments import repository as payments
@@ -25,7 +26,7 @@ async def pending(live: Live, number: int, **fields: Any) -> Payment:
 
 
 def paid(row: Payment) -> Succeeded:
-    return Succeeded(row.total_amount, row.currency, f"tx-{row.reference}")
+    return Succeeded(Hundredths(row.total_amount), row.currency, f"tx-{row.reference}")
 
 
 async def test_different_outcomes_at_once(live: Live) -> None:

@@ -33,7 +33,7 @@ from guichet.db.engine import require
 from guichet.db.tables import wallet_entries as entries
 from guichet.domain.errors import Conflict, PaymentFailed
 from guichet.domain.merchants import ENVS, Caller
-from guichet.domain.money import round_to_currency
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import WALLET_STATUSES
 from guichet.ledger import wallets
@@ -250,7 +250,7 @@ class MoneyMachine(RuleBasedStateMachine):
         row = self._payment(reference)
         if row is None or row.status == "pending":
             return
-        word = Succeeded(row.total_amount, row.currency) if success else Refused("expired")
+        word = Succeeded(Hundredths(row.total_amount), row.currency) if success else Refused("expired")
         assert self.run(settle_payment(self.ctx, row, word)) == row
 
     @rule(status=st.sampled_from(WALLET_STATUSES))

@@ -108,8 +108,7 @@ async def test_requests_by_template(sqlite_settings: Settings) -> None:
     assert requests("POST", "/v1/payments", "201") == 1
     assert requests("GET", "/v1/payments/{reference}", "200") == 3
     assert requests("GET", "/v1/payments/{reference}", "404") == 1
-    assert requests("GET", "/v1/*", "404") == 1
-    assert requests("GET", "unmatched", "404") == 1
+    assert requests("GET", "unmatched", "404") == 2
     assert requests("other", "/v1/payments", "405") == 1
     labels = {"method": "GET", "route": "/v1/payments/{reference}"}
     assert change(before, after, "guichet_http_request_seconds_count", **labels) == 4

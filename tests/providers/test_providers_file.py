@@ -1,4 +1,4 @@
-"""The operators' file: every fault stops the start in one sentence that names the line."""
+"""The providers' file: every fault stops the start in one sentence that names the line."""
 
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from guichet.settings import SettingsError, load
 
 CODES = ("mtn", "wave_ci")
 GOOD = """
-[connections.aggregator]
-family = "feexpay"
+[accounts.aggregator]
+provider = "feexpay"
 base_url = "https://api.example"
 api_key = { env = "FEEXPAY_KEY" }
 shop = "shop1"
@@ -26,36 +26,43 @@ mtn = ["aggregator"]
 
 
 def _read(tmp_path: Path, text: str, environ: dict[str, str] | None = None) -> None:
-    path = tmp_path / "operators.toml"
+    path = tmp_path / "providers.toml"
     path.write_text(text, encoding="utf-8")
     operators = read_providers_file(path, {"FEEXPAY_KEY": "fp_x"} if environ is None else environ, CODES)
     operators.registry(SystemClock(), HttpClient())
 
 
 def test_a_good_file_is_read_and_prints_no_secret(tmp_path: Path) -> None:
-    path = tmp_path / "operators.toml"
+    path = tmp_path / "providers.toml"
     path.write_text(GOOD)
     operators = read_providers_file(path, {"FEEXPAY_KEY": "fp_very_secret"}, CODES)
     assert operators.routes == {"mtn": ("aggregator",)}
-    assert operators.connections["aggregator"].settings["api_key"] == "fp_very_secret"
+    assert operators.accounts["aggregator"].settings["api_key"] == "fp_very_secret"
     assert "fp_very_secret" not in repr(operators)
 
 
 @pytest.mark.parametrize(
     ("wrong", "right", "line", "says"),
     [
-        ('family = "feexpay"', 'family = "feexpai"', 3, "must be one of"),
-        ('family = "feexpay"', "", 2, "family must be one of"),
+        ('provider = "feexpay"', 'provider = "feexpai"', 3, "must be one of"),
+        ('provider = "feexpay"', "", 2, "provider must be one of"),
         ('base_url = "https://api.example"', 'base_url = "api.example"', 4, "http or https"),
         ('shop = "shop1"', "", 2, "shop is missing"),
         ('shop = "shop1"', 'shop = "shop1"\ncolour = "red"', 7, "colour is unknown"),
         ('shop = "shop1"', 'shop = ["shop1"]', 6, "must be a text"),
-        ('mtn = ["aggregator"]', 'mtn = ["aggregator", "aggregator"]', 9, "different connection names"),
+        ('mtn = ["aggregator"]', 'mtn = ["aggregator", "aggregator"]', 9, "different account names"),
         ('mtn = ["aggregator"]', 'mtn = ["nobody"]', 9, "leads to nobody"),
         ('mtn = ["aggregator"]', 'mtn = "aggregator"', 9, "must be a list"),
         ('mtn = ["aggregator"]', 'orange = ["aggregator"]', 9, "not an operator code"),
-        ("[routes]", "[rutes]", 8, "only [connections.NAME] and [routes]"),
-        ("[connections.aggregator]", "[connections.sandbox]", 2, "reserved"),
+        ("[routes]", "[rutes]", 8, "only [accounts.NAME] and [routes]"),
+        ("[accounts.aggregator]", "[accounts.sandbox]", 2, "reserved"),
+        (
+            "[accounts.aggregator]",
+            "[connections.aggregator]",
+            2,
+            "[connections.aggregator] is called [accounts.NAME] now",
+        ),
+        ('provider = "feexpay"', 'family = "feexpay"', 3, "[accounts.aggregator] family is called provider now"),
     ],
 )
 def test_a_fault_names_its_line(tmp_path: Path, wrong: str, right: str, line: int, says: str) -> None:
@@ -63,7 +70,7 @@ def test_a_fault_names_its_line(tmp_path: Path, wrong: str, right: str, line: in
     with pytest.raises(ProvidersFileError) as refused:
         _read(tmp_path, GOOD.replace(wrong, right))
     assert says in str(refused.value)
-    assert f"operators.toml, line {line}:" in str(refused.value)
+    assert f"providers.toml, line {line}:" in str(refused.value)
 
 
 def test_a_missing_secret_is_named_but_not_its_neighbours(tmp_path: Path) -> None:
@@ -71,19 +78,19 @@ def test_a_missing_secret_is_named_but_not_its_neighbours(tmp_path: Path) -> Non
         _read(tmp_path, GOOD, {})
 
 
-def test_settings_that_a_family_refuses_name_their_connection(tmp_path: Path) -> None:
-    mtn = '\n[connections.mars]\nfamily = "mtn"\nbase_url = "https://m.example"\ntarget_env = "mars"\n'
-    with pytest.raises(ProvidersFileError, match=r"line 2: \[connections.mars\] target_env must be one of"):
+def test_settings_that_a_provider_refuses_name_their_account(tmp_path: Path) -> None:
+    mtn = '\n[accounts.mars]\nprovider = "mtn"\nbase_url = "https://m.example"\ntarget_env = "mars"\n'
+    with pytest.raises(ProvidersFileError, match=r"line 2: \[accounts.mars\] target_env must be one of"):
         _read(tmp_path, mtn + 'subscription_key = "a"\napi_user = "b"\napi_key = "c"\n')
 
 
 def test_what_is_not_toml_names_its_line_too(tmp_path: Path) -> None:
     with pytest.raises(ProvidersFileError, match="line 2"):
-        _read(tmp_path, "\n[connections\n")
+        _read(tmp_path, "\n[accounts\n")
 
 
 def test_production_takes_no_simulated_operator_unless_told(tmp_path: Path) -> None:
-    file = tmp_path / "operators.toml"
+    file = tmp_path / "providers.toml"
     file.write_text(
         GOOD.replace("https://api.example", "https://rehearsal.example/simulator/feexpay").replace(
             '{ env = "FEEXPAY_KEY" }', '"fp_x"'

@@ -1,4 +1,4 @@
-"""One connector against one scripted operator on a real socket: what does it make of an answer?"""
+"""One provider of ours against a scripted HTTP server on a real socket: what result does a response become?"""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,15 +9,16 @@ import msgspec
 from msgspec import structs
 
 from guichet.clock import SECOND
+from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import Callback, Charge, Provider, Reversal
 from guichet.providers.client import ProviderAccount
-from guichet.providers.families import FAMILIES
+from guichet.providers.provider_types import PROVIDER_TYPES
 from tests.house import ManualClock
 from tests.peers import Peer, Received
 from tests.providers.conformance import DOSSIERS
 
-TOKEN = {"access_token": "token-of-the-operator", "expires_in": 3600}
+TOKEN = {"access_token": "token-of-the-provider", "expires_in": 3600}
 REFERENCE = "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01"
 REFUND = "a3b1c2d3-0f1e-4d2c-8b3a-9e8f7d6c5b4a"
 NOW = 1_795_000_000 * SECOND
@@ -31,7 +32,7 @@ def charge(operator: str = "mtn", **changes: Any) -> Charge:
     known = Charge(
         reference=REFERENCE,
         operator=operator,
-        amount=5000_00,
+        amount=Hundredths(5000_00),
         currency="XOF",
         description="Panier n° 12 — l'été",
         created_at=NOW,
@@ -39,22 +40,19 @@ def charge(operator: str = "mtn", **changes: Any) -> Charge:
         email="awa@example.com",
         firstname="Awa",
         lastname="N'Diaye",
-        callback_url=f"https://pay.example.com/operators/x/callback/{REFERENCE}",
+        notify_url=f"https://pay.example.com/providers/x/callback/{REFERENCE}",
     )
     return structs.replace(known, **changes)
 
 
 def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:
     """The whole 5 000 back; `taken` changes the debit."""
-    known = Reversal(REFUND, charge(operator, **(taken or {})), 5000_00, "XOF", sent_at=NOW)
+    known = Reversal(REFUND, charge(operator, **(taken or {})), Hundredths(5000_00), "XOF", sent_at=NOW)
     return replace(known, **changes)
 
 
-_GIVEN: Scripted = (200, TOKEN)
-
-
 @dataclass
-class Bench:
+class ScriptedProvider:
     provider: Provider
     clock: ManualClock
     answers: list[Scripted] = field(default_factory=list)
@@ -70,15 +68,17 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(family: str, *answers: Scripted, **settings: str) -> AsyncIterator[Bench]:
-    """A connector of `family` whose operator gives these answers, the last one repeated; tokens are always given."""
-    found: list[Bench] = []
+async def scripted_provider(
+    provider_type: str, *answers: Scripted, token: object = TOKEN, **settings: str
+) -> AsyncIterator[ScriptedProvider]:
+    """A provider whose server gives these responses, the last one again and again; it always gives `token`."""
+    found: list[ScriptedProvider] = []
 
     async def script(writer: Any, request: Received) -> None:
         one = found[0]
         if "token" in request.line and "transactionstatus" not in request.line:
             one.tokens += 1
-            status, body = _GIVEN
+            status, body = 200, token
         else:
             one.received.append(request)
             status, body = one.answers.pop(0) if len(one.answers) > 1 else one.answers[0]
@@ -89,15 +89,16 @@ async def bench(family: str, *answers: Scripted, **settings: str) -> AsyncIterat
     clock = ManualClock(NOW)
     async with Peer(script) as peer:
         http_client = HttpClient(loopback=True)
-        known = {**DOSSIERS[family].settings, **settings}
-        connection = ProviderAccount(f"{family}_one", family, peer.url("127.0.0.1", ""), known)
-        found.append(Bench(FAMILIES[family].build(connection, http_client, clock), clock, list(answers)))
+        known = {**DOSSIERS[provider_type].settings, **settings}
+        account = ProviderAccount(f"{provider_type}_one", provider_type, peer.url("127.0.0.1", ""), known)
+        provider = PROVIDER_TYPES[provider_type].build(account, http_client, clock)
+        found.append(ScriptedProvider(provider, clock, list(answers)))
         try:
             yield found[0]
         finally:
             await http_client.aclose()
 
 
-def told(body: object, headers: Mapping[str, str] | None = None, path: str = "/operators/x/callback") -> Callback:
+def callback(body: object, headers: Mapping[str, str] | None = None, path: str = "/providers/x/callback") -> Callback:
     raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
     return Callback("POST", path, {"content-type": "application/json", **(headers or {})}, raw)

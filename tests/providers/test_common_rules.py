@@ -1,13 +1,13 @@
-"""What every connector shares: amounts, texts, unreadable answers, secrets that stay inside."""
+"""What all providers share: texts, return addresses, unreadable responses, secrets that never show."""
 
 from typing import Any
 
 import pytest
 
 from guichet.providers.base import Unknown
-from guichet.providers.client import hundredths, plain_text, return_page
-from tests.providers.asking import bench, charge, reversal, told
+from guichet.providers.fields import plain_text, return_url
 from tests.providers.conformance import DOSSIERS
+from tests.providers.scripted_provider import callback, charge, reversal, scripted_provider
 
 #: Two hundred times no answer: whatever the verb, nothing can be concluded from it.
 UNREADABLE = [
@@ -25,18 +25,6 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(
-    ("stated", "meant"),
-    [
-        (5000, 500_000), ("5000", 500_000), ("5000.00", 500_000), (87.5, 8750), ("87.50", 8750), (0, 0),
-        ("87.505", None), ("", None), ("abc", None), (None, None), (True, None), ([], None), ({}, None),
-        ("NaN", None), ("Infinity", None), ("1e999999999", None), ("1e300", None), ("-5", -500), (float("inf"), None),
-    ],
-)  # fmt: skip
-def test_amounts_are_exact_or_nothing(stated: object, meant: int | None) -> None:
-    assert hundredths(stated) == meant
-
-
-@pytest.mark.parametrize(
     ("text", "plain"),
     [("Café « du Port » n° 3", "Cafe du Port n 3"), ("", "Paiement"), ("!!!", "Paiement"), ("اشتر", "Paiement")],
 )
@@ -48,13 +36,13 @@ def test_plain_text_is_cut() -> None:
     assert plain_text("abc defgh", 4) == "abc"
 
 
-def test_where_an_operators_page_sends_the_customer_back() -> None:
+def test_where_a_providers_page_sends_the_customer_back() -> None:
     ours = "https://pay.example.com/"
-    assert return_page(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
-    assert return_page(charge(), "https://else.example") == "https://else.example"
-    assert return_page(charge(), None) == ours
-    assert return_page(charge(return_url="https://shop.example/" + "x" * 200), None, 120) == ours
-    assert return_page(charge(callback_url=None), None) is None
+    assert return_url(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
+    assert return_url(charge(), "https://else.example") == "https://else.example"
+    assert return_url(charge(), None) == ours
+    assert return_url(charge(return_url="https://shop.example/" + "x" * 200), None, 120) == ours
+    assert return_url(charge(notify_url=None), None) is None
 
 
 VERBS = ("initiate", "status", "refund", "refund_status")
@@ -65,8 +53,8 @@ VERBS = ("initiate", "status", "refund", "refund_status")
 async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> None:
     """Wave's refund aside: there the status is the whole answer."""
     dossier = DOSSIERS[family]
-    known = {"provider_reference": "theirs", "memo": {"pay_token": "p"}, "otp": "123456"}
-    async with bench(family, (200, body)) as asked:
+    known = {"provider_reference": "theirs", "provider_data": {"pay_token": "p"}, "otp": "123456"}
+    async with scripted_provider(family, (200, body)) as asked:
         for verb in VERBS:
             if verb.startswith("refund") and (not dossier.refunds or family == "wave"):
                 continue
@@ -79,15 +67,15 @@ async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> 
                 assert not [one for one in asked.received if "refunds" in one.line or "cashins" in one.line]
                 continue
             assert type(answer) is Unknown, verb
-        asked.provider.parse_callback(told(body))
+        asked.provider.parse_callback(callback(body))
 
 
 @pytest.mark.parametrize("status", [301, 400, 418, 500, 502, 504])
 @pytest.mark.parametrize("family", list(DOSSIERS))
 async def test_a_status_without_words_never_fails_a_payment(family: str, status: int) -> None:
     dossier = DOSSIERS[family]
-    async with bench(family, (status, b"<html>proxy</html>")) as asked:
-        for known in ({"provider_reference": "theirs", "memo": {"pay_token": "p"}}, {}):
+    async with scripted_provider(family, (status, b"<html>proxy</html>")) as asked:
+        for known in ({"provider_reference": "theirs", "provider_data": {"pay_token": "p"}}, {}):
             answer = await asked.provider.status(charge(dossier.operator, otp="123456", **known))
             assert type(answer) is Unknown
 
@@ -97,7 +85,7 @@ async def test_secrets_stay_inside(family: str) -> None:
     """What connectors print and what they report never shows a credential, whatever the operator echoes."""
     dossier = DOSSIERS[family]
     secrets = [value for name, value in dossier.settings.items() if _is_secret(name)]
-    async with bench(family, (401, {"message": "no"})) as asked:
+    async with scripted_provider(family, (401, {"message": "no"})) as asked:
         answers = [
             await asked.provider.initiate(charge(dossier.operator, otp="987654")),
             await asked.provider.probe(),
