@@ -1,4 +1,4 @@
-"""Writes the single items that come at the same time as one batch: a transaction costs the same round trips and the same
+"""Writes single items that come at the same time as one batch: a transaction costs the same round trips and the same
 flush to disk whatever is in it."""
 
 import asyncio
