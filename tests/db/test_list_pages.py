@@ -49,7 +49,7 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 
 @pytest.mark.parametrize("near", [0, 5, 500])
-async def test_pages_equal_the_naive_ones_folded_or_not(
+async def test_pages_equal_the_naive_ones_rolled_up_or_not(
     house: House, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
@@ -71,8 +71,8 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
         -(10**16),
         10**18,
     ]
-    for folding in (0, 60, 10_000):
-        await roll_up_list_counts(house.ctx.db, folding) if folding else None
+    for rolled_up in (0, 60, 10_000):
+        await roll_up_list_counts(house.ctx.db, rolled_up) if rolled_up else None
         for _ in range(40):
             wanted = PaymentFilter(
                 status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
@@ -105,7 +105,7 @@ def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
             assert run.last - run.first < 2 * coarser.width // run.level.width
 
 
-async def test_folding_loses_nothing_and_leaves_nothing(house: House) -> None:
+async def test_rollup_loses_nothing_and_leaves_nothing(house: House) -> None:
     shop = await house.merchant()
     for _ in range(30):
         await shop.pay("0000")

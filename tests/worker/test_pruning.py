@@ -69,11 +69,11 @@ async def test_deliveries_go_after_their_age_and_the_total_stays_exact(house: Ho
         assert (await listed(shop), await listed(other)) == ((10, 10), (2, 2))
         house.clock.advance(10 * _DAY_SECONDS + 3600)
         await keep_house(house)
-        # What went is counted at once, folded or not, and on every page.
+        # What was deleted is not counted any more, rolled up or not, on every page.
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
         assert (await shop.get("/webhooks/deliveries?per_page=2&page=2")).body["meta"]["total"] == 3
         while await roll_up_list_counts(house.ctx.db, 1000):
-            """Until nothing is left to fold."""
+            """Until nothing is left to add up."""
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
         assert await house.ctx.db.all(select(t.list_counts).where(t.list_counts.c.row_count == 0)) == [], (
             "nor are they remembered"
