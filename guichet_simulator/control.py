@@ -1,7 +1,7 @@
 """The JSON control API: force a scenario, read the operators' books. Documented in `app.py`."""
 
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -13,7 +13,7 @@ from guichet.domain import money
 from guichet_simulator.base import json_answer, json_object
 from guichet_simulator.context import Dashboard, Desk
 from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
-from guichet_simulator.store import FAILED, PENDING, SUCCEEDED, State, Transaction
+from guichet_simulator.store import FAILED, PENDING, SUCCEEDED, QueuedCallback, State, Transaction
 
 _CALLS: Final = ("debit", "credit", "status", "token")
 _CLAIMS: Final = ("succeeded", "failed", "expired", "attempt_failed", "processing")
@@ -107,7 +107,8 @@ class _Control:
             "1 = 1" if reference is None else "transaction_id IN (SELECT id FROM transactions WHERE client_ref = ?)"
         )
         queued = self._store.callbacks(wanted, *([] if reference is None else [reference]))
-        return json_answer({"callbacks": [asdict(one) for one in queued]})
+        names = [field.name for field in fields(QueuedCallback)]
+        return json_answer({"callbacks": [{name: getattr(one, name) for name in names} for one in queued]})
 
     async def send_callback(self, request: Request) -> Response:
         body = await json_object(request) or {}
