@@ -21,21 +21,21 @@ import asyncpg
 
 from bench.servers import Merchant, prepare
 from guichet.clock import DAY, HOUR, SECOND, Instant, SystemClock
-from guichet.db.tables import deliveries, payments
+from guichet.db.tables import payments, webhook_deliveries
 from guichet.settings import Settings
 
 SPAN: Final = 365 * DAY
 _CHUNK: Final = 50_000
 _OPERATORS: Final = ("mtn", "moov", "celtiis_bj", "mtn_ci", "wave_ci", "orange_ml", "togocom_tg")
-_TABLES: Final = {"payments": payments, "deliveries": deliveries}
+_TABLES: Final = {"payments": payments, "webhook_deliveries": webhook_deliveries}
 _NAMES: Final = {name: [column.name for column in table.c] for name, table in _TABLES.items()}
 _COUNT: Final = """
-INSERT INTO counts (merchant_id, env, list, level, bucket, status, n)
+INSERT INTO list_counts (merchant_id, env, list_name, level, bucket, status, row_count)
 SELECT merchant_id, env, '{table}', '{level}', created_at / {width}, {label}, COUNT(*) FROM {table} GROUP BY 1, 2, 5, 6
 """
 _COUNTS: Final = [
     _COUNT.format(table=table, level=level, width=width, label=label)
-    for table, label in (("payments", "status"), ("deliveries", "''"))
+    for table, label in (("payments", "status"), ("webhook_deliveries", "''"))
     for level, width in (("hour", HOUR), ("day", DAY), ("all", 2**62))
 ]
 _BALANCE: Final = """
@@ -119,7 +119,7 @@ def _deliveries(first: int, count: int, total: int, start: Instant, merchant_id:
         )
 
 
-_ROWS: Final = {"payments": _payments, "deliveries": _deliveries}
+_ROWS: Final = {"payments": _payments, "webhook_deliveries": _deliveries}
 
 
 async def _load_postgres(settings: Settings, count: int, merchant_id: int) -> None:
@@ -141,7 +141,13 @@ async def _load_postgres(settings: Settings, count: int, merchant_id: int) -> No
             for _, definition in indexes:
                 await connection.execute(definition, timeout=3600)
             await connection.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {count + 1})")
-        for statement in (*_COUNTS, _BALANCE, "VACUUM ANALYZE payments", "VACUUM ANALYZE deliveries", "ANALYZE counts"):
+        for statement in (
+            *_COUNTS,
+            _BALANCE,
+            "VACUUM ANALYZE payments",
+            "VACUUM ANALYZE webhook_deliveries",
+            "ANALYZE list_counts",
+        ):
             await connection.execute(statement, timeout=3600)
     finally:
         await connection.close()

@@ -19,7 +19,7 @@ from cryptography.fernet import Fernet
 from guichet import settings as guichet_settings
 from guichet.bootstrap import create_merchant, service
 from guichet.db import migrate
-from guichet.domain.merchants import new_key
+from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
 
 HOST: Final = "127.0.0.1"
@@ -120,15 +120,17 @@ async def set_endpoint(ctx: Any, merchant_id: int, url: str) -> None:
 
 
 @asynccontextmanager
-async def guichet(settings: Settings, key: str, *, worker: bool, processes: int = 1) -> AsyncIterator[Target]:
-    """`guichet serve`; logs only errors, since the peers log nothing."""
+async def guichet(
+    settings: Settings, key: str, *, worker: bool, processes: int = 1, log_level: str = "error"
+) -> AsyncIterator[Target]:
+    """`guichet serve`. By default it logs errors only, since the peers log nothing."""
     port = free_port()
     environment = {
         "GUICHET_HOME": str(settings.home),
         "GUICHET_DATABASE_URL": settings.database_url,
         "GUICHET_SECRET_KEYS": ",".join(settings.secret_keys),
         "GUICHET_RATE_LIMIT": "0",
-        "GUICHET_LOG_LEVEL": "error",
+        "GUICHET_LOG_LEVEL": log_level,
     }
     arguments = ["-m", "guichet", "serve", "--port", str(port), *([] if worker else ["--no-worker"])]
     arguments += ["--workers", str(processes)] if processes > 1 else []

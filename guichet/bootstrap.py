@@ -1,6 +1,6 @@
-"""The composition root: builds everything once, from the settings.
+"""The composition root: builds everything that a process needs, once, from the settings.
 
-What only a server needs is imported where it is built: most commands need a database and nothing else.
+Modules that only a server needs are imported inside functions: most commands need nothing but a database.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from guichet import __version__, tracing
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
-from guichet.db import migrate
-from guichet.db.batching import Batching
 from guichet.db.engine import Database
+from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.db.sqlite import SqliteDatabase
-from guichet.domain.merchants import ENVS, Merchant, new_key, new_webhook_secret
+from guichet.domain.merchants import ENVS, Merchant, new_webhook_secret
 from guichet.http_client import HttpClient
+from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
+from guichet.merchants.api_keys import new_key
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import Vault
-from guichet.payments.settlement_batch import AT_ONCE, settle_all
+from guichet.payments.settlement import settle_batch
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig, read_providers_file
 from guichet.providers.registry import Registry
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
-    from guichet.worker import Worker
+    from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One process's everything."""
+    """All that a process holds."""
 
     ctx: AppContext
     http_client: HttpClient
 
     def worker(self) -> Worker:
-        from guichet.worker import Worker
+        from guichet.worker.worker import Worker
 
         return Worker(self.ctx, self.http_client)
 
 
 class SchemaOutdated(SettingsError):
-    """The database's schema is not the one this code needs."""
+    """The database's schema is not the one that this version needs."""
 
 
 def database(settings: Settings) -> Database:
@@ -68,13 +68,14 @@ def database(settings: Settings) -> Database:
 
 
 async def ensure_schema(settings: Settings) -> None:
-    """The embedded default migrates itself; a PostgreSQL schema is migrated by a person who decides when."""
-    if settings.embedded:
-        await migrate.upgrade(settings)
+    """Migrates an embedded database. Raises SchemaOutdated on PostgreSQL, where the staff decide when to migrate."""
+    if await current_revision(settings) == REQUIRED_REVISION:
         return
-    revision = await migrate.current(settings)
-    if revision != migrate.head():
+    if not settings.embedded:
         raise SchemaOutdated("The database schema is not up to date: run `guichet migrate` first.")
+    from guichet.db.migrate import upgrade
+
+    await upgrade(settings)
 
 
 @asynccontextmanager
@@ -83,12 +84,12 @@ async def service(
     clock: Clock | None = None,
     connections: Mapping[str, Provider] | None = None,
     routes: Mapping[str, Sequence[str]] | None = None,
-    operators: ProvidersConfig = NO_PROVIDERS,
+    providers: ProvidersConfig = NO_PROVIDERS,
 ) -> AsyncIterator[Service]:
-    """Everything, opened and closed. The schema must be up to date (`ensure_schema`).
+    """Opens everything, and closes it when the block ends. The schema must be up to date (`ensure_schema`).
 
-    `operators` are those of the operators' file; `connections` and `routes` stand in for them where a test brings
-    connectors of its own.
+    `providers`: what the providers' file says. Tests give `connections` (provider accounts by name) and `routes`
+    instead, with providers of their own.
     """
     settings = with_development_key(settings)
     clock = clock or SystemClock()
@@ -109,10 +110,10 @@ async def service(
             db=db,
             clock=clock,
             vault=Vault(settings.secret_keys),
-            settlements=Batching(partial(settle_all, db), AT_ONCE),
+            settle_batch=settle_batch,
             registry=Registry(clock, connections, routes or {})
             if connections
-            else operators.registry(clock, http_client),
+            else providers.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
@@ -120,37 +121,37 @@ async def service(
 
 
 def live_providers(settings: Settings) -> ProvidersConfig:
-    """The operators' file; without one the simulator in development, nobody in production."""
+    """What the providers' file says. Without a file: the simulator in development, no provider in production."""
     codes = {mode.operator for mode in load_catalogue(settings.catalogue_file).modes}
     if settings.providers_file is not None:
-        operators = read_providers_file(settings.providers_file, os.environ, codes)
+        providers = read_providers_file(settings.providers_file, os.environ, codes)
     elif settings.development:
         with resources.as_file(resources.files("guichet.data") / "simulated_providers.toml") as path:
-            operators = read_providers_file(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
+            providers = read_providers_file(path, os.environ, codes, {"simulator": settings.public_url + "/simulator"})
     else:
-        operators = NO_PROVIDERS
-    if operators.simulated and not (settings.development or settings.allow_simulator):
+        providers = NO_PROVIDERS
+    if providers.simulated and not (settings.development or settings.allow_simulator):
         raise SettingsError(
-            f"GUICHET_PROVIDERS_FILE leads to the simulator ({operators.simulated[0]}): "
+            f"GUICHET_PROVIDERS_FILE leads to the simulator ({providers.simulated[0]}): "
             "the production profile refuses it unless GUICHET_ALLOW_SIMULATOR is yes."
         )
-    return operators
+    return providers
 
 
 def simulator(
-    settings: Settings, clock: Clock, operators: ProvidersConfig, address: str | None = None
+    settings: Settings, clock: Clock, providers: ProvidersConfig, address: str | None = None
 ) -> Starlette | None:
-    """The operators' simulator, where this profile may serve it; it notifies the server at `public_url`.
+    """The simulated provider APIs; None where this profile must not serve them. Callbacks go to `public_url`.
 
-    `address`: where it is found itself, when it is served alone.
+    `address`: the simulator's own URL when it is served alone.
     """
     if not (settings.development or settings.allow_simulator):
         return None
     from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 
     dashboards = {
-        family: Dashboard(callback_url=f"{settings.public_url}/operators/{family}/callback", secret=SECRETS.get(family))
-        for family in {each.family for each in operators.connections.values()}
+        name: Dashboard(callback_url=f"{settings.public_url}/providers/{name}/callback", secret=SECRETS.get(name))
+        for name in {account.provider for account in providers.accounts.values()}
     }
     state = settings.home / "simulator.db"
     return create_simulator(
@@ -158,52 +159,64 @@ def simulator(
     )
 
 
-def awake(operators_simulator: Starlette | None) -> AbstractAsyncContextManager[object]:
-    """Lets time pass in a mounted simulator: what came due while it was down is told before anybody asks."""
-    return operators_simulator.router.lifespan_context(operators_simulator) if operators_simulator else nullcontext()
+def running_simulator(simulator: Starlette | None) -> AbstractAsyncContextManager[object]:
+    """Runs the background task of a mounted simulator, which sends the callbacks that are due."""
+    return simulator.router.lifespan_context(simulator) if simulator else nullcontext()
 
 
 def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
-    """The whole server: the API at /v1 and its documentation, the hosted pages, and what a load balancer asks."""
-    from starlette.routing import BaseRoute, Mount, Route, Router
+    """The whole server: the API and its documentation, the hosted pages, callbacks, and what a load balancer asks.
 
-    from guichet.api.app import Api
-    from guichet.api.callbacks import routes as callback_routes
+    `worker`: the one of this process, whose health `/readyz` shows; None when it runs elsewhere.
+    """
+    from starlette.middleware import Middleware
+    from starlette.routing import BaseRoute, Mount, Route
+
+    from guichet.api.app import ROOT, api_routes
+    from guichet.api.callbacks import PREFIX, callback_routes
     from guichet.api.docs import routes as doc_routes
-    from guichet.checkout.app import routes as page_routes
+    from guichet.checkout.app import checkout_routes
+    from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
-    from guichet.server.json_response import no_such_address
     from guichet.server.metrics_endpoint import routes_behind_token
+    from guichet.server.rate_limit import CALLBACKS, RateLimiter, RateLimitMiddleware, api_limit
     from guichet.server.request_context import RequestContext
 
     ctx = service.ctx
+    limiter = RateLimiter(ctx.shared_counters)
     routes: list[BaseRoute] = [
+        *api_routes(ctx),
         Route("/healthz", healthz),
         Route("/readyz", readyz(ctx.db, worker)),
         *routes_behind_token(ctx),
         *doc_routes(ctx.settings),
         *callback_routes(ctx),
-        *page_routes(ctx),
+        *checkout_routes(ctx, limiter),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
-    app = RequestContext(Api(ctx, Router(routes, redirect_slashes=False, default=no_such_address)))
-    if spans := tracing.spans():
+    limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
+    rate_limit = Middleware(RateLimitMiddleware, limiter, limits, ctx.settings.trusted_proxies)
+    app: ASGIApp = RequestContext(error_handler.application(routes, [rate_limit]))
+    if tracer := tracing.tracer():
         from guichet.server.request_tracing import TracedRequests
 
-        return TracedRequests(app, spans)
+        return TracedRequests(app, tracer)
     return app
 
 
 async def create_merchant(
     ctx: AppContext, name: str, status: str = "active", currency: str = "XOF", keys: Mapping[str, str] | None = None
 ) -> tuple[Merchant, dict[str, str]]:
-    """A merchant with a key for each environment (new unless given; shown here and never again), endpoints, wallets."""
+    """Creates a merchant with an API key, a webhook endpoint and a wallet for each environment.
+
+    Returns the merchant and its keys by environment, which are stored only as hashes. `keys` are new unless given.
+    """
     now = ctx.clock.now()
     secrets = {env: ctx.vault.encrypt(new_webhook_secret()) for env in ENVS}
     keys = dict(keys) if keys else {env: new_key(env) for env in ENVS}
     async with ctx.db.transaction() as tx:
         merchant = await merchants.create(tx, name, status, currency, secrets, now)
         for env, key in keys.items():
-            await merchants.add_key(tx, merchant.id, env, key, None, now)
+            await api_keys.add(tx, merchant.id, env, key, None, now)
     return merchant, keys

@@ -1,4 +1,4 @@
-"""The only source of time. Tests bring their own clock; nothing else may ask what time it is."""
+"""The only source of time. No other module reads the system's clock; tests use a clock of their own."""
 
 import asyncio
 import re
@@ -21,10 +21,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 class Clock(Protocol):
     def now(self) -> Instant:
-        """The current time, in microseconds since the epoch."""
+        """The current time."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for `seconds`; returns early only by cancellation."""
+        """Waits for `seconds`."""
 
 
 class SystemClock:
@@ -58,13 +58,15 @@ def iso(instant: Instant) -> str:
 
 @lru_cache(maxsize=1024)
 def _date(day: int) -> str:
-    """A page of a list shows fifty moments of a few days."""
+    """Cached: the dates on a page of a list are of a few days only."""
     return (_EPOCH + timedelta(days=day)).date().isoformat()
 
 
 def read_date(text: str) -> Instant | None:
-    """An ISO-8601 date or date-time, UTC unless it says otherwise (D13); None if it is not one, or not within years
-    1 to 9999 once in UTC."""
+    """Reads an ISO-8601 date or date-time, in UTC unless it has an offset (D13).
+
+    None if the text is not one, or if the year in UTC is not between 1 and 9999.
+    """
     if not _READABLE.fullmatch(text):
         return None
     try:

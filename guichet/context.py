@@ -1,27 +1,30 @@
-"""What every flow needs, built once by `bootstrap.py`."""
+"""What the features of the service need, built once by `bootstrap.py`."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 
-import msgspec
 from limits.aio.storage import RedisStorage
 
 from guichet.clock import Clock
-from guichet.db.batching import Batching
+from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
-from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.settlement import Settlement
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.vault import Vault
-from guichet.providers.base import Charge, Reversal
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
+
+#: Settlements that share one transaction; on SQLite each holds the event loop for about fifty microseconds.
+SETTLEMENTS_PER_TRANSACTION: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class WakeUps:
-    """Tells the worker of this process, right after a commit, that there is something to do."""
+    """Events that wake the worker's loops right after a commit that gives them work."""
 
     polling: asyncio.Event = field(default_factory=asyncio.Event)
     refunds: asyncio.Event = field(default_factory=asyncio.Event)
@@ -30,7 +33,7 @@ class WakeUps:
 
 @dataclass(frozen=True, slots=True)
 class AppContext:
-    """`guichet.bootstrap.service` builds the only one of a process."""
+    """One process has one, built by `bootstrap.service`."""
 
     settings: Settings
     db: Database
@@ -38,52 +41,13 @@ class AppContext:
     vault: Vault
     registry: Registry
     catalogues: Catalogues
-    #: Outcomes of payments on their way to the database.
-    settlements: Batching[Settlement, Payment]
+    #: Writes settlements that arrive together in one transaction (`payments/settlement.py`).
+    settle_batch: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment | Refund]]]]
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: RedisStorage | None = None
     wakeups: WakeUps = field(default_factory=WakeUps)
+    settlements: Batching[Settlement, Payment | Refund] = field(init=False)
 
-
-def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Charge:
-    """The debit of a payment as its connector sees it: the total, rounded to what the currency has (D27)."""
-    return Charge(
-        reference=payment.reference,
-        operator=payment.operator,
-        amount=round_to_currency(payment.total_amount, payment.currency),
-        currency=payment.currency,
-        description=payment.description,
-        created_at=payment.created_at,
-        phone_number=payment.phone_number,
-        otp=otp,
-        firstname=payment.firstname,
-        lastname=payment.lastname,
-        email=payment.email,
-        country=payment.country,
-        return_url=payment.return_url,
-        callback_url=_callback_url(ctx, payment.connection, payment.reference),
-        provider_ref=payment.provider_ref,
-        memo=_memo(payment.provider_memo),
-    )
-
-
-def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
-    charge = charge_for(ctx, payment)
-    return Reversal(
-        reference=refund.reference,
-        charge=msgspec.structs.replace(charge, callback_url=_callback_url(ctx, refund.connection, refund.reference)),
-        amount=charge.amount,
-        currency=refund.currency,
-        collected_here=refund.connection == payment.connection,
-        provider_ref=refund.provider_ref,
-        memo=_memo(refund.provider_memo),
-        sent_at=refund.sent_at,
-    )
-
-
-def _callback_url(ctx: AppContext, connection: str | None, reference: str) -> str | None:
-    return f"{ctx.settings.public_url}/operators/{connection}/callback/{reference}" if connection else None
-
-
-def _memo(text: str | None) -> dict[str, str]:
-    return {} if text is None else msgspec.json.decode(text, type=dict[str, str])
+    def __post_init__(self) -> None:
+        batching = Batching(partial(self.settle_batch, self.db), SETTLEMENTS_PER_TRANSACTION)
+        object.__setattr__(self, "settlements", batching)

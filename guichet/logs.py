@@ -1,88 +1,120 @@
-"""Structured logs with the request's id on every line, and nothing secret on any.
+"""Structured logs on standard error: one line per event, with the id of the request it belongs to.
 
-Logs never carry a key, a secret, an OTP or a full phone number: fields with such names are masked whoever logs them.
+A line never holds a key, a secret, an OTP or a full phone number: fields with such names are masked in one place,
+whoever logs them.
 """
 
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+import time
+from collections.abc import Callable, Mapping, MutableMapping
+from contextvars import ContextVar
 from typing import Any, Final
 
 import msgspec
 import structlog
+from structlog.processors import TimeStamper, format_exc_info
 
 log: Final[structlog.typing.FilteringBoundLogger] = structlog.get_logger("guichet")
 
-_SECRET: Final = frozenset(
-    {"key", "secret", "otp", "password", "token", "authorization", "signature", "body", "api_key", "pin"}
-)
-#: What an operator said, in its own words: it may repeat the customer's number.
-_FOREIGN: Final = frozenset({"raw", "answer", "error", "detail"})
+#: The id of the request that is being served, which is put on every line written meanwhile; None outside requests.
+request_id_of_line: Final[ContextVar[str | None]] = ContextVar("request_id_of_line", default=None)
+
+Event = MutableMapping[str, Any]
+
 _NUMBER: Final = re.compile(r"(?<![0-9a-f-])[0-9]{8,15}(?![0-9a-f-])")
-_PHONE: Final = frozenset({"phone", "phone_number", "msisdn"})
 
 
 def mask_phone(number: str) -> str:
-    """`22997000000` → `229*****000`: enough to recognise a report, not enough to call."""
+    """`22997000000` → `229*****000`: enough to recognise the customer in a report, not enough to call."""
     return number[:3] + "*" * max(0, len(number) - 6) + number[-3:]
 
 
-def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """structlog processor."""
-    for name in event.keys() & _SECRET:
-        event[name] = "[masked]"
-    for name in event.keys() & _PHONE:
-        event[name] = mask_phone(str(event[name]))
-    for name in event.keys() & _FOREIGN:
-        event[name] = _NUMBER.sub(lambda number: mask_phone(number[0]), str(event[name]))
+def _mask_numbers(text: str) -> str:
+    return _NUMBER.sub(lambda number: mask_phone(number[0]), text)
+
+
+#: What is done to a field, by its name. `raw`, `response`, `error` and `detail` may quote a provider's response, which
+#: may repeat the customer's phone number.
+_MASKED_FIELDS: Final[Mapping[str, Callable[[str], str]]] = {
+    **dict.fromkeys(
+        ("key", "secret", "otp", "password", "token", "authorization", "signature", "body", "api_key", "pin"),
+        lambda _: "[masked]",
+    ),
+    **dict.fromkeys(("phone", "phone_number", "msisdn"), mask_phone),
+    **dict.fromkeys(("raw", "answer", "response", "error", "detail"), _mask_numbers),
+}
+
+
+def redact(_: Any, __: str, event: Event) -> Event:
+    """structlog processor that masks what must not be logged."""
+    for name in _MASKED_FIELDS.keys() & event.keys():
+        event[name] = _MASKED_FIELDS[name](str(event[name]))
     return event
 
 
-def _one_liner(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """structlog processor for a person's eyes: a request reads `POST /v1/payments → 201` and its id is abbreviated."""
-    if event["event"] == "request":
-        event["event"] = f"{event.pop('method')} {event.pop('path')} → {event.pop('status')}"
+def _add_request_id(_: Any, __: str, event: Event) -> Event:
+    """structlog processor."""
+    if (request_id := request_id_of_line.get()) is not None:
+        event["request_id"] = request_id
+    return event
+
+
+_ENCODE: Final = msgspec.json.Encoder(enc_hook=str).encode
+_ADD_TIMESTAMP: Final = TimeStamper(fmt="iso", utc=True)
+
+
+def _json_line(logger: Any, level: str, event: Event) -> bytes:
+    """structlog's last processor in production: one JSON object."""
+    event["level"] = level
+    if "exc_info" in event:  # The traceback has no local variables: they would show keys and phone numbers.
+        event = format_exc_info(logger, level, event)
+    return _ENCODE(_ADD_TIMESTAMP(logger, level, event))
+
+
+def _console_line(logger: Any, level: str, event: Event) -> bytes:
+    """structlog's last processor in development: `10:15:30 [info   ] POST /v1/payments → 201  ms=3.1`.
+
+    structlog's own `ConsoleRenderer` takes four times as long, a tenth of a request.
+    """
+    if "exc_info" in event:
+        event = format_exc_info(logger, level, event)
+    traceback = event.pop("exception", None)
+    name = event.pop("event")
+    if name == "request":
+        name = f"{event.pop('method')} {event.pop('path')} → {event.pop('status')}"
     if "request_id" in event:
         event["request_id"] = event["request_id"][:8]
-    return event
+    fields = " ".join(f"{field}={_printable(value)}" for field, value in event.items())
+    line = f"{time.strftime('%H:%M:%S')} [{level:<7}] {name:<32} {fields}".rstrip()
+    return (f"{line}\n{traceback}" if traceback else line).encode("utf-8", "backslashreplace")
 
 
-def _json(value: Any, **_: Any) -> str:
-    return msgspec.json.encode(value, enc_hook=str).decode()
+def _printable(value: object) -> str:
+    """Quoted where a space or a control character would make it look like several fields or lines."""
+    text = str(value)
+    return text if text.isprintable() and " " not in text else repr(text)
 
 
-class _Library(logging.Handler):
-    """What libraries say through `logging` becomes a line like any other, masked like any other."""
+class _LibraryHandler(logging.Handler):
+    """Turns what libraries log through `logging` into lines of our log, masked like the others."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say = log.error if record.levelno >= logging.ERROR else log.warning
-        say("library", logger=record.name, detail=record.getMessage(), exc_info=record.exc_info or None)
+        write = log.error if record.levelno >= logging.ERROR else log.warning
+        write("library", logger=record.name, detail=record.getMessage(), exc_info=record.exc_info or None)
 
 
 def configure_logs(level: str, *, machine_readable: bool) -> None:
-    """JSON lines on stderr for a machine, short coloured lines for a person."""
-    processors: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        redact,
-    ]
-    if machine_readable:
-        processors += [
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(serializer=_json),
-        ]
-    else:
-        # A plain traceback: one that shows local variables would show the caller's key.
-        renderer = structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), pad_event_to=32, exception_formatter=structlog.dev.plain_traceback
-        )
-        processors += [structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False), _one_liner, renderer]
+    """JSON lines for a machine, short lines for a person. Called once per process, before the first line."""
     structlog.configure(
-        processors=processors,
+        processors=[
+            _add_request_id,
+            redact,
+            _json_line if machine_readable else _console_line,
+        ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
+        logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+        cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=logging.WARNING, handlers=[_Library()])
+    logging.basicConfig(level=logging.WARNING, handlers=[_LibraryHandler()])

@@ -1,6 +1,6 @@
-"""What this process counts, for Prometheus. The operator's guide lists every name ("Metrics and alerts").
+"""What this process counts, for Prometheus. docs/admin-guide.md, "Metrics and alerts", lists every metric.
 
-No label ever takes a value that a stranger chooses: routes are templates, connections come from the operators' file.
+No label takes a value that a client chooses: routes are templates, accounts come from the providers' file.
 """
 
 from bisect import bisect_left
@@ -29,101 +29,103 @@ ProcessCollector(registry=REGISTRY)
 PlatformCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
 
-#: The route of a request that matched none, and the method of one that HTTP does not know well.
+#: The label of a request that matched no route, and of a method that is not one of `_METHODS`.
 UNMATCHED: Final = "unmatched"
 OTHER: Final = "other"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-#: A request whose answer never began.
+#: The status of a request whose response never began.
 _NO_STATUS: Final = "none"
 
-_FAST: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_SLOW: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0)
+_REQUEST_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_PROVIDER_CALL_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0)
 
-_BUILD: Final = Gauge("guichet_build_info", "Always 1; the label is what matters.", ("version",), registry=REGISTRY)
+_BUILD: Final = Gauge(
+    "guichet_build_info", "Always 1; the label says which version runs.", ("version",), registry=REGISTRY
+)
 _BUILD.labels(__version__).set(1)
 
 
 class Timings(Collector):
-    """A counter and a histogram of the same events; the histogram has all labels but the last.
+    """A counter and a histogram of the same events. The histogram has all labels of the counter but the last.
 
-    Only the event loop adds, so nothing is locked: an event costs a look-up and two additions.
+    Only the event loop calls `add`, so it takes no lock.
     """
 
     def __init__(
         self, counter: tuple[str, str], histogram: tuple[str, str], labels: tuple[str, ...], bounds: tuple[float, ...]
     ) -> None:
-        """`counter` and `histogram` are names and meanings; `bounds` are seconds, ascending."""
+        """`counter` and `histogram` are (name, help text); `bounds` are upper bounds in seconds, ascending."""
         self._counter = counter
         self._histogram = histogram
         self._labels = labels
         self._bounds = bounds
         self._sums: dict[tuple[str, ...], float] = {}
-        self._tallies: dict[tuple[str, ...], list[int]] = {}
+        self._counts: dict[tuple[str, ...], list[int]] = {}
         REGISTRY.register(self)
 
     def add(self, labels: tuple[str, ...], seconds: float) -> None:
-        tally = self._tallies.get(labels)
-        if tally is None:
+        counts = self._counts.get(labels)
+        if counts is None:
             self._sums[labels] = 0.0
-            tally = self._tallies[labels] = [0] * (len(self._bounds) + 1)
+            counts = self._counts[labels] = [0] * (len(self._bounds) + 1)
         self._sums[labels] += seconds
-        tally[bisect_left(self._bounds, seconds)] += 1
+        counts[bisect_left(self._bounds, seconds)] += 1
 
     def collect(self) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:
         counter = CounterMetricFamily(*self._counter, labels=self._labels)
         histogram = HistogramMetricFamily(*self._histogram, labels=self._labels[:-1])
         merged: dict[tuple[str, ...], tuple[float, list[int]]] = {}
-        for labels, tally in list(self._tallies.items()):
-            counter.add_metric(labels, sum(tally))
-            seconds, counts = merged.get(labels[:-1], (0.0, [0] * len(tally)))
-            merged[labels[:-1]] = seconds + self._sums[labels], [sum(both) for both in zip(counts, tally, strict=True)]
-        names = [*map(str, self._bounds), "+Inf"]
-        for labels, (seconds, counts) in merged.items():
-            histogram.add_metric(labels, list(zip(names, accumulate(counts), strict=True)), seconds)
+        for labels, counts in list(self._counts.items()):
+            counter.add_metric(labels, sum(counts))
+            seconds, total = merged.get(labels[:-1], (0.0, [0] * len(counts)))
+            merged[labels[:-1]] = seconds + self._sums[labels], [sum(both) for both in zip(total, counts, strict=True)]
+        bounds = [*map(str, self._bounds), "+Inf"]
+        for labels, (seconds, total) in merged.items():
+            histogram.add_metric(labels, list(zip(bounds, accumulate(total), strict=True)), seconds)
         yield counter
         yield histogram
 
 
 _REQUESTS: Final = Timings(
-    ("guichet_http_requests", "HTTP requests answered, by route template."),
-    ("guichet_http_request_seconds", "Seconds from a request's head to the end of its answer."),
+    ("guichet_http_requests", "HTTP requests, by route template."),
+    ("guichet_http_request_seconds", "Seconds from the head of a request to the end of its response."),
     ("method", "route", "status"),
-    _FAST,
+    _REQUEST_BUCKETS,
 )
-_CALLS: Final = Timings(
+_PROVIDER_CALLS: Final = Timings(
     (
-        "guichet_operator_calls",
-        "Calls to operators, by connection, kind (initiate, status, refund, refund_status, send_code) and answer.",
+        "guichet_provider_calls",
+        "Calls to providers, by account, operation (initiate, status, refund, refund_status, send_code) and result.",
     ),
-    ("guichet_operator_call_seconds", "Seconds until an operator answered, or was given up."),
-    ("connection", "kind", "answer"),
-    _SLOW,
+    ("guichet_provider_call_seconds", "Seconds until a provider responded or the time limit passed."),
+    ("provider_account", "operation", "result"),
+    _PROVIDER_CALL_BUCKETS,
 )
 RATE_LIMITED: Final = Counter(
     "guichet_rate_limited_requests",
-    "Requests refused because their address sent too many, by door (api, callbacks, pages).",
-    ("door",),
+    "Requests refused because their address sent too many, by interface (api, callbacks, checkout).",
+    ("interface",),
     registry=REGISTRY,
 )
-LOOP_TURNS: Final = Counter("guichet_worker_turns", "Turns of each loop.", ("loop",), registry=REGISTRY)
+LOOP_TURNS: Final = Counter("guichet_worker_turns", "Iterations of each loop.", ("loop",), registry=REGISTRY)
 LOOP_FAILURES: Final = Counter(
     "guichet_worker_failures",
-    "What a loop could not do: a whole turn, or one item of it; both come due again.",
+    "Failures of a loop: of a whole turn, or of one item. Either is tried again.",
     ("loop", "what"),
     registry=REGISTRY,
 )
 WEBHOOK_ATTEMPTS: Final = Counter(
     "guichet_webhook_attempts",
-    "Attempts at webhooks: delivered, refused (the receiver's status was not 2xx), unanswered, unsigned (a fault of"
-    " ours: its secret cannot be read).",
-    ("outcome",),
+    "Attempts to deliver webhooks: delivered, refused (the receiver's status was not 2xx), unanswered, unsigned (our"
+    " own failure: the signing secret cannot be read).",
+    ("result",),
     registry=REGISTRY,
 )
-#: Shown as 0 from the start: a series that appears with its first event has not risen yet, and alerts nobody.
-for _door in ("api", "callbacks", "pages"):
-    RATE_LIMITED.labels(_door)
-for _outcome in ("delivered", "refused", "unanswered", "unsigned"):
-    WEBHOOK_ATTEMPTS.labels(_outcome)
+# Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.
+for _interface in ("api", "callbacks", "checkout"):
+    RATE_LIMITED.labels(_interface)
+for _result in ("delivered", "refused", "unanswered", "unsigned"):
+    WEBHOOK_ATTEMPTS.labels(_result)
 COMMIT_GROUP: Final = Histogram(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",
@@ -133,11 +135,11 @@ COMMIT_GROUP: Final = Histogram(
 
 
 def request(method: str, route: str | None, status: int, seconds: float) -> None:
-    """`route`: its template, None when there was none; `status` 0 when no answer began."""
+    """Counts a request. `route`: its template, None if none matched; `status`: 0 if the response never began."""
     known = method if method in _METHODS else OTHER
     _REQUESTS.add((known, route or UNMATCHED, str(status) if status else _NO_STATUS), seconds)
 
 
-def provider_call(connection: str, kind: str, answer: str, seconds: float) -> None:
-    """`answer`: the name of the type that the connector answered with, in lower case and with underscores."""
-    _CALLS.add((connection, kind, answer), seconds)
+def provider_call(provider_account: str, operation: str, result: str, seconds: float) -> None:
+    """Counts a call. `result`: the name of the type of the provider's result, in lower case with underscores."""
+    _PROVIDER_CALLS.add((provider_account, operation, result), seconds)

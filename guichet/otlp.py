@@ -1,7 +1,8 @@
-"""The only module that knows OpenTelemetry: spans, exported in batches over OTLP/HTTP by a thread of their own.
+"""Exports spans to an OpenTelemetry collector, in batches over OTLP/HTTP, from a thread of its own.
 
-It is imported when `GUICHET_OTLP_ENDPOINT` is set (`tracing.py`). The collector is an address that the operator of the
-service chose; the exporter reaches it by itself, beside `http_client`, which belongs to the event loop.
+Only this module imports OpenTelemetry; `tracing.py` imports it when `GUICHET_OTLP_ENDPOINT` is set. The staff chose the
+collector's address, so the exporter calls it directly and not through `http_client`, whose address guard would refuse
+private networks and which belongs to the event loop.
 """
 
 import logging
@@ -25,48 +26,48 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from guichet import __version__
 from guichet.logs import log
-from guichet.tracing import PAYMENT, Attributes, End
+from guichet.tracing import PAYMENT, Attributes, EndSpan
 
-#: What waits when the service stops is sent within this, in seconds, or not at all.
-FLUSH: Final = 0.4
+#: Seconds that the spans still in memory have to leave when the service stops; later they are lost.
+FLUSH_TIMEOUT: Final = 0.4
 
 _FAILED: Final = Status(StatusCode.ERROR)
-#: `tracestate` is other people's, and nobody here hands it on.
-_CALLER: Final = TraceContextTextMapPropagator()
+#: Reads the caller's `traceparent`; `tracestate` is not read, and nothing is passed on.
+_PROPAGATOR: Final = TraceContextTextMapPropagator()
 
 
 @contextmanager
-def exported_to(endpoint: str) -> Iterator["OtlpSpans"]:
-    """`endpoint`: the collector's base address; spans go to its /v1/traces."""
-    ids = _Ids()
-    # Always on: whether a caller samples its own traces decides nothing about ours.
+def exporter(endpoint: str) -> Iterator["OtlpTracer"]:
+    """Exports while the block lasts. `endpoint`: the collector's base address; spans go to its /v1/traces."""
+    ids = _TraceIds()
+    # Always on: whether a caller samples its own traces does not decide about ours.
     provider = TracerProvider(
         sampler=ALWAYS_ON,
         id_generator=ids,
         resource=Resource.create({"service.name": "guichet", "service.version": __version__}),
         shutdown_on_exit=False,
     )
-    exporter = _OneLine(endpoint)
-    provider.add_span_processor(BatchSpanProcessor(exporter))
+    spans = _QuietExporter(endpoint)
+    provider.add_span_processor(BatchSpanProcessor(spans))
     try:
-        yield OtlpSpans(provider.get_tracer("guichet"), ids)
+        yield OtlpTracer(provider.get_tracer("guichet"), ids)
     finally:
-        leaving = Thread(target=provider.shutdown, name="traces-leaving", daemon=True)
-        leaving.start()
-        leaving.join(FLUSH)
-        exporter.shutdown()  # Ends its patience with a collector that is away.
+        flushing = Thread(target=provider.shutdown, name="traces-flush", daemon=True)
+        flushing.start()
+        flushing.join(FLUSH_TIMEOUT)
+        spans.shutdown()  # Ends its retries if the collector is away.
 
 
-class OtlpSpans:
-    """See `tracing.Spans`."""
+class OtlpTracer:
+    """Implements `tracing.Tracer`."""
 
-    def __init__(self, tracer: trace.Tracer, ids: "_Ids") -> None:
+    def __init__(self, tracer: trace.Tracer, ids: "_TraceIds") -> None:
         self._tracer = tracer
         self._ids = ids
 
     @contextmanager
-    def request(self, traceparent: str | None) -> Iterator[End]:
-        parent = _CALLER.extract({"traceparent": traceparent}) if traceparent else None
+    def request(self, traceparent: str | None) -> Iterator[EndSpan]:
+        parent = _PROPAGATOR.extract({"traceparent": traceparent}) if traceparent else None
 
         def end(name: str, attributes: Attributes, failed: bool) -> None:
             span.update_name(name)
@@ -81,7 +82,7 @@ class OtlpSpans:
 
     @contextmanager
     def step(self, name: str, attributes: Attributes) -> Iterator[None]:
-        span = self._begin(name, SpanKind.INTERNAL, attributes)
+        span = self._start(name, SpanKind.INTERNAL, attributes)
         with trace.use_span(span, end_on_exit=True, record_exception=False, set_status_on_exception=False):
             try:
                 yield
@@ -91,28 +92,30 @@ class OtlpSpans:
 
     def call(self, name: str, seconds: float, attributes: Attributes, *, failed: bool) -> None:
         ended = time.time_ns()
-        span = self._begin(name, SpanKind.CLIENT, attributes, ended - round(seconds * 1e9))
+        span = self._start(name, SpanKind.CLIENT, attributes, ended - round(seconds * 1e9))
         if failed:
             span.set_status(_FAILED)
         span.end(ended)
 
-    def note(self, attributes: Attributes) -> None:
+    def set_attributes(self, attributes: Attributes) -> None:
         trace.get_current_span().set_attributes(attributes)
 
-    def _begin(self, name: str, kind: SpanKind, attributes: Attributes, began: int | None = None) -> trace.Span:
+    def _start(self, name: str, kind: SpanKind, attributes: Attributes, started_at: int | None = None) -> trace.Span:
         with self._ids.of_payment(attributes.get(PAYMENT)):
-            return self._tracer.start_span(name, kind=kind, attributes=attributes, start_time=began)
+            return self._tracer.start_span(name, kind=kind, attributes=attributes, start_time=started_at)
 
 
-class _Ids(RandomIdGenerator):
-    """Random, but for what begins a trace about a payment: everything about it outside requests is then one trace."""
+class _TraceIds(RandomIdGenerator):
+    """Random ids, except for a trace that begins with a payment: its id is the payment's reference, so that everything
+    done about the payment outside requests is one trace.
+    """
 
     def __init__(self) -> None:
         self._payment: str | int | None = None
 
     @contextmanager
     def of_payment(self, reference: str | int | None) -> Iterator[None]:
-        """Nothing is awaited inside: there is one at a time."""
+        """The block must not await: there is one value for the whole process."""
         self._payment = reference
         try:
             yield
@@ -123,43 +126,43 @@ class _Ids(RandomIdGenerator):
         return super().generate_trace_id() if self._payment is None else UUID(str(self._payment)).int
 
 
-class _OneLine(SpanExporter):
-    """Says once that the collector is away and once that it is back, instead of what the library says of each batch."""
+class _QuietExporter(SpanExporter):
+    """Logs once that the collector is away and once that it is back, where the library would log every batch."""
 
     def __init__(self, endpoint: str) -> None:
         session = requests.Session()
-        session.trust_env = False  # As everything that leaves: no proxy that nobody chose for this.
+        session.trust_env = False  # No proxy from the environment, as for all our calls.
         self._endpoint = endpoint
-        self._inner = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", session=session)
+        self._exporter = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", session=session)
         self._away = False
-        self._library = _Overheard()
+        self._library_log = _LibraryLog()
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = self._inner.export(spans)
+        result = self._exporter.export(spans)
         away = result is not SpanExportResult.SUCCESS
         if away and not self._away:
-            log.warning("traces.collector_away", endpoint=self._endpoint, detail=self._library.said)
+            log.warning("traces.collector_away", endpoint=self._endpoint, detail=self._library_log.last)
         elif self._away and not away:
             log.info("traces.collector_back", endpoint=self._endpoint)
         self._away = away
         return result
 
     def shutdown(self) -> None:
-        self._inner.shutdown()  # type: ignore[no-untyped-call]
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
     def force_flush(self, timeout_millis: int = 30000) -> bool:
         return True
 
 
-class _Overheard(logging.Handler):
-    """Takes the library's lines out of the log and keeps the latest: why a batch did not leave."""
+class _LibraryLog(logging.Handler):
+    """Keeps the library's lines out of the log and remembers the last one: why a batch was not taken."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.said = ""
+        self.last = ""
         library = logging.getLogger("opentelemetry")
         library.handlers = [self]
         library.propagate = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said = record.getMessage()
+        self.last = record.getMessage()

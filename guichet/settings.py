@@ -1,7 +1,7 @@
-"""Every GUICHET_* variable: its default, unit and meaning. Nothing else reads the environment for configuration.
+"""Every GUICHET_* variable: its default, unit and meaning. No other module reads settings from the environment.
 
-A wrong value stops the start with one sentence that names the variable (`SettingsError`).
-`docs/operators-guide.md` repeats this table; a test holds it to `VARIABLES`.
+A wrong value stops the start with one sentence that names the variable (`SettingsError`). docs/admin-guide.md,
+"Settings", has the same table; a test compares it with `VARIABLES`.
 """
 
 import ipaddress
@@ -18,15 +18,15 @@ from cryptography.fernet import Fernet
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Profile = Literal["development", "production"]
 
-#: What a bearer token may hold, and enough of it not to be guessed.
+#: A bearer token: printable ASCII, long enough that it cannot be guessed.
 _TOKEN: Final = re.compile(r"[!-~]{16,}")
-#: A hundred years: anything above was mistyped.
-MOST_DAYS: Final = 36_500
+#: A hundred years. More is a typing mistake.
+MAX_DAYS: Final = 36_500
 DEFAULT_PUBLIC_URL: Final = "http://127.0.0.1:8000"
 
 
 class SettingsError(Exception):
-    """One sentence for the person who starts the service; it names the variable."""
+    """A wrong setting; the message is one sentence that names the variable. Exit code 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Settings:
     providers_file: Path | None
     allow_simulator: bool
     keep_deliveries_days: int
-    keep_logs_days: int
+    keep_incidents_days: int
     log_level: str
     metrics_port: int | None
     metrics_host: str
@@ -61,7 +61,7 @@ class Settings:
 
     @property
     def embedded(self) -> bool:
-        """SQLite in the data folder rather than PostgreSQL."""
+        """Whether the database is SQLite in the data folder, not PostgreSQL."""
         return self.database_url.startswith("sqlite:")
 
     @property
@@ -78,7 +78,7 @@ def _path(raw: str) -> Path:
 
 
 def _folder(raw: str) -> Path:
-    """Need not exist yet, but it must be possible to make it and to write in it."""
+    """A folder that exists or can be created, and that can be written in."""
     path = _path(raw)
     nearest = next(each for each in (path, *path.parents) if each.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
@@ -131,8 +131,8 @@ def _count(raw: str) -> int:
 
 
 def _days(raw: str) -> int:
-    if not raw.isascii() or not raw.isdigit() or int(raw) > MOST_DAYS:
-        raise ValueError(f"must be a whole number of days, 0 to {MOST_DAYS}")
+    if not raw.isascii() or not raw.isdigit() or int(raw) > MAX_DAYS:
+        raise ValueError(f"must be a whole number of days, 0 to {MAX_DAYS}")
     return int(raw)
 
 
@@ -180,7 +180,7 @@ def _fernet_keys(raw: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`default` is the text used when the variable is unset or empty; None means "no value"."""
+    """`default`: the text used when the variable is unset or empty; None means no value."""
 
     name: str
     parse: Callable[[str], Any]
@@ -189,7 +189,7 @@ class Variable:
 
 
 VARIABLES: Final = (
-    Variable("GUICHET_HOME", _folder, "./var", "Data folder: the embedded database, development keys."),
+    Variable("GUICHET_HOME", _folder, "./var", "Data folder: the embedded database and the development key."),
     Variable(
         "GUICHET_DATABASE_URL",
         _database_url,
@@ -200,15 +200,15 @@ VARIABLES: Final = (
         "GUICHET_PGBOUNCER",
         _flag,
         "no",
-        "`yes`: `GUICHET_DATABASE_URL` leads to PgBouncer in transaction mode; no prepared statement outlives its "
+        "`yes`: `GUICHET_DATABASE_URL` is a PgBouncer in transaction mode. No prepared statement outlives its "
         "transaction, and workers look for work once a second unless `GUICHET_LISTEN_URL` is set.",
     ),
     Variable(
         "GUICHET_LISTEN_URL",
         _postgresql_url,
         None,
-        "`postgresql://user:password@host/name`, past PgBouncer: one connection of each process with loops, by which "
-        "other processes wake them at once. Unset: `GUICHET_DATABASE_URL`, without PgBouncer.",
+        "`postgresql://user:password@host/name` without PgBouncer: each process with loops keeps one connection to it, "
+        "on which other processes wake it. Unset: `GUICHET_DATABASE_URL`, unless `GUICHET_PGBOUNCER` is `yes`.",
     ),
     Variable(
         "GUICHET_PUBLIC_URL",
@@ -220,29 +220,29 @@ VARIABLES: Final = (
         "GUICHET_PROFILE",
         _choice("development", "production"),
         "development",
-        "`development`: demo merchant, loopback webhooks, simulated operators. `production`: refuses to start without "
+        "`development`: demo merchant, loopback webhooks, simulated providers. `production`: refuses to start without "
         "`GUICHET_SECRET_KEYS` and an https `GUICHET_PUBLIC_URL`.",
     ),
     Variable(
         "GUICHET_REDIS_URL",
         _redis_url,
         None,
-        "`redis://host:6379/0`: counts the rate limit across processes. Unset, or away: each process counts for "
-        "itself.",
+        "`redis://host:6379/0`: counts the rate limit across processes. Unset or not reachable: each process counts "
+        "alone.",
     ),
     Variable("GUICHET_RATE_LIMIT", _count, "120", "API requests a minute for one client address; 0 switches it off."),
     Variable(
         "GUICHET_PAGE_RATE_LIMIT",
         _count,
         "60",
-        "Unknown hosted pages that one client address may ask for in a minute before it is refused any; known pages "
-        "may be asked for twenty times as often, since whole networks share an address. 0 switches both off.",
+        "Requests a minute for hosted pages that do not exist, for one client address; pages that exist may be "
+        "requested twenty times as often, because whole networks share an address. 0 switches both limits off.",
     ),
     Variable(
         "GUICHET_TRUSTED_PROXIES",
         _networks,
         "",
-        "Networks (comma-separated) of reverse proxies whose `X-Forwarded-For` is believed.",
+        "Networks (comma-separated) of reverse proxies whose `X-Forwarded-For` is trusted.",
     ),
     Variable(
         "GUICHET_SECRET_KEYS",
@@ -254,64 +254,64 @@ VARIABLES: Final = (
         "GUICHET_EGRESS_ALLOW",
         _networks,
         "",
-        "Networks (comma-separated) that webhooks may also reach, besides public.",
+        "Private networks (comma-separated) that webhooks may also reach.",
     ),
     Variable(
         "GUICHET_EGRESS_CA_FILE",
         _existing_file,
         None,
-        "PEM file of certificate authorities trusted besides the system's.",
+        "PEM file of certificate authorities that are trusted in addition to the system's.",
     ),
     Variable(
         "GUICHET_CATALOGUE_FILE",
         _existing_file,
         None,
-        "Payment modes and fees in place of the packaged `catalogue.toml`.",
+        "TOML file of payment modes and fees that replaces the packaged `catalogue.toml`.",
     ),
     Variable(
         "GUICHET_PROVIDERS_FILE",
         _existing_file,
         None,
-        "TOML file of operator connections and routes. Unset: the simulator in development, no operator in production.",
+        "TOML file of provider accounts and routes. Unset: the simulator in development, no provider in production.",
     ),
     Variable(
         "GUICHET_ALLOW_SIMULATOR",
         _flag,
         "no",
-        "`yes` lets the production profile serve the operators' simulator and route live payments to it (rehearsals).",
+        "`yes` lets the production profile serve the simulator and route live payments to it (rehearsals).",
     ),
     Variable(
         "GUICHET_KEEP_DELIVERIES_DAYS",
         _days,
         "90",
-        "Days that webhook deliveries are kept once they were delivered or given up; 0 keeps them for ever.",
+        "Days that webhook deliveries are kept after they succeeded or failed; 0 keeps them for ever.",
     ),
     Variable(
-        "GUICHET_KEEP_LOGS_DAYS",
+        "GUICHET_KEEP_INCIDENTS_DAYS",
         _days,
         "365",
-        "Days that closed incidents and operators' notifications that match nothing are kept; 0 keeps them for ever.",
+        "Days that closed incidents and unmatched callbacks of providers are kept; 0 keeps them for ever.",
     ),
     Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
     Variable(
         "GUICHET_METRICS_PORT",
         _port,
         None,
-        "Port of `/metrics` for Prometheus, apart from the service; with `--workers N` the first of N. Unset: see "
+        "Port of its own for `/metrics` (Prometheus); with `--workers N` the first of N ports. Unset: see "
         "`GUICHET_METRICS_TOKEN`.",
     ),
     Variable(
         "GUICHET_METRICS_HOST",
         _address,
         "127.0.0.1",
-        "IP address that `GUICHET_METRICS_PORT` listens on; `0.0.0.0` lets other machines scrape it.",
+        "IP address of `GUICHET_METRICS_PORT`; with `0.0.0.0` other machines can scrape it.",
     ),
     Variable(
         "GUICHET_METRICS_TOKEN",
         _token,
         None,
-        "Bearer token that `/metrics` asks for, 16 characters or more; without `GUICHET_METRICS_PORT` it opens "
-        "`/metrics` on the service's own port. Neither set: no metrics.",
+        "Bearer token that `/metrics` requires, 16 characters or more. Without `GUICHET_METRICS_PORT`, `/metrics` is "
+        "on the service's own port. Neither set: no metrics.",
     ),
     Variable(
         "GUICHET_OTLP_ENDPOINT",
@@ -352,7 +352,7 @@ def _check_production(settings: Settings) -> None:
 
 
 def with_development_key(settings: Settings) -> Settings:
-    """Development without keys: one is made once in the data folder, readable by its owner only."""
+    """In development, if there are no keys: one that is created once in the data folder, readable by its owner only."""
     if settings.secret_keys or settings.profile == "production":
         return settings
     settings.home.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
-"""Traces, off until `GUICHET_OTLP_ENDPOINT` says where they go: then one `if` becomes a span, here and nowhere else.
+"""Traces, switched off until `GUICHET_OTLP_ENDPOINT` is set. While they are off, a call here costs one `if`.
 
-A span says which route, operator, payment or delivery, what came of it and how long it took. It never holds a phone
-number, a name, an amount, a secret, an address, a body or an exception's text. What the loops do about a payment is one
-trace, and its id is the payment's reference without dashes; what is done during a request belongs to that request.
+A span says which route, provider account, payment or delivery it is about, what the result was and how long it took.
+It never holds a phone number, a name, an amount, a secret, an address, a body or the text of an exception. What the
+worker does about a payment is one trace, whose id is the payment's reference without dashes; what happens during a
+request belongs to the trace of that request (docs/operations/traces.md).
 """
 
 import importlib
@@ -22,36 +23,39 @@ R = TypeVar("R")
 Work = Coroutine[Any, Any, R]
 Attributes = Mapping[str, str | int]
 
+#: Attribute: the reference of the payment that a span is about.
 PAYMENT: Final = "guichet.payment"
 
+#: Ends the span of a request: its name, its attributes, whether the request failed.
+EndSpan = Callable[[str, Attributes, bool], None]
 
-#: Ends a request's span: its name, what it says, whether it failed.
-End = Callable[[str, Attributes, bool], None]
 
+class Tracer(Protocol):
+    """Makes spans (`otlp.py`). Outside a request, the attribute PAYMENT decides the trace that a span belongs to."""
 
-class Spans(Protocol):
-    """What makes them (`otlp.py`). The attribute PAYMENT names the trace of what is done outside any request."""
-
-    def request(self, traceparent: str | None) -> AbstractContextManager[End]:
-        """A caller's request, current while it lasts. `traceparent`: what its parent is, if the caller said so."""
+    def request(self, traceparent: str | None) -> AbstractContextManager[EndSpan]:
+        """The span of a request, current while the block lasts. `traceparent`: the caller's header, if it sent one."""
 
     def step(self, name: str, attributes: Attributes) -> AbstractContextManager[None]:
-        """Something that we do about a payment, current while it lasts."""
+        """The span of something that we do about a payment, current while the block lasts."""
 
     def call(self, name: str, seconds: float, attributes: Attributes, *, failed: bool) -> None:
-        """A call to somebody else that ended just now."""
+        """The span of a call to another server that ended just now and took `seconds`."""
 
-    def note(self, attributes: Attributes) -> None:
-        """On the span that is current."""
+    def set_attributes(self, attributes: Attributes) -> None:
+        """Adds attributes to the current span."""
 
 
-_spans: Spans | None = None
+_tracer: Tracer | None = None
 
 
 @contextmanager
 def exporting(settings: Settings) -> Iterator[None]:
-    """Traces leave while the block lasts, if the settings want them. Raises SettingsError without the extra."""
-    global _spans  # noqa: PLW0603 - one process has one way out for traces, as it has one for its log
+    """Exports spans while the block lasts, if the settings ask for it.
+
+    Raises SettingsError if OpenTelemetry is not installed.
+    """
+    global _tracer  # noqa: PLW0603 - a process has one exporter of traces, as it has one log
     if settings.otlp_endpoint is None:
         yield
         return
@@ -62,29 +66,31 @@ def exporting(settings: Settings) -> Iterator[None]:
             "GUICHET_OTLP_ENDPOINT needs OpenTelemetry, which is not installed: run `make tracing` "
             "or `pip install 'guichet[tracing]'`."
         ) from None
-    with otlp.exported_to(settings.otlp_endpoint) as _spans:
+    with otlp.exporter(settings.otlp_endpoint) as _tracer:
         try:
             yield
         finally:
-            _spans = None
+            _tracer = None
 
 
-def spans() -> Spans | None:
-    """None while nobody wants traces."""
-    return _spans
+def tracer() -> Tracer | None:
+    """None while traces are switched off."""
+    return _tracer
 
 
-def traced(name: str, said: Callable[..., Attributes]) -> Callable[[Callable[P, Work[R]]], Callable[P, Work[R]]]:
-    """Makes each call of an async function a span; `said` reads its attributes, PAYMENT too, off the arguments."""
+def traced(
+    name: str, attributes_of: Callable[..., Attributes]
+) -> Callable[[Callable[P, Work[R]]], Callable[P, Work[R]]]:
+    """Makes a span of each call of an async function. `attributes_of` takes the call's arguments."""
 
     def decorate(function: Callable[P, Work[R]]) -> Callable[P, Work[R]]:
-        async def inside(made_by: Spans, *args: P.args, **kw: P.kwargs) -> R:
-            with made_by.step(name, said(*args, **kw)):
+        async def in_span(tracer: Tracer, *args: P.args, **kw: P.kwargs) -> R:
+            with tracer.step(name, attributes_of(*args, **kw)):
                 return await function(*args, **kw)
 
         @wraps(function)
         def call(*args: P.args, **kw: P.kwargs) -> Work[R]:
-            return function(*args, **kw) if _spans is None else inside(_spans, *args, **kw)
+            return function(*args, **kw) if _tracer is None else in_span(_tracer, *args, **kw)
 
         return call
 
@@ -92,28 +98,28 @@ def traced(name: str, said: Callable[..., Attributes]) -> Callable[[Callable[P, 
 
 
 def about_payment(reference: str) -> None:
-    """The request under way is about this payment."""
-    if _spans is not None:
-        _spans.note({PAYMENT: reference})
+    """Says on the span of the current request which payment the request is about."""
+    if _tracer is not None:
+        _tracer.set_attributes({PAYMENT: reference})
 
 
-def provider_call(connection: str, kind: str, answer: str, seconds: float) -> None:
-    """As `metrics.provider_call` counts it."""
-    if _spans is not None:
-        said = {"guichet.connection": connection, "guichet.answer": answer}
-        _spans.call(f"operator {kind}", seconds, said, failed=answer == "unknown")
+def provider_call(provider_account: str, operation: str, result: str, seconds: float) -> None:
+    """The span of a call to a provider; the arguments are those of `metrics.provider_call`."""
+    if _tracer is not None:
+        attributes = {"guichet.provider_account": provider_account, "guichet.result": result}
+        _tracer.call(f"provider {operation}", seconds, attributes, failed=result == "unknown")
 
 
 def webhook_attempt(delivery: Delivery, status: int | None, delivered: bool, seconds: float) -> None:
-    """`status` None: the receiver did not answer."""
-    if _spans is None:
+    """The span of an attempt to deliver a webhook. `status` is None if the receiver did not answer."""
+    if _tracer is None:
         return
-    said: dict[str, str | int] = {"guichet.delivery": delivery.reference, "guichet.attempt": delivery.attempts}
+    attributes: dict[str, str | int] = {"guichet.delivery": delivery.reference, "guichet.attempt": delivery.attempts}
     if status is not None:
-        said["http.response.status_code"] = status
+        attributes["http.response.status_code"] = status
     if payment := _payment_of(delivery):
-        said[PAYMENT] = payment
-    _spans.call(f"webhook {delivery.event}", seconds, said, failed=not delivered)
+        attributes[PAYMENT] = payment
+    _tracer.call(f"webhook {delivery.event}", seconds, attributes, failed=not delivered)
 
 
 class _Data(msgspec.Struct):
@@ -126,6 +132,6 @@ class _Body(msgspec.Struct):
 
 
 def _payment_of(delivery: Delivery) -> str | None:
-    """Of a body only its payment's reference is read; `webhook.test` speaks of none."""
+    """The reference of the payment that the event is about; None for `webhook.test`. Nothing else is read."""
     data = msgspec.json.decode(delivery.body, type=_Body).data
     return data.payment_reference or data.reference

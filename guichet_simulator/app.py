@@ -1,36 +1,37 @@
-"""The simulator: the operators' APIs over real HTTP, for development and tests. No money, no network but its callbacks.
+"""The simulator: the providers' APIs over real HTTP, for development and tests. No money moves.
 
-**Start it.** `guichet simulator` serves it alone; the development server mounts it. Both see the same addresses:
+**Start it.** `guichet simulator` serves it alone; the development server mounts it. The addresses are the same:
 
     app = create_simulator(Path("simulator.sqlite"), public_url="http://127.0.0.1:8000/simulator",
                            clock=SystemClock(), callbacks={"feexpay": Dashboard(callback_url="http://…/callback/x")})
 
-`public_url` is where the outside world finds the simulator, `/simulator` included. Mounted with
-`Mount("/simulator", app)` or served alone, the same paths answer. A mounted application gets no lifespan events: its
-parent enters `app.router.lifespan_context(app)`, or it wakes at its first request only.
+`public_url` is the simulator's address from outside, `/simulator` included. Mounted with `Mount("/simulator", app)` or
+served alone, it answers on the same paths. A mounted application gets no lifespan events: either its parent enters
+`app.router.lifespan_context(app)`, or its background task starts with the first request.
 
-**Base URL of a connection**: `{public_url}/{family}`, then the operator's own path:
+**Base URL of an account**: `{public_url}/{provider}`, then the provider's own path:
 
     /simulator/feexpay/api/transactions/public/requesttopay/mtn      /simulator/mtn/collection/v1_0/requesttopay
     /simulator/wave/v1/checkout/sessions                             /simulator/pawapay/v2/deposits
     /simulator/orange/orange-money-webpay/ml/v1/webpayment           /simulator/sonatel/api/eWallet/v1/payments/onestep
     /simulator/stripe/v1/checkout/sessions                           /simulator/coris/external/v1/api/send-code-otp
 
-**Credentials**: any, except none and one that contains "invalid" (401). Secrets that sign are in `SECRETS`.
-**Callbacks** go to the URL of the call where the API has one (mtn, orange), else to the family's `Dashboard`.
+**Credentials**: every credential is accepted, except an empty one and one that contains "invalid" (401). `SECRETS` has
+the secrets that sign callbacks.
+**Callbacks** go to the URL in the request where the API has one (mtn, orange), else to the URL of the `Dashboard`.
 
-**Play by hand**: `/simulator/phone` lists what waits for a customer. **Play by number**: `scenarios.py`.
-**Control** (JSON, for tests):
+**By hand**: `/simulator/phone` lists the requests that wait for a customer. **By number**: see `scenarios.py`.
+**Control API** (JSON, for tests; `family` is the name of a provider):
 
     POST   /simulator/control/next          {"family", "scenario", "call"?, "times"?, "after"?, "delay"?}
-             the next `times` calls (1; null = until deleted) of `call` ("debit", "credit", "status", "token") meet the
-             scenario; `after`: seconds until it is decided, `delay`: seconds the slow answer takes
+             force the scenario on the next `times` calls (1; null: until deleted) of `call` ("debit", "credit",
+             "status", "token"). `after`: seconds until the transaction is final, `delay`: seconds of a slow response
     DELETE /simulator/control/next          forget what was forced
-    GET    /simulator/control/transactions  ?family=&reference=&kind=   what operators hold, newest first, and `books`:
-             what really moved, by family and client reference: {"family", "reference", "debits", "debited", "credits",
-             "credited", "currency"}; amounts are strings in the main unit. The judge of "no double debit".
+    GET    /simulator/control/transactions  ?family=&reference=&kind=   what the providers show, newest first, and
+             `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
+             "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
     POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?}
-    GET    /simulator/control/callbacks     ?reference=   notifications queued and sent, with what was answered
+    GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time
     POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?}
@@ -43,13 +44,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.clock import Clock
 from guichet_simulator import control, phone
-from guichet_simulator.context import Dashboard, Desk
-from guichet_simulator.registry import SECRETS, families
+from guichet_simulator.background import BackgroundTask
+from guichet_simulator.context import Dashboard, SimulatorContext
+from guichet_simulator.registry import SECRETS, build_providers
 from guichet_simulator.store import Store
 
 __all__ = ["SECRETS", "Dashboard", "create_simulator"]
@@ -62,43 +65,58 @@ def create_simulator(
     clock: Clock,
     callbacks: Mapping[str, Dashboard] | None = None,
 ) -> Starlette:
-    """Build the simulator. `state`: its SQLite file, None for memory; `callbacks`: dashboards by family."""
-    desk = Desk(Store(state), clock, public_url, {**_default_dashboards(), **(callbacks or {})})
-    routes: list[BaseRoute] = [*phone.routes(desk), *control.routes(desk)]
-    for family in families(desk):
-        desk.families[family.name] = family
-        routes.append(Mount(f"/{family.name}", app=_Recorded(desk, family.name, family.routes())))
+    """Build the simulator. `state`: its SQLite file, None for memory; `callbacks`: the dashboard of each provider."""
+    dashboards = {provider: Dashboard(secret=secret) for provider, secret in SECRETS.items()}
+    ctx = SimulatorContext(Store(state), clock, public_url, dashboards | dict(callbacks or {}))
+    background = BackgroundTask(ctx)
+    routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx)]
+    for provider in build_providers(ctx):
+        ctx.providers[provider.name] = provider
+        routes.append(Mount(f"/{provider.name}", app=_CallRecorder(ctx, provider.name, provider.routes())))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        desk.wake()
+        background.start()
         yield
-        await desk.close()
+        await background.stop()
+        ctx.store.close()
 
-    return Starlette(routes=[Mount("/simulator", routes=routes), *routes], lifespan=lifespan)
+    return Starlette(
+        routes=[Mount("/simulator", routes=routes), *routes],
+        middleware=[Middleware(_StartBackground, background)],
+        lifespan=lifespan,
+    )
 
 
-def _default_dashboards() -> dict[str, Dashboard]:
-    return {family: Dashboard(secret=secret) for family, secret in SECRETS.items()}
+class _StartBackground:
+    """Starts the background task with the first request."""
+
+    def __init__(self, app: ASGIApp, background: BackgroundTask) -> None:
+        self._app = app
+        self._background = background
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._background.start()
+        await self._app(scope, receive, send)
 
 
-class _Recorded:
-    """Wakes the loop, and writes down each call and how it was answered (no status: the connection was dropped)."""
+class _CallRecorder:
+    """Stores each call and the status of its response (none: the connection was dropped)."""
 
-    def __init__(self, desk: Desk, family: str, routes: list[BaseRoute]) -> None:
-        self._desk = desk
-        self._family = family
+    def __init__(self, ctx: SimulatorContext, provider: str, routes: list[BaseRoute]) -> None:
+        self._ctx = ctx
+        self._provider = provider
         self._app: ASGIApp = Starlette(routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._desk.wake()
-        path = scope["path"].partition(f"/{self._family}")[2]
-        values = {"family": self._family, "method": scope["method"], "path": path, "at": self._desk.clock.now()}
-        call = self._desk.store.insert("calls", values)
+        path = scope["path"].partition(f"/{self._provider}")[2]
+        values = {"provider": self._provider, "method": scope["method"], "path": path, "at": self._ctx.clock.now()}
+        call = self._ctx.store.insert("calls", values)
 
-        async def recording(message: Message) -> None:
+        async def record_status(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._desk.store.run("UPDATE calls SET status = ? WHERE id = ?", message["status"], call)
+                self._ctx.store.run("UPDATE calls SET status = ? WHERE id = ?", message["status"], call)
             await send(message)
 
-        await self._app(scope, receive, recording)
+        await self._app(scope, receive, record_status)

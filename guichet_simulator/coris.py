@@ -1,7 +1,4 @@
-"""Coris Money: parameters in the query, hashed headers, a code by SMS, answers final at once.
-
-Source: docs/providers/coris.md.
-"""
+"""Coris Money: parameters in the query, hashed headers, a code by SMS, final responses (docs/providers/coris.md)."""
 
 import hashlib
 import hmac
@@ -12,10 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from guichet_simulator.base import Family, Fault, acceptable, hundredths, json_answer, new_uuid, units
-from guichet_simulator.messages import code_is_good, send_code
-from guichet_simulator.scenarios import Answer
-from guichet_simulator.store import EXPIRED, FAILED, SUCCEEDED, Transaction
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import ErrorResponse, acceptable, hundredths, json_response, new_uuid, units
+from guichet_simulator.models import EXPIRED, FAILED, SUCCEEDED, Transaction
+from guichet_simulator.otp_messages import consume_code, send_code
+from guichet_simulator.scenarios import ResponseKind
 
 COUNTRIES: Final = {"229": "BJ", "226": "BF", "225": "CI", "228": "TG"}
 _REASONS: Final[Mapping[str | None, str]] = {
@@ -26,85 +24,88 @@ _REASONS: Final[Mapping[str | None, str]] = {
 }
 
 
-def _business(code: str, message: str) -> Fault:
-    return Fault(200, {"code": code, "message": message, "msg": message})
+def _error(code: str, message: str) -> ErrorResponse:
+    """An error as a 200, which is how Coris states most of them."""
+    return ErrorResponse(200, {"code": code, "message": message, "msg": message})
 
 
-class Coris(Family):
+class Coris(SimulatedProvider):
     name = "coris"
     title = "Coris Money"
     lifetime = 300
     retries = ()
-    faults = {
-        Answer.UNAUTHORIZED: Fault(401, {"code": "-1", "message": "Client non autorise"}),
-        Answer.RATE_LIMITED: Fault(429, {"code": "1", "message": "Trop de requetes"}, {"Retry-After": "2"}),
-        Answer.UNAVAILABLE: Fault(503, {"code": "1", "message": "Service indisponible"}),
-        Answer.NOT_CONFIGURED: _business("-1", "Service non autorise"),
-        Answer.DUPLICATE: _business("-1", "OTP Incorrect"),
-        Answer.REFUSED: _business("-1", "Client inexistant"),
-        Answer.BROKEN: Fault(500, {"code": "1", "message": "Erreur interne"}),
+    errors = {
+        ResponseKind.UNAUTHORIZED: ErrorResponse(401, {"code": "-1", "message": "Client non autorise"}),
+        ResponseKind.RATE_LIMITED: ErrorResponse(
+            429, {"code": "1", "message": "Trop de requetes"}, {"Retry-After": "2"}
+        ),
+        ResponseKind.UNAVAILABLE: ErrorResponse(503, {"code": "1", "message": "Service indisponible"}),
+        ResponseKind.NOT_CONFIGURED: _error("-1", "Service non autorise"),
+        ResponseKind.DUPLICATE: _error("-1", "OTP Incorrect"),
+        ResponseKind.REFUSED: _error("-1", "Client inexistant"),
+        ResponseKind.SERVER_ERROR: ErrorResponse(500, {"code": "1", "message": "Erreur interne"}),
     }
 
     def routes(self) -> list[BaseRoute]:
         api = [
-            Route("/infos-client", self.client),
+            Route("/infos-client", self.customer),
             Route("/send-code-otp", self.send_code, methods=["POST"]),
             Route("/operations/paiement-bien", self.pay, methods=["POST"]),
             Route("/operations/transaction-status", self.status, methods=["GET", "POST"]),
             Route("/transaction-status", self.status, methods=["GET", "POST"]),
-            Route("/hash256", self.hashed),
+            Route("/hash256", self.hash256),
         ]
         return [Mount("/external/v1/api", routes=api)]
 
-    def _checked(self, request: Request, *names: str) -> tuple[str, ...] | Response:
-        """The parameters in this order, once they are all there and their hash is right."""
+    def _parameters(self, request: Request, *names: str) -> tuple[str, ...] | Response:
+        """The values of these parameters; an error response when one is missing or the hash is wrong."""
         values = tuple(request.query_params.get(name, "") for name in names)
         if not acceptable(request.headers.get("clientid")):
-            return self.fault(Answer.UNAUTHORIZED)
-        secret = self.desk.dashboard(self.name).secret or ""
+            return self.error(ResponseKind.UNAUTHORIZED)
+        secret = self.ctx.dashboard(self.name).secret or ""
         expected = hashlib.sha256("".join((*values, secret)).encode()).hexdigest()
         if not hmac.compare_digest(expected, request.headers.get("hashparam", "").lower()):
-            return _business("-1", "Hash incorrect").answer()
-        return values if all(values) else _business("-1", "Parametre manquant").answer()
+            return _error("-1", "Hash incorrect").response()
+        return values if all(values) else _error("-1", "Parametre manquant").response()
 
-    async def client(self, request: Request) -> Response:
-        checked = self._checked(request, "codePays", "telephone")
-        if isinstance(checked, Response):
-            return checked
-        country, number = checked
+    async def customer(self, request: Request) -> Response:
+        parameters = self._parameters(request, "codePays", "telephone")
+        if isinstance(parameters, Response):
+            return parameters
+        country, number = parameters
         if country not in COUNTRIES or number.endswith("9006"):
-            return self.fault(Answer.REFUSED)
-        return json_answer({"code": "0", "text": f"<client><telephone>{number}</telephone></client>"})
+            return self.error(ResponseKind.REFUSED)
+        return json_response({"code": "0", "text": f"<client><telephone>{number}</telephone></client>"})
 
     async def send_code(self, request: Request) -> Response:
-        checked = self._checked(request, "codePays", "telephone")
-        if isinstance(checked, Response):
-            return checked
-        country, number = checked
+        parameters = self._parameters(request, "codePays", "telephone")
+        if isinstance(parameters, Response):
+            return parameters
+        country, number = parameters
         if country not in COUNTRIES or not number.isdigit():
-            return self.fault(Answer.REFUSED)
+            return self.error(ResponseKind.REFUSED)
 
-        def usual() -> Response:
-            send_code(self.desk, self.name, country + number)
-            return json_answer({"text": "Le code OTP a ete envoye par SMS"})
+        def normal() -> Response:
+            send_code(self.ctx, self.name, country + number)
+            return json_response({"text": "Le code OTP a ete envoye par SMS"})
 
-        return await self.respond("token", self.desk.forced_for(self.name, "token"), usual)
+        return await self.respond("token", self.ctx.forced_scenario(self.name, "token"), normal)
 
     async def pay(self, request: Request) -> Response:
-        """Final in the answer. The code works once: a repeat is refused, and says nothing about the first call."""
-        checked = self._checked(request, "codePays", "telephone", "codePv", "montant", "codeOTP")
-        if isinstance(checked, Response):
-            return checked
-        country, number, _, text, code = checked
+        """Final at once. A code works once, so a repeat is refused and says nothing about the first request."""
+        parameters = self._parameters(request, "codePays", "telephone", "codePv", "montant", "codeOTP")
+        if isinstance(parameters, Response):
+            return parameters
+        country, number, _, text, code = parameters
         amount, phone = hundredths(text, "XOF"), country + number
         if country not in COUNTRIES or not number.isdigit() or amount is None:
-            return self.fault(Answer.REFUSED)
-        if not code_is_good(self.desk, self.name, phone, code):
-            return _business("-1", "OTP Incorrect").answer()
-        scenario = self.desk.choose(self.name, "debit", phone, agreed=True)
+            return self.error(ResponseKind.REFUSED)
+        if not consume_code(self.ctx, self.name, phone, code):
+            return _error("-1", "OTP Incorrect").response()
+        scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=True)
 
-        def take() -> Response:
-            tx = self.desk.take(
+        def create() -> Response:
+            tx = self.ctx.create_transaction(
                 self.name,
                 "debit",
                 scenario,
@@ -115,29 +116,29 @@ class Coris(Family):
                 currency="XOF",
                 lifetime=self.lifetime,
             )
-            refused = scenario.plan in (FAILED, EXPIRED)
-            self.desk.decide(tx, FAILED if refused else SUCCEEDED, scenario.reason)
-            return json_answer(_shown(self.desk.store.get(tx.id)))
+            refused = scenario.final_state in (FAILED, EXPIRED)
+            self.ctx.decide(tx, FAILED if refused else SUCCEEDED, scenario.reason)
+            return json_response(_payment_payload(self.ctx.store.get(tx.id)))
 
-        return await self.respond("debit", scenario, take)
+        return await self.respond("debit", scenario, create)
 
     async def status(self, request: Request) -> Response:
-        checked = self._checked(request, "codeOperation")
-        if isinstance(checked, Response):
-            return checked
-        tx = self.desk.find(self.name, "debit", checked[0])
+        parameters = self._parameters(request, "codeOperation")
+        if isinstance(parameters, Response):
+            return parameters
+        tx = self.ctx.find(self.name, "debit", parameters[0])
         if tx is None:
-            return _business("-1", "Operation inexistante").answer()
-        return await self.question(tx, lambda: json_answer(_shown(tx)))
+            return _error("-1", "Operation inexistante").response()
+        return await self.respond_to_status(tx, lambda: json_response(_payment_payload(tx)))
 
-    async def hashed(self, request: Request) -> Response:
+    async def hash256(self, request: Request) -> Response:
         text = request.query_params.get("originalString", "")
         return Response(hashlib.sha256(text.encode()).hexdigest(), media_type="text/plain")
 
 
-def _shown(tx: Transaction) -> dict[str, str]:
+def _payment_payload(tx: Transaction) -> dict[str, str]:
     if tx.state != SUCCEEDED:
         message = _REASONS.get(tx.reason, "Operation refusee")
         return {"code": "-1", "message": message, "msg": message}
-    answer = {"code": "0", "message": "Paiement effectue avec succes", "transactionId": tx.ref}
-    return answer | ({"montant": str(units(tx.shown_amount))} if tx.shown_amount is not None else {})
+    payload = {"code": "0", "message": "Paiement effectue avec succes", "transactionId": tx.ref}
+    return payload | ({"montant": str(units(tx.stated_amount))} if tx.stated_amount is not None else {})

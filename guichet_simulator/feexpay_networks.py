@@ -1,4 +1,4 @@
-"""FeexPay's nineteen networks: what each asks for and how it pays out.
+"""FeexPay's nineteen networks: what each one needs for a payin, and how it pays out.
 
 Source: docs/providers/feexpay.md, "Initiating a payment", "Refunds".
 """
@@ -11,25 +11,25 @@ from guichet.clock import to_datetime
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """`payout_path` is the last segment of the payout call, None for `transfer/global`, "" where there is none."""
+    """`payout_path` ends the path of payouts; None for `transfer/global`, "" where there are no payouts."""
 
     label: str
     dial: str
     payout_path: str | None
     currency: str = "XOF"
-    #: The customer confirms on a web page or in an app reached through `payment_url`.
+    #: The customer confirms on a web page or in an app that `payment_url` opens.
     redirects: bool = False
     needs_return_url: bool = False
-    #: The customer obtains a code beforehand, and it must be sent.
+    #: The customer gets a code beforehand, and the payin must contain it.
     needs_code: bool = False
-    #: A first call without a code makes the operator send one by SMS.
+    #: A payin without a code makes the network text one.
     sends_code: bool = False
-    #: The value of `network` that tells this one from others on the same path.
+    #: The value of `network` that distinguishes this network from others with the same payout path.
     payout_label: str | None = None
     min_payout: int = 100
 
     def reference(self, now: int, ref: str) -> str:
-        """Celtiis shows its own platform's identifiers; everybody else a UUID."""
+        """FeexPay's identifier of a transaction: Celtiis has a format of its own, the others a UUID."""
         if self.label == "CELTIIS BJ":
             return f"AG_{to_datetime(now):%Y%m%d}_{ref.replace('-', '')[:20]}"
         return ref
@@ -56,3 +56,11 @@ NETWORKS: Final[dict[str, Network]] = {
     "moov_tg": Network("MOOV TG", "228", "togo", payout_label="MOOV TG"),
     "mtn_cg": Network("MTN CG", "242", "mtn_cg", currency="XAF"),
 }
+
+
+def payout_network(path: str | None, label: object) -> tuple[str, Network] | None:
+    """The operator and the network that a payout names by its path and its `network`; None when there is none."""
+    for operator, network in NETWORKS.items():
+        if network.payout_path == path and network.payout_label in (None, label):
+            return operator, network
+    return None

@@ -1,14 +1,14 @@
-"""How FeexPay words a transaction: in answers, in the history, in notifications (docs/providers/feexpay.md)."""
+"""The JSON that FeexPay sends about a transaction (docs/providers/feexpay.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.clock import iso
-from guichet_simulator.base import units
+from guichet.clock import Instant, iso
 from guichet_simulator.feexpay_networks import NETWORKS
-from guichet_simulator.store import PENDING, SUCCEEDED, Transaction
+from guichet_simulator.http_helpers import units
+from guichet_simulator.models import PENDING, SUCCEEDED, Transaction
 
-#: Our reasons in the operators' words, as `reason` of a failed transaction shows them.
+#: A reason of a scenario → the `reason` of a failed transaction.
 REASONS: Final[Mapping[str | None, str]] = {
     "insufficient_funds": "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED",
     "payer_not_found": "PAYER_NOT_FOUND",
@@ -17,27 +17,33 @@ REASONS: Final[Mapping[str | None, str]] = {
     "declined": "CARD_DECLINED",
 }
 
-STATES: Final = {"pending": "PENDING", "succeeded": "SUCCESSFUL", "failed": "FAILED", "expired": "FAILED"}
+#: A state or a claim → the `status`.
+STATES: Final[Mapping[str, str]] = {
+    "pending": "PENDING",
+    "succeeded": "SUCCESSFUL",
+    "failed": "FAILED",
+    "expired": "FAILED",
+}
 
 
-def echo(callback_info: object) -> str | None:
+def callback_info_text(callback_info: object) -> str | None:
     return None if callback_info is None else str(callback_info)
 
 
-def kept(body: Mapping[str, Any]) -> dict[str, str]:
-    """What comes back in answers and notifications; the code does not."""
+def echoed_fields(body: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a request that responses and callbacks repeat."""
     names = ("first_name", "last_name", "email", "description", "motif")
     return {name: str(body[name]) for name in names if body.get(name)}
 
 
-def label(tx: Transaction) -> str:
+def network_label(tx: Transaction) -> str:
     return NETWORKS[tx.operator].label if tx.operator in NETWORKS else tx.operator
 
 
-def taken(tx: Transaction, *, final: bool) -> dict[str, Any]:
-    """The answer to an initiation. Only some networks state the end of it there (Moov Bénin does)."""
+def initiation_payload(tx: Transaction, *, final: bool) -> dict[str, Any]:
+    """The response to a payin. Only some networks state a final status in it; Moov Bénin does."""
     page = tx.detail.get("page_url")
-    answer = {
+    payload = {
         "reference": tx.ref,
         "transref": tx.ref,
         "status": STATES[tx.state] if final else "PENDING",
@@ -47,17 +53,17 @@ def taken(tx: Transaction, *, final: bool) -> dict[str, Any]:
         "callback_info": tx.client_ref,
         "phoneNumber": tx.phone,
     }
-    return answer | ({"payment_url": page} if page else {})
+    return payload | ({"payment_url": page} if page else {})
 
 
-def shown(tx: Transaction, status: str | None = None) -> dict[str, Any]:
+def transaction_payload(tx: Transaction, status: str | None = None) -> dict[str, Any]:
+    """The response to a status call; `status` states another one than the true one."""
     stated = status or STATES[tx.state]
-    done = stated == "SUCCESSFUL"
-    answer = {
+    payload = {
         "reference": tx.ref,
         "transref": tx.ref,
         "serviceref": tx.ref,
-        "amount": units(tx.shown_amount),
+        "amount": units(tx.stated_amount),
         "phoneNumber": tx.phone,
         "status": stated,
         "callback_info": tx.client_ref,
@@ -66,12 +72,30 @@ def shown(tx: Transaction, status: str | None = None) -> dict[str, Any]:
         "reason": REASONS.get(tx.reason, "") if stated == "FAILED" else "",
         "comment": "",
         "description": tx.detail["body"].get("description", tx.detail["body"].get("motif", "")),
-        "operator_id": str(9_000_000_000 + tx.id) if done else "",
+        "operator_id": _operator_id(tx) if stated == "SUCCESSFUL" else "",
         "date": iso(tx.decided_at or tx.created_at),
     }
-    if tx.shown_amount is None:
-        del answer["amount"]
-    return answer
+    if tx.stated_amount is None:
+        del payload["amount"]
+    return payload
+
+
+def callback_payload(tx: Transaction, status: str, now: Instant) -> dict[str, Any]:
+    stated = transaction_payload(tx, status)
+    return {
+        "reference": tx.ref,
+        "order_id": tx.ref,
+        "status": stated["status"],
+        "amount": stated.get("amount"),
+        "callback_info": tx.client_ref,
+        "type": "Paiement" if tx.kind == "debit" else "Payout",
+        "reseau": network_label(tx),
+        "phoneNumber": tx.phone,
+        "date": iso(now),
+        "description": stated["description"],
+        "reason": stated["reason"],
+        "ref_operator": stated["operator_id"],
+    } | {name: tx.detail["body"].get(name, "") for name in ("first_name", "last_name", "email")}
 
 
 def history_row(tx: Transaction) -> dict[str, Any]:
@@ -79,13 +103,17 @@ def history_row(tx: Transaction) -> dict[str, Any]:
         "reference": tx.ref,
         "type": "PAYMENT_API" if tx.kind == "debit" else "PAYOUT_API",
         "status": STATES[tx.state],
-        "amount": units(tx.shown_amount),
-        "reseau": label(tx),
+        "amount": units(tx.stated_amount),
+        "reseau": network_label(tx),
         "phone_number": tx.phone,
-        "financial_transaction_id": str(9_000_000_000 + tx.id) if tx.state == SUCCEEDED else "",
+        "financial_transaction_id": _operator_id(tx) if tx.state == SUCCEEDED else "",
         "custom_id": "",
         "description": tx.detail["body"].get("description", ""),
         "callback_info": tx.client_ref,
         "reason": "" if tx.state in (PENDING, SUCCEEDED) else REASONS.get(tx.reason, ""),
         "date": iso(tx.created_at),
     }
+
+
+def _operator_id(tx: Transaction) -> str:
+    return str(9_000_000_000 + tx.id)

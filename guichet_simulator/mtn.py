@@ -1,4 +1,4 @@
-"""MTN MoMo Open API: collection and disbursement, one client identifier per call (docs/providers/mtn.md)."""
+"""MTN MoMo Open API: collection and disbursement, one identifier of the client per call (docs/providers/mtn.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -7,84 +7,48 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.clock import SECOND
 from guichet.domain import money
-from guichet_simulator.base import (
-    Family,
-    Fault,
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import (
+    ErrorResponse,
     acceptable,
     credential,
     hundredths,
     is_uuid,
-    json_answer,
     json_bytes,
     json_object,
-    new_uuid,
+    json_response,
 )
-from guichet_simulator.context import Notification
-from guichet_simulator.scenarios import BY_NAME, Answer, Scenario
-from guichet_simulator.store import SUCCEEDED, DuplicateRef, Kind, QueuedCallback, Transaction
+from guichet_simulator.models import SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
+from guichet_simulator.mtn_payloads import ENVIRONMENTS, SANDBOX_NUMBERS, STATES, error, transaction_payload
+from guichet_simulator.scenarios import BY_NAME, ResponseKind, Scenario
+from guichet_simulator.store import DuplicateRef
 
-#: Target environment → the one currency it speaks.
-ENVIRONMENTS: Final = {"mtnbenin": "XOF", "mtnivorycoast": "XOF", "mtncongo": "XAF", "sandbox": "EUR"}
-_OPERATORS: Final = {"mtnbenin": "mtn", "mtnivorycoast": "mtn_ci", "mtncongo": "mtn_cg", "sandbox": "sandbox"}
-_TOKEN_LIFE: Final = 3600
-_LONGEST_TEXT: Final = 160
-_STATES: Final = {"pending": "PENDING", "succeeded": "SUCCESSFUL", "failed": "FAILED", "expired": "FAILED"}
-
-REASONS: Final[Mapping[str | None, str]] = {
-    "insufficient_funds": "NOT_ENOUGH_FUNDS",
-    "payer_not_found": "PAYER_NOT_FOUND",
-    "rejected_by_payer": "APPROVAL_REJECTED",
-    "expired": "EXPIRED",
-}
-_CREDIT_REASONS: Final[Mapping[str | None, str]] = {
-    **REASONS,
-    "insufficient_funds": "PAYEE_LIMIT_REACHED",
-    "payer_not_found": "PAYEE_NOT_FOUND",
-}
-
-#: The sandbox's own numbers (docs/providers/mtn.md, "Sandbox") and the scenario each one means here.
-SANDBOX_NUMBERS: Final = {
-    "46733123450": "declined",
-    "46733123451": "rejected",
-    "46733123452": "expires",
-    "46733123453": "succeeds_late",
-    "46733123454": "never_final",
-    "46733123455": "refused",
-    "46733123458": "not_configured",
-    "46733123461": "error_500_not_stored",
-    "46733123462": "unavailable",
-    "46733123463": "expires",
-}
+#: Seconds.
+_TOKEN_LIFETIME: Final = 3600
+_MAX_TEXT: Final = 160
 
 
-def _fault(status: int, code: str) -> Fault:
-    return Fault(status, {"code": code, "message": code.replace("_", " ").capitalize()})
-
-
-def _error(status: int, code: str) -> Response:
-    return _fault(status, code).answer()
-
-
-class Mtn(Family):
+class Mtn(SimulatedProvider):
     name = "mtn"
     title = "MTN MoMo"
     lifetime = 300
-    #: One shot, never repeated.
+    #: MTN sends a callback once.
     retries = ()
-    faults = {
-        ("token", Answer.UNAUTHORIZED): Fault(401, {"error": "invalid_client"}),
-        Answer.UNAUTHORIZED: Fault(401, {"statusCode": 401, "message": "Access denied due to invalid credentials."}),
-        Answer.RATE_LIMITED: Fault(
+    errors = {
+        ("token", ResponseKind.UNAUTHORIZED): ErrorResponse(401, {"error": "invalid_client"}),
+        ResponseKind.UNAUTHORIZED: ErrorResponse(
+            401, {"statusCode": 401, "message": "Access denied due to invalid credentials."}
+        ),
+        ResponseKind.RATE_LIMITED: ErrorResponse(
             429, {"statusCode": 429, "message": "Rate limit is exceeded. Try again in 2 seconds."}, {"Retry-After": "2"}
         ),
-        Answer.UNAVAILABLE: _fault(503, "SERVICE_UNAVAILABLE"),
-        Answer.NOT_CONFIGURED: _fault(500, "NOT_ALLOWED_TARGET_ENVIRONMENT"),
-        Answer.DUPLICATE: _fault(409, "RESOURCE_ALREADY_EXIST"),
-        Answer.REFUSED: _fault(500, "PAYER_NOT_FOUND"),
-        ("credit", Answer.REFUSED): _fault(500, "PAYEE_NOT_FOUND"),
-        Answer.BROKEN: Fault(500),
+        ResponseKind.UNAVAILABLE: error(503, "SERVICE_UNAVAILABLE"),
+        ResponseKind.NOT_CONFIGURED: error(500, "NOT_ALLOWED_TARGET_ENVIRONMENT"),
+        ResponseKind.DUPLICATE: error(409, "RESOURCE_ALREADY_EXIST"),
+        ResponseKind.REFUSED: error(500, "PAYER_NOT_FOUND"),
+        ("credit", ResponseKind.REFUSED): error(500, "PAYEE_NOT_FOUND"),
+        ResponseKind.SERVER_ERROR: ErrorResponse(500),
     }
 
     def routes(self) -> list[BaseRoute]:
@@ -107,107 +71,95 @@ class Mtn(Family):
     async def token(self, request: Request) -> Response:
         product = request.path_params["product"]
         if product not in ("collection", "disbursement"):
-            return json_answer({"statusCode": 404, "message": "Resource not found"}, 404)
+            return json_response({"statusCode": 404, "message": "Resource not found"}, 404)
         if credential(request, "Basic") is None or not acceptable(request.headers.get("ocp-apim-subscription-key")):
-            return self.fault(Answer.UNAUTHORIZED, "token")
+            return self.error(ResponseKind.UNAUTHORIZED, "token")
+        return await self.respond_with_token(_TOKEN_LIFETIME, token_type="access_token", scope=product)  # noqa: S106
 
-        def usual() -> Response:
-            token = new_uuid()
-            expires = self.desk.clock.now() + _TOKEN_LIFE * SECOND
-            values = {"token": token, "family": self.name, "scope": product, "expires_at": expires}
-            self.desk.store.insert("tokens", values)
-            return json_answer({"access_token": token, "token_type": "access_token", "expires_in": _TOKEN_LIFE})
-
-        return await self.respond("token", self.desk.forced_for(self.name, "token"), usual)
-
-    def _refused_access(self, request: Request, product: str) -> Response | None:
+    def _check_access(self, request: Request, product: str) -> Response | None:
         if not acceptable(request.headers.get("ocp-apim-subscription-key")):
-            return self.fault(Answer.UNAUTHORIZED)
-        token = credential(request)
-        found = self.desk.store.rows(
-            "SELECT * FROM tokens WHERE token = ? AND family = ? AND scope = ? AND expires_at > ?",
-            token, self.name, product, self.desk.clock.now(),
-        )  # fmt: skip
-        if not found:
-            return self.fault(Answer.UNAUTHORIZED)
+            return self.error(ResponseKind.UNAUTHORIZED)
+        if not self.token_is_valid(request, product):
+            return self.error(ResponseKind.UNAUTHORIZED)
         if request.headers.get("x-target-environment") not in ENVIRONMENTS:
-            return _error(500, "NOT_ALLOWED_TARGET_ENVIRONMENT")
+            return error(500, "NOT_ALLOWED_TARGET_ENVIRONMENT").response()
         return None
 
     # Calls that move money
 
     async def request_to_pay(self, request: Request) -> Response:
-        return await self._move(request, "debit", "payer")
+        return await self._move_money(request, "debit", "payer")
 
     async def transfer(self, request: Request) -> Response:
-        return await self._move(request, "credit", "payee")
+        return await self._move_money(request, "credit", "payee")
 
     async def refund(self, request: Request) -> Response:
-        return await self._move(request, "credit", None)
+        return await self._move_money(request, "credit", None)
 
-    async def _move(self, request: Request, kind: Kind, party: str | None) -> Response:
-        if refusal := self._refused_access(request, "collection" if kind == "debit" else "disbursement"):
+    async def _move_money(self, request: Request, kind: Kind, party: str | None) -> Response:
+        """`party` is the field with the customer's number; None for a refund, which names a debit instead."""
+        if refusal := self._check_access(request, "collection" if kind == "debit" else "disbursement"):
             return refusal
         body = await json_object(request) or {}
         environment = request.headers["x-target-environment"]
-        if refusal := _faults(request, body, environment):
-            return refusal
+        if invalid := _validate(request, body, environment):
+            return invalid.response()
         ref, amount = request.headers["x-reference-id"], hundredths(body["amount"], body["currency"])
         assert amount is not None
-        if self.desk.find(self.name, kind, ref):
-            return _error(409, "RESOURCE_ALREADY_EXIST")
+        if self.ctx.find(self.name, kind, ref):
+            return error(409, "RESOURCE_ALREADY_EXIST").response()
         parent = None
         if party is None:
-            found = self._refundable(body, amount)
-            if isinstance(found, Response):
-                return found
-            parent, phone = found.ref, found.phone or ""
+            debit = self._refundable_debit(body, amount)
+            if isinstance(debit, ErrorResponse):
+                return debit.response()
+            parent, phone = debit.ref, debit.phone or ""
         else:
             holder = body.get(party)
             phone = str(holder.get("partyId", "")) if isinstance(holder, dict) else ""
             if not phone.isdigit():
-                return json_answer({"code": "VALIDATION_ERROR", "message": "partyId is not an MSISDN"}, 400)
-        scenario = self._scenario(kind, phone)
+                return json_response({"code": "VALIDATION_ERROR", "message": "partyId is not an MSISDN"}, 400)
+        scenario = self._choose_scenario(kind, phone)
 
-        def take() -> Response:
-            kept = {name: str(body.get(name, "")) for name in ("externalId", "payerMessage", "payeeNote")}
+        def create() -> Response:
+            echoed = {name: str(body.get(name, "")) for name in ("externalId", "payerMessage", "payeeNote")}
             try:
-                self.desk.take(
+                self.ctx.create_transaction(
                     self.name,
                     kind,
                     scenario,
-                    operator=_OPERATORS[environment],
+                    operator=ENVIRONMENTS[environment].operator,
                     ref=ref,
-                    client_ref=kept["externalId"] or ref,
+                    client_ref=echoed["externalId"] or ref,
                     phone=phone,
                     amount=amount,
                     currency=body["currency"],
                     lifetime=self.lifetime,
                     parent=parent,
                     callback_url=request.headers.get("x-callback-url"),
-                    detail=kept,
+                    detail=echoed,
                 )
             except DuplicateRef:
-                return _error(409, "RESOURCE_ALREADY_EXIST")
+                return error(409, "RESOURCE_ALREADY_EXIST").response()
             return Response(status_code=202)
 
-        return await self.respond(kind, scenario, take)
+        return await self.respond(kind, scenario, create)
 
-    def _scenario(self, kind: Kind, phone: str) -> Scenario:
-        chosen = self.desk.choose(self.name, kind, phone)
-        if kind == "debit" and chosen.by_hand and phone in SANDBOX_NUMBERS:
+    def _choose_scenario(self, kind: Kind, phone: str) -> Scenario:
+        chosen = self.ctx.choose_scenario(self.name, kind, phone)
+        if kind == "debit" and chosen.waits_for_customer and phone in SANDBOX_NUMBERS:
             return BY_NAME[SANDBOX_NUMBERS[phone]]
         return chosen
 
-    def _refundable(self, body: Mapping[str, Any], amount: int) -> Transaction | Response:
-        debit = self.desk.find(self.name, "debit", str(body.get("referenceIdToRefund", "")))
+    def _refundable_debit(self, body: Mapping[str, Any], amount: int) -> Transaction | ErrorResponse:
+        debit = self.ctx.find(self.name, "debit", str(body.get("referenceIdToRefund", "")))
         if debit is None:
-            return _error(404, "RESOURCE_NOT_FOUND")
-        if debit.state != SUCCEEDED or self.desk.store.returned(debit) + amount > debit.amount:
-            return _error(500, "NOT_ALLOWED")
+            return error(404, "RESOURCE_NOT_FOUND")
+        if debit.state != SUCCEEDED or self.ctx.store.refunded_amount(debit) + amount > debit.amount:
+            return error(500, "NOT_ALLOWED")
         return debit
 
-    # Questions
+    # Status calls
 
     async def debit_status(self, request: Request) -> Response:
         return await self._status(request, "debit", "collection")
@@ -216,76 +168,45 @@ class Mtn(Family):
         return await self._status(request, "credit", "disbursement")
 
     async def _status(self, request: Request, kind: Kind, product: str) -> Response:
-        if refusal := self._refused_access(request, product):
+        if refusal := self._check_access(request, product):
             return refusal
-        tx = self.desk.find(self.name, kind, request.path_params["ref"])
+        tx = self.ctx.find(self.name, kind, request.path_params["ref"])
         if tx is None:
-            return await self.respond(
-                "status",
-                self.desk.forced_for(self.name, "status"),
-                lambda: _error(404, "RESOURCE_NOT_FOUND"),
-            )
-        return await self.question(tx, lambda: json_answer(_shown(tx)))
+            forced = self.ctx.forced_scenario(self.name, "status")
+            return await self.respond("status", forced, error(404, "RESOURCE_NOT_FOUND").response)
+        return await self.respond_to_status(tx, lambda: json_response(transaction_payload(tx)))
 
     async def active(self, request: Request) -> Response:
-        if refusal := self._refused_access(request, "collection"):
+        if refusal := self._check_access(request, "collection"):
             return refusal
-        return json_answer({"result": not request.path_params["phone"].endswith("9006")})
+        return json_response({"result": not request.path_params["phone"].endswith("9006")})
 
     async def balance(self, request: Request) -> Response:
         product = request.path_params["product"]
-        if refusal := self._refused_access(request, product):
+        if refusal := self._check_access(request, product):
             return refusal
-        environment = request.headers["x-target-environment"]
+        environment = ENVIRONMENTS[request.headers["x-target-environment"]]
         kind = "debit" if product == "collection" else "credit"
-        moved = self.desk.store.select(
-            "family = 'mtn' AND kind = ? AND operator = ? AND state = 'succeeded'", kind, _OPERATORS[environment]
-        )
-        total = money.plain(sum(tx.amount for tx in moved))
-        return json_answer({"availableBalance": total, "currency": ENVIRONMENTS[environment]})
+        where = "provider = 'mtn' AND kind = ? AND operator = ? AND state = 'succeeded'"
+        total = sum(tx.amount for tx in self.ctx.store.select(where, kind, environment.operator))
+        return json_response({"availableBalance": money.plain(total), "currency": environment.currency})
 
-    def notification(self, tx: Transaction, queued: QueuedCallback) -> Notification | None:
-        """PUT for a debit, POST for a credit: the documentation shows both, so a client must take both."""
-        if not tx.callback_url or queued.claim not in _STATES:
+    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+        """PUT for a debit and POST for a credit: the documentation shows both, so a client must accept both."""
+        if not tx.callback_url or queued.claim not in STATES:
             return None
-        body = json_bytes(_shown(tx, _STATES[queued.claim]))
-        return Notification(tx.callback_url, body, method="PUT" if tx.kind == "debit" else "POST")
+        body = json_bytes(transaction_payload(tx, STATES[queued.claim]))
+        return CallbackRequest(tx.callback_url, body, method="PUT" if tx.kind == "debit" else "POST")
 
 
-def _faults(request: Request, body: Mapping[str, Any], environment: str) -> Response | None:
+def _validate(request: Request, body: Mapping[str, Any], environment: str) -> ErrorResponse | None:
     if not is_uuid(request.headers.get("x-reference-id", "")):
-        return json_answer({"code": "VALIDATION_ERROR", "message": "X-Reference-Id must be a UUID"}, 400)
+        return ErrorResponse(400, {"code": "VALIDATION_ERROR", "message": "X-Reference-Id must be a UUID"})
     if request.headers.get("x-callback-url") == "":
-        return _error(500, "INVALID_CALLBACK_URL_HOST")
-    if body.get("currency") != ENVIRONMENTS[environment]:
-        return _error(500, "INVALID_CURRENCY")
+        return error(500, "INVALID_CALLBACK_URL_HOST")
+    if body.get("currency") != ENVIRONMENTS[environment].currency:
+        return error(500, "INVALID_CURRENCY")
     texts = [body.get(name, "") for name in ("payerMessage", "payeeNote")]
-    well_formed = all(isinstance(text, str) and len(text) <= _LONGEST_TEXT and text.isascii() for text in texts)
-    if (
-        not isinstance(body.get("amount"), str)
-        or hundredths(body["amount"], body["currency"]) is None
-        or not well_formed
-    ):
-        return Response(status_code=400)
-    return None
-
-
-def _shown(tx: Transaction, status: str | None = None) -> dict[str, Any]:
-    stated = status or _STATES[tx.state]
-    party = "payer" if tx.kind == "debit" else "payee"
-    answer: dict[str, Any] = {
-        "externalId": tx.detail["externalId"],
-        "currency": tx.shown_currency,
-        party: {"partyIdType": "MSISDN", "partyId": tx.phone},
-        "payerMessage": tx.detail["payerMessage"],
-        "payeeNote": tx.detail["payeeNote"],
-        "status": stated,
-    }
-    if tx.shown_amount is not None:
-        answer["amount"] = money.plain(tx.shown_amount)
-    if stated == "SUCCESSFUL":
-        answer["financialTransactionId"] = str(7_000_000_000 + tx.id)
-    if stated == "FAILED":
-        names = REASONS if tx.kind == "debit" else _CREDIT_REASONS
-        answer["reason"] = names.get(tx.reason, "INTERNAL_PROCESSING_ERROR")
-    return answer
+    texts_valid = all(isinstance(text, str) and len(text) <= _MAX_TEXT and text.isascii() for text in texts)
+    amount_valid = isinstance(body.get("amount"), str) and hundredths(body["amount"], body["currency"]) is not None
+    return None if amount_valid and texts_valid else ErrorResponse(400)

@@ -1,6 +1,6 @@
-"""Orange Money Web Payment: a page of Orange's own, a status asked by order, no refund (docs/providers/orange.md).
+"""Orange Money Web Payment: Orange's own page, a status asked by order, no refunds (docs/providers/orange.md).
 
-Unlike the real one, return and notification addresses may be on this machine.
+Unlike the real API it accepts return and notification addresses on this machine.
 """
 
 from collections.abc import Mapping
@@ -10,93 +10,87 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.clock import SECOND
-from guichet_simulator.base import Family, Fault, acceptable, credential, json_answer, json_bytes, json_object, new_uuid
-from guichet_simulator.context import Notification
-from guichet_simulator.scenarios import Answer
-from guichet_simulator.store import PENDING, DuplicateRef, QueuedCallback, Transaction
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import (
+    ErrorResponse,
+    acceptable,
+    credential,
+    json_bytes,
+    json_object,
+    json_response,
+    new_uuid,
+)
+from guichet_simulator.models import PENDING, CallbackRequest, QueuedCallback, Transaction
+from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.store import DuplicateRef
 
 #: Country → its currency; `dev` is Orange's own sandbox.
 COUNTRIES: Final = {"ml": "XOF", "ci": "XOF", "sn": "XOF", "bf": "XOF", "dev": "OUV"}
-_TOKEN_LIFE: Final = 3600
-_LONGEST_URL: Final = 120
-_LONGEST_ORDER: Final = 30
+#: Seconds.
+_TOKEN_LIFETIME: Final = 3600
+_MAX_URL: Final = 120
+_MAX_ORDER_ID: Final = 30
 _URLS: Final = ("return_url", "cancel_url", "notif_url")
 
 
-def _fault(status: int, code: int, message: str, headers: Mapping[str, str] | None = None) -> Fault:
-    return Fault(status, {"code": code, "message": message, "description": message}, headers or {})
+def _error(status: int, code: int, message: str, headers: Mapping[str, str] | None = None) -> ErrorResponse:
+    return ErrorResponse(status, {"code": code, "message": message, "description": message}, headers or {})
 
 
-class Orange(Family):
+class Orange(SimulatedProvider):
     name = "orange"
     title = "Orange Money"
     lifetime = 600
     retries = (5, 30)
-    faults = {
-        Answer.UNAUTHORIZED: _fault(401, 41, "Invalid credentials"),
-        Answer.RATE_LIMITED: _fault(429, 53, "Too many requests", {"Retry-After": "2"}),
-        Answer.UNAVAILABLE: _fault(503, 5, "The service is temporarily unavailable"),
-        Answer.NOT_CONFIGURED: _fault(403, 50, "Access denied"),
-        Answer.DUPLICATE: _fault(400, 1204, "Duplicate order id"),
-        Answer.REFUSED: _fault(403, 1201, "Transaction forbidden"),
-        Answer.BROKEN: _fault(500, 1, "Internal error"),
+    errors = {
+        ResponseKind.UNAUTHORIZED: _error(401, 41, "Invalid credentials"),
+        ResponseKind.RATE_LIMITED: _error(429, 53, "Too many requests", {"Retry-After": "2"}),
+        ResponseKind.UNAVAILABLE: _error(503, 5, "The service is temporarily unavailable"),
+        ResponseKind.NOT_CONFIGURED: _error(403, 50, "Access denied"),
+        ResponseKind.DUPLICATE: _error(400, 1204, "Duplicate order id"),
+        ResponseKind.REFUSED: _error(403, 1201, "Transaction forbidden"),
+        ResponseKind.SERVER_ERROR: _error(500, 1, "Internal error"),
     }
 
     def routes(self) -> list[BaseRoute]:
-        base = "/orange-money-webpay/{cc}/v1"
+        base = "/orange-money-webpay/{country}/v1"
         return [
             Route("/oauth/v2/token", self.token, methods=["POST"]),
             Route("/oauth/v3/token", self.token, methods=["POST"]),
             Route(f"{base}/webpayment", self.pay, methods=["POST"]),
             Route(f"{base}/transactionstatus", self.status, methods=["POST"]),
-            Route("/payment/pay_token/{token}", self.opened),
+            Route("/payment/pay_token/{token}", self.payment_page),
         ]
 
     async def token(self, request: Request) -> Response:
         form = await request.form()
         if credential(request, "Basic") is None or form.get("grant_type") != "client_credentials":
-            return json_answer({"error": "invalid_client", "error_description": "Invalid client"}, 401)
+            return json_response({"error": "invalid_client", "error_description": "Invalid client"}, 401)
+        return await self.respond_with_token(_TOKEN_LIFETIME, token_type="Bearer")  # noqa: S106
 
-        def usual() -> Response:
-            token = new_uuid()
-            expires = self.desk.clock.now() + _TOKEN_LIFE * SECOND
-            values = {"token": token, "family": self.name, "scope": "", "expires_at": expires}
-            self.desk.store.insert("tokens", values)
-            return json_answer({"token_type": "Bearer", "access_token": token, "expires_in": _TOKEN_LIFE})
-
-        return await self.respond("token", self.desk.forced_for(self.name, "token"), usual)
-
-    def _refused_access(self, request: Request) -> Response | None:
-        token = credential(request)
-        if token is None:
-            return _fault(401, 40, "Missing credentials").answer()
-        found = self.desk.store.rows("SELECT * FROM tokens WHERE token = ? AND family = 'orange'", token)
-        if not found:
-            return self.fault(Answer.UNAUTHORIZED)
-        if found[0]["expires_at"] <= self.desk.clock.now():
-            return _fault(401, 42, "Expired credentials").answer()
-        return None if request.path_params["cc"] in COUNTRIES else self.fault(Answer.NOT_CONFIGURED)
+    def _check_access(self, request: Request) -> Response | None:
+        if credential(request) is None:
+            return _error(401, 40, "Missing credentials").response()
+        if self.token_expires_at(request) is None:
+            return self.error(ResponseKind.UNAUTHORIZED)
+        if not self.token_is_valid(request):
+            return _error(401, 42, "Expired credentials").response()
+        known = request.path_params["country"] in COUNTRIES
+        return None if known else self.error(ResponseKind.NOT_CONFIGURED)
 
     async def pay(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self._check_access(request):
             return refusal
-        country, body = request.path_params["cc"], await json_object(request) or {}
-        if wrong := _faults(body, country):
-            return wrong.answer()
-        scenario = self.desk.choose(self.name, "debit", str(body["amount"]))
-        detail = {
-            "digits": str(body["amount"]),
-            "pay_token": new_uuid().replace("-", ""),
-            "notif_token": new_uuid().replace("-", ""),
-            "success_url": body["return_url"],
-            "cancel_url": body["cancel_url"],
-        }
-        detail["page_url"] = f"{self.address}/payment/pay_token/{detail['pay_token']}"
+        country, body = request.path_params["country"], await json_object(request) or {}
+        if invalid := _validate(body, country):
+            return invalid.response()
+        scenario = self.ctx.choose_scenario(self.name, "debit", str(body["amount"]))
+        tokens = {name: new_uuid().replace("-", "") for name in ("pay_token", "notif_token")}
+        page = f"{self.address}/payment/pay_token/{tokens['pay_token']}"
 
-        def take() -> Response:
+        def create() -> Response:
             try:
-                self.desk.take(
+                self.ctx.create_transaction(
                     self.name,
                     "debit",
                     scenario,
@@ -107,68 +101,72 @@ class Orange(Family):
                     currency="XOF",
                     lifetime=self.lifetime,
                     callback_url=body["notif_url"],
-                    detail=detail,
+                    detail={
+                        **tokens,
+                        "digits": str(body["amount"]),
+                        "page_url": page,
+                        "success_url": body["return_url"],
+                        "cancel_url": body["cancel_url"],
+                    },
                 )
             except DuplicateRef:
-                return self.fault(Answer.DUPLICATE)
-            answer = {name: detail[name] for name in ("pay_token", "notif_token")}
-            return json_answer({"status": 201, "message": "OK", "payment_url": detail["page_url"], **answer}, 201)
+                return self.error(ResponseKind.DUPLICATE)
+            return json_response({"status": 201, "message": "OK", "payment_url": page, **tokens}, 201)
 
-        return await self.respond("debit", scenario, take)
+        return await self.respond("debit", scenario, create)
 
     async def status(self, request: Request) -> Response:
-        """Found only by the right order, amount and token together."""
-        if refusal := self._refused_access(request):
+        """Finds a transaction only by its order, amount and token together."""
+        if refusal := self._check_access(request):
             return refusal
         body = await json_object(request) or {}
-        tx = self.desk.find(self.name, "debit", str(body.get("order_id")))
+        tx = self.ctx.find(self.name, "debit", str(body.get("order_id")))
         if tx is None or body.get("pay_token") != tx.detail["pay_token"] or body.get("amount") != tx.amount // 100:
-            return _fault(400, 24, "Invalid body field").answer()
-        return await self.question(tx, lambda: json_answer(_shown(tx), 201))
+            return _error(400, 24, "Invalid body field").response()
+        return await self.respond_to_status(tx, lambda: json_response(_status_payload(tx), 201))
 
-    async def opened(self, request: Request) -> Response:
-        """The customer's page; from then on the payment is PENDING and no more only INITIATED."""
+    async def payment_page(self, request: Request) -> Response:
+        """The customer's page. Once it was opened the status is PENDING instead of INITIATED."""
         url = f"{self.address}/payment/pay_token/{request.path_params['token']}"
-        for tx in self.desk.store.select("family = 'orange' AND json_extract(detail, '$.page_url') = ?", url):
-            self.desk.store.patch_detail(tx, opened=True)
+        for tx in self.ctx.store.select("provider = 'orange' AND json_extract(detail, '$.page_url') = ?", url):
+            self.ctx.store.patch_detail(tx, opened=True)
         return await self.hosted_page(request)
 
-    def notification(self, tx: Transaction, queued: QueuedCallback) -> Notification | None:
-        """Proved by `notif_token` alone; an expiry is not notified."""
+    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+        """Only `notif_token` shows that it comes from Orange. There is no callback when a payment expires."""
         status = {"succeeded": "SUCCESS", "failed": "FAILED"}.get(queued.claim)
         if status is None or not tx.callback_url:
             return None
         token = new_uuid().replace("-", "") if queued.forged else tx.detail["notif_token"]
-        return Notification(
-            tx.callback_url, json_bytes({"status": status, "notif_token": token, "txnid": _transaction_id(tx)})
-        )
+        payload = {"status": status, "notif_token": token, "txnid": _transaction_id(tx)}
+        return CallbackRequest(tx.callback_url, json_bytes(payload))
 
 
-def _faults(body: Mapping[str, Any], country: str) -> Fault | None:
+def _validate(body: Mapping[str, Any], country: str) -> ErrorResponse | None:
     urls = [body.get(name) for name in _URLS]
     amount, order = body.get("amount"), body.get("order_id")
-    right = (
-        all(isinstance(url, str) and url.startswith("http") and len(url) <= _LONGEST_URL for url in urls)
+    valid = (
+        all(isinstance(url, str) and url.startswith("http") and len(url) <= _MAX_URL for url in urls)
         and isinstance(order, str)
-        and 0 < len(order) <= _LONGEST_ORDER
+        and 0 < len(order) <= _MAX_ORDER_ID
         and isinstance(amount, int)
         and not isinstance(amount, bool)
         and amount > 0
-        and len(str(body.get("reference") or "")) <= _LONGEST_ORDER
+        and len(str(body.get("reference") or "")) <= _MAX_ORDER_ID
     )
-    if not right:
-        return _fault(400, 24, "Invalid body field")
+    if not valid:
+        return _error(400, 24, "Invalid body field")
     if not acceptable(str(body.get("merchant_key") or "")):
-        return _fault(400, 1202, "Invalid merchant key")
-    return None if body.get("currency") == COUNTRIES[country] else _fault(400, 1203, "Invalid currency")
+        return _error(400, 1202, "Invalid merchant key")
+    return None if body.get("currency") == COUNTRIES[country] else _error(400, 1203, "Invalid currency")
 
 
 def _transaction_id(tx: Transaction) -> str:
     return f"MP{tx.id:06d}.0001.A{tx.id:05d}"
 
 
-def _shown(tx: Transaction) -> dict[str, str]:
-    waiting = "PENDING" if tx.detail.get("opened") or tx.scenario != "waits" else "INITIATED"
-    words = {PENDING: waiting, "succeeded": "SUCCESS", "failed": "FAILED", "expired": "EXPIRED"}
-    answer = {"status": words[tx.state], "order_id": tx.ref}
-    return answer | ({"txnid": _transaction_id(tx)} if tx.state == "succeeded" else {})
+def _status_payload(tx: Transaction) -> dict[str, str]:
+    pending = "PENDING" if tx.detail.get("opened") or tx.scenario != "waits" else "INITIATED"
+    statuses = {PENDING: pending, "succeeded": "SUCCESS", "failed": "FAILED", "expired": "EXPIRED"}
+    payload = {"status": statuses[tx.state], "order_id": tx.ref}
+    return payload | ({"txnid": _transaction_id(tx)} if tx.state == "succeeded" else {})

@@ -1,22 +1,28 @@
-"""pawaPay's providers for our operators, and the numbers its sandbox decides by.
+"""The operators that pawaPay calls providers, and the numbers of its sandbox.
 
 Source: docs/providers/pawapay.md, "Sandbox".
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
+from guichet_simulator.models import Kind
 from guichet_simulator.scenarios import BY_NAME, Scenario
+
+#: Hundredths.
+MAX_AMOUNT: Final = 2_000_000_00
+
+Auth = Literal["PROVIDER_AUTH", "PREAUTH", "REDIRECT_AUTH"]
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """`auth` is PROVIDER_AUTH (PIN prompt), PREAUTH (a code beforehand) or REDIRECT_AUTH (a page or an app)."""
+    """How the customer confirms: PROVIDER_AUTH (PIN prompt), PREAUTH (a code beforehand) or REDIRECT_AUTH (a page)."""
 
     country: str
     dial: str
     sandbox_number: str | None
-    auth: str = "PROVIDER_AUTH"
+    auth: Auth = "PROVIDER_AUTH"
     currency: str = "XOF"
 
 
@@ -34,7 +40,7 @@ PROVIDERS: Final[dict[str, Provider]] = {
     "MTN_MOMO_COG": Provider("COG", "242", "242063456789", currency="XAF"),
 }
 
-#: The last three digits of a sandbox number, whose other digits are those of the number that completes.
+#: The last three digits of a sandbox number; its other digits are those of the number that succeeds.
 _SANDBOX_SUFFIXES: Final = {
     "019": ("declined", "limit_reached"),
     "029": ("declined", "payer_not_found"),
@@ -55,8 +61,8 @@ _CREDIT_SUFFIXES: Final = {
 }
 
 
-def sandbox_scenario(provider: Provider, phone: str, kind: str) -> Scenario | None:
-    """What pawaPay's own sandbox does with this number; None if it is not one of its numbers."""
+def sandbox_scenario(provider: Provider, phone: str, kind: Kind) -> Scenario | None:
+    """What pawaPay's own sandbox does with this number; None when it is not a number of the sandbox."""
     known = provider.sandbox_number
     if known is None or phone[:-3] != known[:-3]:
         return None

@@ -1,4 +1,4 @@
-"""pawaPay's informative calls: what is open, who serves a number, what the wallets hold.
+"""pawaPay's other calls: what is open, which provider serves a number, balances, help for single transactions.
 
 Source: docs/providers/pawapay.md, "Other calls".
 """
@@ -11,28 +11,27 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet.domain import money
-from guichet_simulator.base import Fault, json_answer, json_object
-from guichet_simulator.context import Desk
-from guichet_simulator.pawapay_payloads import failure
-from guichet_simulator.pawapay_providers import PROVIDERS
+from guichet_simulator.context import SimulatorContext
+from guichet_simulator.http_helpers import ErrorResponse, json_object, json_response
+from guichet_simulator.models import FAILED, PENDING, Transaction
+from guichet_simulator.pawapay_payloads import CREDITS, failure, rejected, status_word
+from guichet_simulator.pawapay_providers import MAX_AMOUNT, PROVIDERS
 
-MAX_AMOUNT: Final = 2_000_000_00
-#: An informative call.
-Call = Callable[[Desk, Request], Awaitable[Response]]
+Endpoint = Callable[[SimulatorContext, Request], Awaitable[Response]]
 
 _OPERATIONS: Final = ("DEPOSIT", "PAYOUT", "REFUND")
 
 
 def _by_country(request: Request, providers: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Providers grouped by country, only the country asked for if one was."""
+    """The providers grouped by country; only those of the country in the query when there is one."""
     wanted = request.query_params.get("country")
     countries: dict[str, list[dict[str, Any]]] = {}
-    for name, shown in providers.items():
-        countries.setdefault(PROVIDERS[name].country, []).append({"provider": name, **shown})
+    for name, fields in providers.items():
+        countries.setdefault(PROVIDERS[name].country, []).append({"provider": name, **fields})
     return [{"country": c, "providers": p} for c, p in countries.items() if wanted in (None, c)]
 
 
-async def active_conf(desk: Desk, request: Request) -> Response:
+async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
     providers = {}
     for name, provider in PROVIDERS.items():
         terms = {"minAmount": "1", "maxAmount": money.plain(MAX_AMOUNT), "decimalsInAmount": "NONE"}
@@ -41,27 +40,27 @@ async def active_conf(desk: Desk, request: Request) -> Response:
         providers[name] = {"currencies": [currency]}
     signing = {"signedRequestsOnly": False, "signedCallbacks": True}
     countries = _by_country(request, providers)
-    return json_answer({"companyName": "Simulateur", "signatureConfiguration": signing, "countries": countries})
+    return json_response({"companyName": "Simulateur", "signatureConfiguration": signing, "countries": countries})
 
 
-async def availability(desk: Desk, request: Request) -> Response:
+async def availability(ctx: SimulatorContext, request: Request) -> Response:
     open_for = [{"operationType": operation, "status": "OPERATIONAL"} for operation in _OPERATIONS]
-    return json_answer(_by_country(request, {name: {"operationTypes": open_for} for name in PROVIDERS}))
+    return json_response(_by_country(request, {name: {"operationTypes": open_for} for name in PROVIDERS}))
 
 
-async def predict(desk: Desk, request: Request) -> Response:
-    """By country code only: the first provider of the country."""
+async def predict(ctx: SimulatorContext, request: Request) -> Response:
+    """The first provider of the country: the simulator looks at the dialling code only."""
     phone = re.sub(r"\D", "", str((await json_object(request) or {}).get("phoneNumber", "")))
     for name, provider in PROVIDERS.items():
         if phone.startswith(provider.dial):
-            return json_answer({"country": provider.country, "provider": name, "phoneNumber": phone})
-    return Fault(400, failure("INVALID_PARAMETER")).answer()
+            return json_response({"country": provider.country, "provider": name, "phoneNumber": phone})
+    return ErrorResponse(400, failure("INVALID_PARAMETER")).response()
 
 
-async def balances(desk: Desk, request: Request) -> Response:
+async def balances(ctx: SimulatorContext, request: Request) -> Response:
     wanted = request.query_params.get("country")
     totals = {(provider.country, provider.currency): 0 for provider in PROVIDERS.values()}
-    for tx in desk.store.select("family = 'pawapay' AND state = 'succeeded'"):
+    for tx in ctx.store.select("provider = 'pawapay' AND state = 'succeeded'"):
         provider = PROVIDERS[tx.operator]
         totals[provider.country, provider.currency] += tx.amount if tx.kind == "debit" else -tx.amount
     rows = [
@@ -69,4 +68,31 @@ async def balances(desk: Desk, request: Request) -> Response:
         for (country, currency), total in totals.items()
         if wanted in (None, country)
     ]
-    return json_answer({"balances": rows})
+    return json_response({"balances": rows})
+
+
+def find(ctx: SimulatorContext, request: Request) -> Transaction | None:
+    """The deposit, refund or payout that the path names."""
+    resource = request.path_params["resource"].removesuffix("s")
+    tx = ctx.find("pawapay", "credit" if resource in CREDITS else "debit", request.path_params["id"])
+    return tx if tx and tx.detail["resource"] == resource else None
+
+
+async def resend_callback(ctx: SimulatorContext, request: Request) -> Response:
+    tx = find(ctx, request)
+    if tx is None or tx.state == PENDING:
+        return rejected("INVALID_STATE" if tx else "NOT_FOUND").response(_echo(request))
+    ctx.queue_callback(tx, tx.state)
+    return json_response({**_echo(request), "status": "ACCEPTED"})
+
+
+async def fail_enqueued(ctx: SimulatorContext, request: Request) -> Response:
+    tx = find(ctx, request)
+    if tx is None or status_word(tx, ctx.clock.now()) != "ENQUEUED":
+        return rejected("INVALID_STATE" if tx else "NOT_FOUND").response(_echo(request))
+    ctx.decide(tx, FAILED, "cancelled_by_hand")
+    return json_response({**_echo(request), "status": "ACCEPTED"})
+
+
+def _echo(request: Request) -> dict[str, object]:
+    return {f"{request.path_params['resource'].removesuffix('s')}Id": request.path_params["id"]}

@@ -1,9 +1,9 @@
-"""The families there are. A new one is a module and a line here."""
+"""The simulated providers. A new one is a module and a line here."""
 
 from typing import Final
 
-from guichet_simulator.base import Family
-from guichet_simulator.context import Desk
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.context import SimulatorContext
 from guichet_simulator.coris import Coris
 from guichet_simulator.feexpay import FeexPay
 from guichet_simulator.mtn import Mtn
@@ -13,9 +13,11 @@ from guichet_simulator.sonatel import Sonatel
 from guichet_simulator.stripe import Stripe
 from guichet_simulator.wave import Wave
 
-_FAMILIES: Final[tuple[type[Family], ...]] = (FeexPay, Mtn, Wave, PawaPay, Orange, Sonatel, Stripe, Coris)
+PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
+    FeexPay, Mtn, Wave, PawaPay, Orange, Sonatel, Stripe, Coris,
+)  # fmt: skip
 
-#: What signs or is hashed, by family, until a dashboard says otherwise. Worth nothing anywhere else.
+#: The secrets that sign callbacks or requests until a dashboard changes them. They are worth nothing anywhere else.
 SECRETS: Final = {
     "wave": "wave_sn_WHS_simulator",
     "sonatel": "sonatel-simulator",
@@ -24,5 +26,5 @@ SECRETS: Final = {
 }
 
 
-def families(desk: Desk) -> list[Family]:
-    return [family(desk) for family in _FAMILIES]
+def build_providers(ctx: SimulatorContext) -> list[SimulatedProvider]:
+    return [provider(ctx) for provider in PROVIDERS]

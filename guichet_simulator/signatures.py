@@ -1,6 +1,7 @@
-"""How operators sign their notifications: HMAC with a timestamp (Wave, Sonatel, Stripe), RFC 9421 (pawaPay)."""
+"""Keys and signatures: HMAC with a timestamp (Wave, Sonatel, Stripe), RFC 9421 (pawaPay), RSA for PINs (Sonatel)."""
 
 import base64
+import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping
@@ -8,15 +9,16 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 from guichet.clock import SECOND, Instant, iso
-from guichet_simulator.store import QueuedCallback, Store
+from guichet_simulator.models import QueuedCallback
+from guichet_simulator.store import Store
 
-#: A forged notification is either signed with another secret, or properly signed this long ago, in seconds.
+#: A forged callback is either signed with another secret, or properly signed this long ago, in seconds.
 _STALE: Final = 3600
-_SIGNATURE_LIFE: Final = 60
-_COORDINATE: Final = 32
+_SIGNATURE_LIFETIME: Final = 60
+_COORDINATE_BYTES: Final = 32
 KEY_ID: Final = "HTTP_EC_P256_KEY:1"
 
 
@@ -24,8 +26,8 @@ def hmac_hex(secret: str, message: bytes) -> str:
     return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
 
 
-def timestamped(secret: str, separator: bytes, body: bytes, now: Instant, queued: QueuedCallback) -> str:
-    """`t=<unix>,v1=<hex>` over `{t}{separator}{body}`; a forged notification alternates between its two faults."""
+def hmac_signature_header(body: bytes, queued: QueuedCallback, *, secret: str, separator: bytes, now: Instant) -> str:
+    """`t=<unix seconds>,v1=<hex>` over `{t}{separator}{body}`. A forged callback has a wrong secret or an old time."""
     seconds = now // SECOND
     if queued.forged:
         if queued.id % 2:
@@ -36,7 +38,7 @@ def timestamped(secret: str, separator: bytes, body: bytes, now: Instant, queued
 
 
 class HttpSigner:
-    """Signs as pawaPay does; its key is made once and remembered."""
+    """Signs as pawaPay does, with a key that is made once and stored."""
 
     def __init__(self, store: Store) -> None:
         saved: str | None = store.setting("pawapay:key")
@@ -52,21 +54,21 @@ class HttpSigner:
         return self._key.public_key().public_bytes(serialization.Encoding.PEM, spki).decode()
 
     def sign(self, url: str, body: bytes, now: Instant, *, der: bool, forged: bool) -> Mapping[str, str]:
-        """The headers of a signed POST. `der`: the other encoding of ECDSA seen in the wild. `forged`: another key."""
-        where = urlsplit(url)
+        """The headers of a signed POST. `der`: ECDSA encoded as DER instead of r||s. `forged`: with another key."""
+        address = urlsplit(url)
         created = now // SECOND
         digest = base64.b64encode(hashlib.sha512(body).digest()).decode()
         covered = {
             "@method": "POST",
-            "@authority": where.netloc.lower(),
-            "@path": where.path or "/",
+            "@authority": address.netloc.lower(),
+            "@path": address.path or "/",
             "signature-date": iso(now)[:23] + "Z",
             "content-digest": f"sha-512=:{digest}:",
             "content-type": "application/json",
         }
         names = " ".join(f'"{name}"' for name in covered)
         parameters = f'({names});alg="ecdsa-p256-sha256";keyid="{KEY_ID}";created={created}'
-        parameters += f";expires={created + _SIGNATURE_LIFE}"
+        parameters += f";expires={created + _SIGNATURE_LIFETIME}"
         lines = [f'"{name}": {value}' for name, value in covered.items()]
         base = "\n".join([*lines, f'"@signature-params": {parameters}'])
         key = ec.generate_private_key(ec.SECP256R1()) if forged else self._key
@@ -80,11 +82,36 @@ class HttpSigner:
         }
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> str:
+class PinDecryptor:
+    """Sonatel's RSA key, under which retailers send their PIN; it is made once and stored."""
+
+    def __init__(self, store: Store) -> None:
+        saved: str | None = store.setting("sonatel:key")
+        if saved is None:
+            saved = _pem(rsa.generate_private_key(public_exponent=65537, key_size=2048))
+            store.set_setting("sonatel:key", saved)
+        key = serialization.load_pem_private_key(saved.encode(), None)
+        assert isinstance(key, rsa.RSAPrivateKey)
+        self._key = key
+
+    def public_key(self) -> str:
+        """DER in base64."""
+        spki = serialization.PublicFormat.SubjectPublicKeyInfo
+        return base64.b64encode(self._key.public_key().public_bytes(serialization.Encoding.DER, spki)).decode()
+
+    def decrypt(self, encrypted: str) -> str:
+        """The PIN; empty when it cannot be decrypted."""
+        try:
+            return self._key.decrypt(base64.b64decode(encrypted, validate=True), padding.PKCS1v15()).decode()
+        except (ValueError, binascii.Error):
+            return ""
+
+
+def _pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> str:
     plain = serialization.NoEncryption()
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
 
 
 def _raw(signature: bytes) -> bytes:
     r, s = utils.decode_dss_signature(signature)
-    return r.to_bytes(_COORDINATE, "big") + s.to_bytes(_COORDINATE, "big")
+    return r.to_bytes(_COORDINATE_BYTES, "big") + s.to_bytes(_COORDINATE_BYTES, "big")

@@ -1,65 +1,59 @@
 """Orange Money by Sonatel: payment with a code in one step, cash-in as refund, signed callbacks.
 
-Source: docs/providers/sonatel.md. The QR and deep link variant is not simulated: a customer of ours always brings a
-code.
+Source: docs/providers/sonatel.md. Payments by QR code or deep link are not simulated: our customers always give a code.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Final
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.clock import SECOND, to_datetime
-from guichet_simulator.base import (
-    Family,
+from guichet.clock import to_datetime
+from guichet.domain.money import Hundredths
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import (
     acceptable,
-    credential,
     hundredths,
-    json_answer,
     json_bytes,
     json_object,
+    json_response,
     new_uuid,
-    units,
 )
-from guichet_simulator.context import Desk, Notification
-from guichet_simulator.messages import code_is_good, send_code
-from guichet_simulator.scenarios import Answer, Scenario
-from guichet_simulator.signatures import timestamped
-from guichet_simulator.sonatel_payloads import DIAL, STATES, problem
-from guichet_simulator.store import Kind, QueuedCallback, Transaction
+from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Transaction
+from guichet_simulator.otp_messages import consume_code, send_code
+from guichet_simulator.scenarios import ResponseKind, Scenario
+from guichet_simulator.signatures import PinDecryptor, hmac_signature_header
+from guichet_simulator.sonatel_payloads import DIAL, STATES, problem, transaction_payload
 
-_TOKEN_LIFE: Final = 299
-#: Scenarios that are final in the answer here, though elsewhere they take a moment: the call is synchronous.
-_AT_ONCE: Final = 5.0
+#: Seconds.
+_TOKEN_LIFETIME: Final = 299
+#: Calls are synchronous: a scenario that ends within this many seconds is final in the response.
+_FINAL_WITHIN: Final = 5.0
 
 
-class Sonatel(Family):
+class Sonatel(SimulatedProvider):
     name = "sonatel"
     title = "Orange Money Sénégal"
     lifetime = 300
     retries = (5, 30, 120, 600)
-    faults = {
-        Answer.UNAUTHORIZED: problem(401, "4001", "Invalid access token"),
-        Answer.RATE_LIMITED: problem(429, "4290", "Too many requests", {"Retry-After": "2"}),
-        Answer.UNAVAILABLE: problem(503, "5", "Service unavailable"),
-        Answer.NOT_CONFIGURED: problem(403, "2041", "Operation not authorised"),
-        Answer.REFUSED: problem(400, "2000", "Customer account does not exist"),
-        ("credit", Answer.REFUSED): problem(400, "2020", "Insufficient balance"),
-        Answer.DUPLICATE: problem(400, "24", "Reference already used"),
-        Answer.BROKEN: problem(500, "1", "Internal error"),
+    errors = {
+        ResponseKind.UNAUTHORIZED: problem(401, "4001", "Invalid access token"),
+        ResponseKind.RATE_LIMITED: problem(429, "4290", "Too many requests", {"Retry-After": "2"}),
+        ResponseKind.UNAVAILABLE: problem(503, "5", "Service unavailable"),
+        ResponseKind.NOT_CONFIGURED: problem(403, "2041", "Operation not authorised"),
+        ResponseKind.REFUSED: problem(400, "2000", "Customer account does not exist"),
+        ("credit", ResponseKind.REFUSED): problem(400, "2020", "Insufficient balance"),
+        ResponseKind.DUPLICATE: problem(400, "24", "Reference already used"),
+        ResponseKind.SERVER_ERROR: problem(500, "1", "Internal error"),
     }
 
     @cached_property
-    def _key(self) -> rsa.RSAPrivateKey:
-        """Made, or read and checked, for the first who needs it: either takes longer than the rest of the start."""
-        return _remembered_key(self.desk)
+    def _pin_decryptor(self) -> PinDecryptor:
+        """Made when it is first needed: making or reading an RSA key takes longer than the rest of the start."""
+        return PinDecryptor(self.ctx.store)
 
     def routes(self) -> list[BaseRoute]:
         wallet = "/api/eWallet/v1"
@@ -80,65 +74,53 @@ class Sonatel(Family):
         form = await request.form()
         known = acceptable(str(form.get("client_id") or "")) and acceptable(str(form.get("client_secret") or ""))
         if not known or form.get("grant_type") != "client_credentials":
-            return json_answer({"error": "invalid_client"}, 401)
+            return json_response({"error": "invalid_client"}, 401)
+        return await self.respond_with_token(_TOKEN_LIFETIME, token_type="bearer")  # noqa: S106
 
-        def usual() -> Response:
-            token = new_uuid()
-            expires = self.desk.clock.now() + _TOKEN_LIFE * SECOND
-            values = {"token": token, "family": self.name, "scope": "", "expires_at": expires}
-            self.desk.store.insert("tokens", values)
-            return json_answer({"access_token": token, "token_type": "bearer", "expires_in": _TOKEN_LIFE})
-
-        return await self.respond("token", self.desk.forced_for(self.name, "token"), usual)
-
-    def _refused_access(self, request: Request) -> Response | None:
+    def _check_access(self, request: Request) -> Response | None:
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return problem(415, "415", "Unsupported media type").answer()
-        found = self.desk.store.rows(
-            "SELECT 1 FROM tokens WHERE token = ? AND family = 'sonatel' AND expires_at > ?",
-            credential(request), self.desk.clock.now(),
-        )  # fmt: skip
-        return None if found else self.fault(Answer.UNAUTHORIZED)
+            return problem(415, "415", "Unsupported media type").response()
+        return None if self.token_is_valid(request) else self.error(ResponseKind.UNAUTHORIZED)
 
     # Calls that move money
 
     async def pay(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self._check_access(request):
             return refusal
         body = await json_object(request) or {}
         customer, amount = body.get("customer"), _amount(body)
         if not isinstance(customer, dict) or amount is None or not isinstance(body.get("partner"), dict):
-            return problem(400, "24", "Invalid body").answer()
+            return problem(400, "24", "Invalid body").response()
         number = str(customer.get("id", ""))
         if customer.get("idType") != "MSISDN" or not (number.isdigit() and len(number) == 9):
-            return problem(400, "2001", "Invalid MSISDN").answer()
+            return problem(400, "2001", "Invalid MSISDN").response()
         phone = DIAL + number
-        if not code_is_good(self.desk, self.name, phone, str(customer.get("otp", ""))):
-            return problem(400, "2011", "Invalid PIN or OTP").answer()
-        scenario = self.desk.choose(self.name, "debit", phone, agreed=True)
-        return await self._move("debit", "MP", scenario, body, amount, phone)
+        if not consume_code(self.ctx, self.name, phone, str(customer.get("otp", ""))):
+            return problem(400, "2011", "Invalid PIN or OTP").response()
+        scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=True)
+        return await self._move_money("debit", scenario, body, amount=amount, phone=phone)
 
     async def cash_in(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self._check_access(request):
             return refusal
         body = await json_object(request) or {}
         customer, partner, amount = body.get("customer"), body.get("partner"), _amount(body)
         if not isinstance(customer, dict) or not isinstance(partner, dict) or amount is None:
-            return problem(400, "24", "Invalid body").answer()
-        if not self._pin(str(partner.get("encryptedPinCode", ""))).isdigit():
-            return problem(400, "2011", "Invalid PIN or OTP").answer()
+            return problem(400, "24", "Invalid body").response()
+        if not self._pin_decryptor.decrypt(str(partner.get("encryptedPinCode", ""))).isdigit():
+            return problem(400, "2011", "Invalid PIN or OTP").response()
         phone = DIAL + str(customer.get("id", ""))
-        scenario = self.desk.choose(self.name, "credit", phone)
-        return await self._move("credit", "CI", scenario, body, amount, phone)
+        scenario = self.ctx.choose_scenario(self.name, "credit", phone)
+        return await self._move_money("credit", scenario, body, amount=amount, phone=phone)
 
-    async def _move(
-        self, kind: Kind, prefix: str, scenario: Scenario, body: Mapping[str, Any], amount: int, phone: str
+    async def _move_money(
+        self, kind: Kind, scenario: Scenario, body: Mapping[str, Any], *, amount: Hundredths, phone: str
     ) -> Response:
-        """Final in the answer, unless the scenario is a long one."""
+        prefix = "MP" if kind == "debit" else "CI"
 
-        def take() -> Response:
-            now = self.desk.clock.now()
-            tx = self.desk.take(
+        def create() -> Response:
+            now = self.ctx.clock.now()
+            tx = self.ctx.create_transaction(
                 self.name,
                 kind,
                 scenario,
@@ -151,116 +133,81 @@ class Sonatel(Family):
                 lifetime=self.lifetime,
                 detail={"metadata": body.get("metadata") or {}, "merchant": body["partner"].get("id")},
             )
-            if scenario.plan is not None and scenario.after <= _AT_ONCE:
-                self.desk.decide(tx, scenario.plan, scenario.reason)
-            tx = self.desk.store.get(tx.id)
-            answer = {"reference": tx.client_ref, "transactionId": tx.ref, "status": STATES[tx.state]}
-            more = {"requestId": new_uuid()} if kind == "credit" else {}
-            return json_answer({**answer, "description": STATES[tx.state].capitalize(), **more})
+            if scenario.final_state is not None and scenario.after <= _FINAL_WITHIN:
+                self.ctx.decide(tx, scenario.final_state, scenario.reason)
+            tx = self.ctx.store.get(tx.id)
+            status = STATES[tx.state]
+            payload = {"reference": tx.client_ref, "transactionId": tx.ref, "status": status}
+            request_id = {"requestId": new_uuid()} if kind == "credit" else {}
+            return json_response({**payload, "description": status.capitalize(), **request_id})
 
-        return await self.respond(kind, scenario, take)
+        return await self.respond(kind, scenario, create)
 
     async def send_code(self, request: Request) -> Response:
-        """The sandbox's way to a code; a customer dials #144#391#."""
-        if refusal := self._refused_access(request):
+        """How a code is had in the sandbox; a real customer dials #144#391#."""
+        if refusal := self._check_access(request):
             return refusal
         body = await json_object(request) or {}
-        code = send_code(self.desk, self.name, DIAL + str(body.get("id", "")))
-        return json_answer({"otp": code})
+        code = send_code(self.ctx, self.name, DIAL + str(body.get("id", "")))
+        return json_response({"otp": code})
 
-    # Questions
+    # Status calls
 
     async def status(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self._check_access(request):
             return refusal
-        tx = self._find(request.path_params["id"])
+        ref = request.path_params["id"]
+        tx = self.ctx.find(self.name, "credit" if ref.startswith("CI") else "debit", ref)
         if tx is None:
-            return problem(404, "60", "Transaction not found").answer()
-        return await self.question(tx, lambda: json_answer({"status": STATES[tx.state]}))
-
-    def _find(self, ref: str) -> Transaction | None:
-        kind: Kind = "credit" if ref.startswith("CI") else "debit"
-        return self.desk.find(self.name, kind, ref)
+            return problem(404, "60", "Transaction not found").response()
+        return await self.respond_to_status(tx, lambda: json_response({"status": STATES[tx.state]}))
 
     async def search(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self._check_access(request):
             return refusal
-        self.desk.let_time_pass()
+        self.ctx.apply_due_decisions()
         reference = request.query_params.get("reference")
-        found = self.desk.store.select("family = 'sonatel' AND client_ref = ?", reference)
-        forced = self.desk.forced_for(self.name, "status")
-        return await self.respond("status", forced, lambda: json_answer([_shown(tx) for tx in found]))
+        found = self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference)
+        forced = self.ctx.forced_scenario(self.name, "status")
+        return await self.respond("status", forced, lambda: json_response([transaction_payload(tx) for tx in found]))
 
-    # Keys and notifications
+    # Keys and callbacks
 
     async def public_key(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self._check_access(request):
             return refusal
-        spki = serialization.PublicFormat.SubjectPublicKeyInfo
-        der = self._key.public_key().public_bytes(serialization.Encoding.DER, spki)
-        key = {"keyId": "1", "keySize": 2048, "keyType": "RSA", "key": base64.b64encode(der).decode()}
-        return json_answer(key)
-
-    def _pin(self, encrypted: str) -> str:
-        """The PIN, "" when it cannot be read."""
-        try:
-            return self._key.decrypt(base64.b64decode(encrypted, validate=True), padding.PKCS1v15()).decode()
-        except (ValueError, binascii.Error):
-            return ""
+        key = self._pin_decryptor.public_key()
+        return json_response({"keyId": "1", "keySize": 2048, "keyType": "RSA", "key": key})
 
     async def register(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        """Set the callback URL of the dashboard."""
+        if refusal := self._check_access(request):
             return refusal
         body = await json_object(request) or {}
         url, key = body.get("callbackUrl"), body.get("apiKey")
         if not (isinstance(url, str) and url.startswith("http") and key and body.get("code")):
-            return problem(400, "24", "Invalid body").answer()
-        secret = self.desk.dashboard(self.name).secret
-        self.desk.store.set_setting(f"dashboard:{self.name}", {"callback_url": url, "secret": secret})
-        self.desk.store.set_setting("sonatel:api_key", key)
-        return json_answer(body, 201)
+            return problem(400, "24", "Invalid body").response()
+        secret = self.ctx.dashboard(self.name).secret
+        self.ctx.store.set_setting(f"dashboard:{self.name}", {"callback_url": url, "secret": secret})
+        self.ctx.store.set_setting("sonatel:api_key", key)
+        return json_response(body, 201)
 
-    def notification(self, tx: Transaction, queued: QueuedCallback) -> Notification | None:
-        dashboard = self.desk.dashboard(self.name)
+    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+        dashboard = self.ctx.dashboard(self.name)
         if dashboard.callback_url is None or queued.claim not in STATES:
             return None
-        body = json_bytes(_shown(tx, STATES[queued.claim]))
-        signature = timestamped(dashboard.secret or "", b",", body, self.desk.clock.now(), queued)
-        key = self.desk.store.setting("sonatel:api_key")
+        body = json_bytes(transaction_payload(tx, STATES[queued.claim]))
+        signature = hmac_signature_header(
+            body, queued, secret=dashboard.secret or "", separator=b",", now=self.ctx.clock.now()
+        )
         headers = {"X-Sonatel-Signature": signature, "X-Sonatel-Idempotency-Key": queued.event_id}
-        return Notification(dashboard.callback_url, body, headers | ({"Authorization": f"Basic {key}"} if key else {}))
+        if key := self.ctx.store.setting("sonatel:api_key"):
+            headers["Authorization"] = f"Basic {key}"
+        return CallbackRequest(dashboard.callback_url, body, headers)
 
 
-def _amount(body: Mapping[str, Any]) -> int | None:
+def _amount(body: Mapping[str, Any]) -> Hundredths | None:
     amount = body.get("amount")
     if not isinstance(amount, dict) or amount.get("unit") != "XOF":
         return None
     return hundredths(amount.get("value"), "XOF")
-
-
-def _shown(tx: Transaction, status: str | None = None) -> dict[str, Any]:
-    payment = tx.kind == "debit"
-    return {
-        "transactionId": tx.ref,
-        "reference": tx.client_ref,
-        "status": status or STATES[tx.state],
-        "type": "MERCHANT_PAYMENT" if payment else "CASHIN",
-        "channel": "API",
-        "paymentMethod": "ONE_STEP",
-        "amount": {"value": units(tx.shown_amount), "unit": tx.shown_currency},
-        "customer": {"idType": "MSISDN", "id": (tx.phone or "").removeprefix(DIAL)},
-        "partner": {"idType": "CODE" if payment else "MSISDN", "id": tx.detail["merchant"]},
-        "metadata": tx.detail["metadata"],
-    }
-
-
-def _remembered_key(desk: Desk) -> rsa.RSAPrivateKey:
-    saved: str | None = desk.store.setting("sonatel:key")
-    if saved is None:
-        made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        pkcs8, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        saved = made.private_bytes(serialization.Encoding.PEM, pkcs8, plain).decode()
-        desk.store.set_setting("sonatel:key", saved)
-    key = serialization.load_pem_private_key(saved.encode(), None)
-    assert isinstance(key, rsa.RSAPrivateKey)
-    return key

@@ -1,15 +1,24 @@
-"""Sonatel's vocabulary: states, and errors as `application/problem+json` (docs/providers/sonatel.md, "Errors")."""
+"""The JSON that Sonatel sends (docs/providers/sonatel.md, "Asking for its state", "Errors")."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from guichet_simulator.base import Fault
+from guichet_simulator.http_helpers import ErrorResponse, units
+from guichet_simulator.models import Transaction
 
+#: The dialling code of Sénégal: the API has national numbers.
 DIAL: Final = "221"
-STATES: Final = {"pending": "PENDING", "succeeded": "SUCCESS", "failed": "FAILED", "expired": "CANCELLED"}
+#: A state or a claim → the `status`.
+STATES: Final[Mapping[str, str]] = {
+    "pending": "PENDING",
+    "succeeded": "SUCCESS",
+    "failed": "FAILED",
+    "expired": "CANCELLED",
+}
 
 
-def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> Fault:
+def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> ErrorResponse:
+    """An error as `application/problem+json`."""
     body = {
         "type": "https://developer.orange-sonatel.com/errors",
         "title": detail,
@@ -19,4 +28,21 @@ def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | No
         "detail": detail,
         "violations": [],
     }
-    return Fault(status, body, {"Content-Type": "application/problem+json", **(headers or {})})
+    return ErrorResponse(status, body, {"Content-Type": "application/problem+json", **(headers or {})})
+
+
+def transaction_payload(tx: Transaction, status: str | None = None) -> dict[str, Any]:
+    """A row of the list, and a callback; `status` states another one than the true one."""
+    payment = tx.kind == "debit"
+    return {
+        "transactionId": tx.ref,
+        "reference": tx.client_ref,
+        "status": status or STATES[tx.state],
+        "type": "MERCHANT_PAYMENT" if payment else "CASHIN",
+        "channel": "API",
+        "paymentMethod": "ONE_STEP",
+        "amount": {"value": units(tx.stated_amount), "unit": tx.stated_currency},
+        "customer": {"idType": "MSISDN", "id": (tx.phone or "").removeprefix(DIAL)},
+        "partner": {"idType": "CODE" if payment else "MSISDN", "id": tx.detail["merchant"]},
+        "metadata": tx.detail["metadata"],
+    }

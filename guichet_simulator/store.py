@@ -1,161 +1,49 @@
-"""What the operators remember: one small SQLite file, so that a restart of the simulator forgets nothing.
+"""The simulator's SQLite file: a restart of the simulator loses nothing.
 
-`transactions` is what an operator shows; `books` is what it really moved. They are kept apart on purpose: an operator
-may answer nonsense about a transaction, its books never lie, and conformance tests are judged by the books.
-Amounts are hundredths of the main unit, times are microseconds (`guichet.clock.Instant`).
+The table `transactions` is what a provider shows, the table `books` what it really moved. They are separate on purpose:
+a scenario may falsify what a provider shows, never its books, and the conformance tests compare ours with the books.
 """
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from importlib import resources
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-Kind = Literal["debit", "credit"]
-State = Literal["pending", "succeeded", "failed", "expired"]
+from guichet.clock import Instant
+from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, Kind, QueuedCallback, Transaction
 
-PENDING: Final = "pending"
-SUCCEEDED: Final = "succeeded"
-FAILED: Final = "failed"
-EXPIRED: Final = "expired"
-
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS transactions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    family TEXT NOT NULL,
-    kind TEXT NOT NULL CHECK (kind IN ('debit', 'credit')),
-    operator TEXT NOT NULL,
-    ref TEXT NOT NULL,
-    client_ref TEXT,
-    phone TEXT,
-    amount INTEGER NOT NULL CHECK (amount > 0),
-    currency TEXT NOT NULL,
-    shown_amount INTEGER,
-    shown_currency TEXT,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'succeeded', 'failed', 'expired')),
-    reason TEXT,
-    parent TEXT,
-    scenario TEXT NOT NULL,
-    plan TEXT,
-    plan_reason TEXT,
-    due_at INTEGER,
-    created_at INTEGER NOT NULL,
-    decided_at INTEGER,
-    callback_url TEXT,
-    detail TEXT NOT NULL,
-    CONSTRAINT transactions_ref UNIQUE (family, kind, ref)
-);
-CREATE INDEX IF NOT EXISTS transactions_due ON transactions (due_at) WHERE state = 'pending';
-CREATE INDEX IF NOT EXISTS transactions_client ON transactions (family, client_ref);
-CREATE TABLE IF NOT EXISTS books (
-    transaction_id INTEGER PRIMARY KEY REFERENCES transactions (id),
-    family TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    client_ref TEXT,
-    amount INTEGER NOT NULL CHECK (amount > 0),
-    currency TEXT NOT NULL,
-    at INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS callbacks (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    transaction_id INTEGER NOT NULL REFERENCES transactions (id),
-    event_id TEXT NOT NULL,
-    claim TEXT NOT NULL,
-    forged INTEGER NOT NULL,
-    due_at INTEGER,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    url TEXT,
-    answered INTEGER,
-    error TEXT
-);
-CREATE TABLE IF NOT EXISTS tokens (
-    token TEXT PRIMARY KEY, family TEXT NOT NULL, scope TEXT NOT NULL, expires_at INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS replays (
-    family TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, status INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (family, key)
-);
-CREATE TABLE IF NOT EXISTS messages (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, family TEXT NOT NULL, phone TEXT NOT NULL, body TEXT NOT NULL,
-    code TEXT, used INTEGER NOT NULL DEFAULT 0, created_at INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS forced (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, family TEXT NOT NULL, call TEXT NOT NULL, scenario TEXT NOT NULL,
-    times INTEGER, after REAL, delay REAL
-);
-CREATE TABLE IF NOT EXISTS calls (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, family TEXT NOT NULL, method TEXT NOT NULL, path TEXT NOT NULL,
-    status INTEGER, at INTEGER NOT NULL
-);
-CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """One request as an operator holds it.
-
-    `ref` identifies it at the operator, `client_ref` is what its client called it (None where the API has no such
-    field). `shown_*` are what answers and callbacks state, which a scenario may falsify. `plan` is the state it moves
-    to at `due_at` if nobody decides before; without `due_at` it waits for ever. `detail` is the family's own.
-    """
-
-    id: int
-    family: str
-    kind: Kind
-    operator: str
-    ref: str
-    client_ref: str | None
-    phone: str | None
-    amount: int
-    currency: str
-    shown_amount: int | None
-    shown_currency: str | None
-    state: State
-    reason: str | None
-    parent: str | None
-    scenario: str
-    plan: State | None
-    plan_reason: str | None
-    due_at: int | None
-    created_at: int
-    decided_at: int | None
-    callback_url: str | None
-    detail: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedCallback:
-    """A notification to send. `claim` is what it says happened, true or not; `forged` makes it unverifiable."""
-
-    id: int
-    transaction_id: int
-    event_id: str
-    claim: str
-    forged: bool
-    due_at: int | None
-    attempts: int
-    url: str | None
-    answered: int | None
-    error: str | None
+#: Kept in the file as `user_version`. A file of another version is emptied: it only holds play money.
+SCHEMA_VERSION: Final = 2
+_COLUMNS: Final = tuple(field.name for field in fields(Transaction))
 
 
 class DuplicateRef(Exception):
-    """The operator already holds a transaction with this identifier."""
+    """The provider already has a transaction with this identifier."""
 
 
 class Store:
-    """Plain statements, each durable when it returns."""
+    """Plain SQL statements; each one is durable when it returns."""
 
     def __init__(self, path: Path | None) -> None:
+        """`path` None keeps everything in memory."""
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False, timeout=5)
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.executescript(_SCHEMA)
+        self._create_tables()
+
+    def _create_tables(self) -> None:
+        [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
+        if version != SCHEMA_VERSION:
+            for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
+                self._db.execute(f"DROP TABLE {row['name']}")
+        self._db.executescript((resources.files("guichet_simulator") / "schema.sql").read_text(encoding="utf-8"))
+        self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def close(self) -> None:
         self._db.close()
@@ -167,8 +55,8 @@ class Store:
         """The number of rows changed."""
         return self._db.execute(sql, args).rowcount
 
-    def insert(self, table: str, values: dict[str, Any]) -> int:
-        """The new row's id. Column names come from this package only, values are always parameters."""
+    def insert(self, table: str, values: Mapping[str, Any]) -> int:
+        """The new row's id. Names of columns come from this package only; values are always parameters."""
         columns, marks = ", ".join(values), ", ".join("?" * len(values))
         cursor = self._db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", tuple(values.values()))  # noqa: S608
         assert cursor.lastrowid is not None
@@ -176,8 +64,8 @@ class Store:
 
     # Transactions
 
-    def add(self, values: dict[str, Any]) -> Transaction:
-        """Raises DuplicateRef when the operator already holds this identifier."""
+    def add(self, values: Mapping[str, Any]) -> Transaction:
+        """Raises DuplicateRef when the provider already has a transaction with this `ref`."""
         try:
             row = self.insert("transactions", {**values, "detail": json.dumps(values.get("detail", {}))})
         except sqlite3.IntegrityError as fault:
@@ -190,11 +78,11 @@ class Store:
         [found] = self.select("id = ?", transaction_id)
         return found
 
-    def find(self, family: str, kind: Kind, ref: str) -> Transaction | None:
-        return next(iter(self.select("family = ? AND kind = ? AND ref = ?", family, kind, ref)), None)
+    def find(self, provider: str, kind: Kind, ref: str) -> Transaction | None:
+        return next(iter(self.select("provider = ? AND kind = ? AND ref = ?", provider, kind, ref)), None)
 
     def select(self, where: str, *args: object) -> list[Transaction]:
-        """Newest first. `where` is written in this package, never by a caller over HTTP."""
+        """Newest first. `where` is written in this package and never comes from a request."""
         sql = f"SELECT * FROM transactions WHERE {where} ORDER BY id DESC"  # noqa: S608
         return [_transaction(row) for row in self.rows(sql, *args)]
 
@@ -202,8 +90,8 @@ class Store:
         self.run("UPDATE transactions SET detail = ? WHERE id = ?", json.dumps(self.get(tx.id).detail | changes), tx.id)
         return self.get(tx.id)
 
-    def settle(self, tx: Transaction, state: State, reason: str | None, now: int) -> bool:
-        """The one way out of `pending`, and the only writer of `books`; False when somebody else was first."""
+    def settle(self, tx: Transaction, state: FinalState, reason: str | None, now: Instant) -> bool:
+        """Make a pending transaction final, and write `books` if it succeeded. False when it was final already."""
         self._db.execute("BEGIN IMMEDIATE")
         changed = self.run(
             "UPDATE transactions SET state = ?, reason = ?, decided_at = ?, due_at = NULL"
@@ -211,31 +99,23 @@ class Store:
             state, reason, now, tx.id,
         )  # fmt: skip
         if changed and state == SUCCEEDED:
-            self.insert(
-                "books",
-                {
-                    "transaction_id": tx.id,
-                    "family": tx.family,
-                    "kind": tx.kind,
-                    "client_ref": tx.client_ref,
-                    "amount": tx.amount,
-                    "currency": tx.currency,
-                    "at": now,
-                },
-            )
+            values = {name: getattr(tx, name) for name in ("provider", "kind", "client_ref", "amount", "currency")}
+            self.insert("books", {"transaction_id": tx.id, **values, "at": now})
         self._db.execute("COMMIT")
         return bool(changed)
 
-    def replan(self, tx: Transaction, state: State, reason: str | None, due_at: int) -> None:
+    def plan_decision(self, tx: Transaction, state: FinalState, reason: str | None, due_at: Instant) -> None:
+        """Change what a pending transaction becomes, and when."""
         self.run(
-            "UPDATE transactions SET plan = ?, plan_reason = ?, due_at = ? WHERE id = ? AND state = 'pending'",
+            "UPDATE transactions SET planned_state = ?, planned_reason = ?, due_at = ?"
+            " WHERE id = ? AND state = 'pending'",
             state, reason, due_at, tx.id,
         )  # fmt: skip
 
-    def returned(self, debit: Transaction) -> int:
-        """Hundredths given back or being given back for a debit."""
-        live = self.select("kind = 'credit' AND family = ? AND parent = ?", debit.family, debit.ref)
-        return sum(credit.amount for credit in live if credit.state in (PENDING, SUCCEEDED))
+    def refunded_amount(self, debit: Transaction) -> int:
+        """Hundredths that were given back for a debit, pending refunds included."""
+        refunds = self.select("kind = 'credit' AND provider = ? AND parent = ?", debit.provider, debit.ref)
+        return sum(refund.amount for refund in refunds if refund.state in (PENDING, SUCCEEDED))
 
     # Callbacks
 
@@ -244,14 +124,16 @@ class Store:
         sql = f"SELECT * FROM callbacks WHERE {where} ORDER BY due_at, id"  # noqa: S608
         return [QueuedCallback(**{**dict(row), "forged": bool(row["forged"])}) for row in self.rows(sql, *args)]
 
-    def next_due(self) -> int | None:
+    def next_due(self) -> Instant | None:
         """When the next transaction or callback falls due."""
         [row] = self.rows(
             "SELECT MIN(at) AS at FROM (SELECT MIN(due_at) AS at FROM transactions WHERE state = 'pending'"
             " UNION ALL SELECT MIN(due_at) FROM callbacks WHERE due_at IS NOT NULL)"
         )
-        at: int | None = row["at"]
+        at: Instant | None = row["at"]
         return at
+
+    # Settings
 
     def setting(self, name: str) -> Any:
         found = self.rows("SELECT value FROM settings WHERE name = ?", name)
@@ -263,9 +145,6 @@ class Store:
     def wipe(self, tables: Iterable[str]) -> None:
         for table in tables:
             self.run(f"DELETE FROM {table}")  # noqa: S608
-
-
-_COLUMNS: Final = tuple(field.name for field in fields(Transaction))
 
 
 def _transaction(row: sqlite3.Row) -> Transaction:

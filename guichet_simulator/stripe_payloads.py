@@ -5,25 +5,30 @@ from typing import Any, Final
 
 from guichet.clock import SECOND
 from guichet.domain import money
-from guichet_simulator.base import Fault
-from guichet_simulator.store import QueuedCallback, Transaction
+from guichet_simulator.http_helpers import ErrorResponse, smallest_unit
+from guichet_simulator.models import Claim, QueuedCallback, Transaction
 
 API_VERSION: Final = "2026-10-28.endive"
-#: state → session status, payment status. A declined card leaves the session open.
-_STATES: Final = {
+#: A state or a claim → `status` and `payment_status`. A declined card leaves the session open.
+_STATES: Final[Mapping[str, tuple[str, str]]] = {
     "pending": ("open", "unpaid"),
     "succeeded": ("complete", "paid"),
     "failed": ("open", "unpaid"),
     "expired": ("expired", "unpaid"),
 }
-_SESSION_EVENTS: Final = {
+_SESSION_EVENTS: Final[Mapping[str, str]] = {
     "succeeded": "checkout.session.completed",
     "expired": "checkout.session.expired",
     "failed": "checkout.session.async_payment_failed",
     "attempt_failed": "payment_intent.payment_failed",
 }
-_REFUND_STATES: Final = {"pending": "pending", "succeeded": "succeeded", "failed": "failed", "expired": "canceled"}
-_REFUND_EVENTS: Final = {
+_REFUND_STATES: Final[Mapping[str, str]] = {
+    "pending": "pending",
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "expired": "canceled",
+}
+_REFUND_EVENTS: Final[Mapping[str, str]] = {
     "created": "refund.created",
     "succeeded": "refund.updated",
     "failed": "refund.failed",
@@ -31,35 +36,46 @@ _REFUND_EVENTS: Final = {
 }
 
 
-def fault(
+def error(
     status: int,
     kind: str,
-    code: str | None,
     message: str,
-    headers: Mapping[str, str] | None = None,
     *,
+    code: str | None = None,
     param: str | None = None,
-) -> Fault:
-    error = {"type": kind, "message": message}
-    error |= {name: value for name, value in (("code", code), ("param", param)) if value}
-    return Fault(status, {"error": error}, headers or {})
+    headers: Mapping[str, str] | None = None,
+) -> ErrorResponse:
+    """`kind` is Stripe's `type`; `param` the parameter that is wrong."""
+    body = {"type": kind, "message": message}
+    body |= {name: value for name, value in (("code", code), ("param", param)) if value}
+    return ErrorResponse(status, {"error": body}, headers or {})
 
 
-def _smallest(amount: int | None, currency: str) -> int | None:
-    return amount if amount is None or money.DECIMALS[currency] else amount // 100
+def invalid_request(message: str, *, code: str | None = None, param: str | None = None) -> ErrorResponse:
+    return error(400, "invalid_request_error", message, code=code, param=param)
 
 
-def session_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
-    """The session; `claim` states another end than the true one."""
+def missing(resource: str, ref: str) -> ErrorResponse:
+    message = f"No such {resource}: '{ref}'"
+    return error(404, "invalid_request_error", message, code="resource_missing", param="id")
+
+
+def hundredths(smallest: int, currency: str) -> int:
+    """An amount in the smallest unit of the currency, in hundredths."""
+    return smallest if money.DECIMALS[currency] else smallest * 100
+
+
+def session_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any]:
+    """A session; `claim` states another state than the true one."""
     status, payment = _STATES.get(claim or tx.state, _STATES["pending"])
     return {
         "id": tx.ref,
         "object": "checkout.session",
-        "amount_total": _smallest(tx.shown_amount, tx.currency),
+        "amount_total": smallest_unit(tx.stated_amount, tx.currency),
         "cancel_url": tx.detail["cancel_url"],
         "client_reference_id": tx.client_ref,
         "created": tx.created_at // SECOND,
-        "currency": (tx.shown_currency or "").lower(),
+        "currency": (tx.stated_currency or "").lower(),
         "expires_at": tx.detail["expires_at"],
         "livemode": tx.detail["live"],
         "metadata": tx.detail["metadata"],
@@ -72,28 +88,28 @@ def session_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
     }
 
 
-def refund_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
+def refund_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any]:
     status = _REFUND_STATES.get(claim or tx.state, "pending")
-    answer = {
+    payload = {
         "id": tx.ref,
         "object": "refund",
-        "amount": _smallest(tx.shown_amount, tx.currency),
+        "amount": smallest_unit(tx.stated_amount, tx.currency),
         "created": tx.created_at // SECOND,
-        "currency": (tx.shown_currency or "").lower(),
+        "currency": (tx.stated_currency or "").lower(),
         "metadata": {"reference": tx.client_ref},
         "payment_intent": tx.detail["payment_intent"],
         "status": status,
     }
-    return answer | ({"failure_reason": "insufficient_funds"} if status == "failed" else {})
+    return payload | ({"failure_reason": "insufficient_funds"} if status == "failed" else {})
 
 
-def event_of(tx: Transaction, queued: QueuedCallback, created: int) -> dict[str, Any] | None:
-    """The event of a claim; the same queued event always has the same identifier."""
+def event_payload(tx: Transaction, queued: QueuedCallback, created: int) -> dict[str, Any] | None:
+    """The event to send for a claim; None when Stripe sends none. Repeats have the same identifier."""
     names = _SESSION_EVENTS if tx.kind == "debit" else _REFUND_EVENTS
     if queued.claim not in names:
         return None
     if tx.kind == "credit":
-        subject = refund_object(tx, "pending" if queued.claim == "created" else queued.claim)
+        subject = refund_object(tx, queued.claim)
     elif queued.claim == "attempt_failed":
         subject = _failed_intent(tx)
     else:
@@ -119,7 +135,7 @@ def _failed_intent(tx: Transaction) -> dict[str, Any]:
     return {
         "id": tx.detail["payment_intent"],
         "object": "payment_intent",
-        "amount": _smallest(tx.amount, tx.currency),
+        "amount": smallest_unit(tx.amount, tx.currency),
         "currency": tx.currency.lower(),
         "last_payment_error": error,
         "metadata": tx.detail["metadata"],

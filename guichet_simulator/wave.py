@@ -1,6 +1,6 @@
-"""Wave Business: checkout sessions, their refund, payouts, signed events (docs/providers/wave.md)."""
+"""Wave Business: checkout sessions, their refund, signed events (docs/providers/wave.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -8,40 +8,50 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from guichet.domain import money
-from guichet_simulator import replays
-from guichet_simulator.base import Family, Fault, credential, hundredths, json_answer, json_bytes, json_object, new_uuid
-from guichet_simulator.context import Notification
-from guichet_simulator.scenarios import Answer
-from guichet_simulator.signatures import timestamped
-from guichet_simulator.store import EXPIRED, FAILED, PENDING, SUCCEEDED, QueuedCallback, Transaction
-from guichet_simulator.wave_payloads import EVENTS, LIFE_MINUTES, payout_object, session_object
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.context import SimulatorContext
+from guichet_simulator.http_helpers import credential, hundredths, json_bytes, json_object, json_response, new_uuid
+from guichet_simulator.models import (
+    EXPIRED,
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    CallbackRequest,
+    Kind,
+    QueuedCallback,
+    Transaction,
+)
+from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.signatures import hmac_signature_header
+from guichet_simulator.wave_payloads import EVENTS, LIFETIME_MINUTES, error, payout_object, session_object
+from guichet_simulator.wave_payouts import WavePayouts
 
-_LONGEST_REFERENCE: Final = 255
+_MAX_REFERENCE: Final = 255
 
 
-def _fault(status: int, code: str, headers: Mapping[str, str] | None = None) -> Fault:
-    return Fault(status, {"code": code, "message": code.replace("-", " ").capitalize()}, headers or {})
-
-
-class Wave(Family):
+class Wave(SimulatedProvider):
     name = "wave"
     title = "Wave"
-    lifetime = LIFE_MINUTES * 60
+    lifetime = LIFETIME_MINUTES * 60
     #: The customer may try again before the payment counts as cancelled.
     second_chance = 2.0
-    faults = {
-        Answer.UNAUTHORIZED: _fault(401, "no-matching-api-key"),
-        Answer.RATE_LIMITED: _fault(429, "rate-limit-exceeded", {"Retry-After": "2"}),
-        Answer.UNAVAILABLE: _fault(503, "service-unavailable"),
-        Answer.NOT_CONFIGURED: _fault(403, "invalid-wallet"),
-        Answer.REFUSED: _fault(400, "request-validation-error"),
-        ("credit", Answer.REFUSED): _fault(400, "checkout-refund-failed"),
-        ("payout", Answer.REFUSED): _fault(400, "insufficient-funds"),
-        Answer.BROKEN: _fault(500, "internal-server-error"),
+    errors = {
+        ResponseKind.UNAUTHORIZED: error(401, "no-matching-api-key"),
+        ResponseKind.RATE_LIMITED: error(429, "rate-limit-exceeded", {"Retry-After": "2"}),
+        ResponseKind.UNAVAILABLE: error(503, "service-unavailable"),
+        ResponseKind.NOT_CONFIGURED: error(403, "invalid-wallet"),
+        ResponseKind.REFUSED: error(400, "request-validation-error"),
+        ("credit", ResponseKind.REFUSED): error(400, "checkout-refund-failed"),
+        ("payout", ResponseKind.REFUSED): error(400, "insufficient-funds"),
+        ResponseKind.SERVER_ERROR: error(500, "internal-server-error"),
     }
 
+    def __init__(self, ctx: SimulatorContext) -> None:
+        super().__init__(ctx)
+        self._payouts = WavePayouts(self)
+
     def routes(self) -> list[BaseRoute]:
-        sessions = "/v1/checkout/sessions"
+        sessions, payouts = "/v1/checkout/sessions", self._payouts
         return [
             Route(sessions, self.create, methods=["POST"]),
             Route(sessions, self.by_transaction),
@@ -49,38 +59,36 @@ class Wave(Family):
             Route(f"{sessions}/{{id}}", self.read),
             Route(f"{sessions}/{{id}}/expire", self.expire, methods=["POST"]),
             Route(f"{sessions}/{{id}}/refund", self.refund, methods=["POST"]),
-            Route("/v1/payout", self.pay_out, methods=["POST"]),
-            Route("/v1/payout/{id}", self.payout),
-            Route("/v1/payout/{id}/reverse", self.reverse, methods=["POST"]),
+            Route("/v1/payout", payouts.create, methods=["POST"]),
+            Route("/v1/payout/{id}", payouts.read),
+            Route("/v1/payout/{id}/reverse", payouts.reverse, methods=["POST"]),
             Route("/v1/payouts/search", self.search_payouts),
             Route("/v1/balance", self.balance),
             Route("/c/{id}", self.hosted_page),
         ]
 
-    def _refused_access(self, request: Request) -> Response | None:
+    def check_access(self, request: Request) -> Response | None:
         if "authorization" not in request.headers:
-            return _fault(401, "missing-auth-header").answer()
-        return self.fault(Answer.UNAUTHORIZED) if credential(request) is None else None
-
-    # Checkout
+            return error(401, "missing-auth-header").response()
+        return self.error(ResponseKind.UNAUTHORIZED) if credential(request) is None else None
 
     async def create(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self.check_access(request):
             return refusal
         body = await json_object(request)
         if body is None:
-            return _fault(400, "request-not-json").answer()
-        if faults := _session_faults(body):
-            details = [{"loc": [name], "msg": "invalid value"} for name in faults]
-            return self.faults[Answer.REFUSED].answer({"details": details})
+            return error(400, "request-not-json").response()
+        if invalid := _invalid_fields(body):
+            details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
+            return self.error(ResponseKind.REFUSED, echo={"details": details})
         mobile = str(body.get("restrict_payer_mobile") or "").removeprefix("+") or None
-        scenario = self.desk.choose(self.name, "debit", mobile or body["amount"])
+        scenario = self.ctx.choose_scenario(self.name, "debit", mobile or body["amount"])
         amount = hundredths(body["amount"], "XOF")
         assert amount is not None
 
-        def take() -> Response:
+        def create() -> Response:
             ref = "cos-" + new_uuid().replace("-", "")[:16]
-            tx = self.desk.take(
+            tx = self.ctx.create_transaction(
                 self.name,
                 "debit",
                 scenario,
@@ -100,33 +108,33 @@ class Wave(Family):
                     "transaction_id": "T_" + new_uuid().replace("-", "")[:12].upper(),
                 },
             )
-            return json_answer(session_object(tx))
+            return json_response(session_object(tx))
 
-        return await self.respond("debit", scenario, take)
+        return await self.respond("debit", scenario, create)
 
     async def read(self, request: Request) -> Response:
-        found = self._session(request)
+        found = self._find_session(request)
         if isinstance(found, Response):
             return found
-        return await self.question(found, lambda: json_answer(session_object(found)))
+        return await self.respond_to_status(found, lambda: json_response(session_object(found)))
 
-    def _session(self, request: Request) -> Transaction | Response:
-        if refusal := self._refused_access(request):
+    def _find_session(self, request: Request) -> Transaction | Response:
+        if refusal := self.check_access(request):
             return refusal
-        tx = self.desk.find(self.name, "debit", request.path_params["id"])
-        return tx or _fault(404, "checkout-session-not-found").answer()
+        tx = self.ctx.find(self.name, "debit", request.path_params["id"])
+        return tx or error(404, "checkout-session-not-found").response()
 
     async def by_transaction(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self.check_access(request):
             return refusal
-        self.desk.let_time_pass()
-        found = self.desk.store.select(
-            "family = 'wave' AND kind = 'debit' AND json_extract(detail, '$.transaction_id') = ?",
+        self.ctx.apply_due_decisions()
+        found = self.ctx.store.select(
+            "provider = 'wave' AND kind = 'debit' AND json_extract(detail, '$.transaction_id') = ?",
             request.query_params.get("transaction_id"),
         )
         if not found or found[0].state != SUCCEEDED:
-            return _fault(404, "checkout-session-not-found").answer()
-        return json_answer(session_object(found[0]))
+            return error(404, "checkout-session-not-found").response()
+        return json_response(session_object(found[0]))
 
     async def search(self, request: Request) -> Response:
         return await self._search(request, "debit", session_object)
@@ -134,39 +142,39 @@ class Wave(Family):
     async def search_payouts(self, request: Request) -> Response:
         return await self._search(request, "credit", payout_object)
 
-    async def _search(self, request: Request, kind: str, show: Any) -> Response:
-        if refusal := self._refused_access(request):
+    async def _search(self, request: Request, kind: Kind, payload: Callable[[Transaction], dict[str, Any]]) -> Response:
+        if refusal := self.check_access(request):
             return refusal
-        self.desk.let_time_pass()
-        found = self.desk.store.select(
-            "family = 'wave' AND kind = ? AND client_ref = ? AND (kind = 'debit' OR parent IS NULL)",
+        self.ctx.apply_due_decisions()
+        found = self.ctx.store.select(
+            "provider = 'wave' AND kind = ? AND client_ref = ? AND (kind = 'debit' OR parent IS NULL)",
             kind, request.query_params.get("client_reference"),
         )  # fmt: skip
-        forced = self.desk.forced_for(self.name, "status")
-        return await self.respond("status", forced, lambda: json_answer({"result": [show(tx) for tx in found]}))
+        forced = self.ctx.forced_scenario(self.name, "status")
+        return await self.respond("status", forced, lambda: json_response({"result": [payload(tx) for tx in found]}))
 
     async def expire(self, request: Request) -> Response:
-        found = self._session(request)
+        found = self._find_session(request)
         if isinstance(found, Response):
             return found
         if found.state != PENDING:
-            return _fault(409, "checkout-session-not-open").answer()
-        self.desk.decide(found, EXPIRED, "expired")
+            return error(409, "checkout-session-not-open").response()
+        self.ctx.decide(found, EXPIRED, "expired")
         return Response(status_code=200)
 
     async def refund(self, request: Request) -> Response:
-        """At once, in full, and as often as one likes: only the first moves money."""
-        found = self._session(request)
+        """Refunds the whole session at once. It may be repeated: only the first one moves money."""
+        found = self._find_session(request)
         if isinstance(found, Response):
             return found
         if found.state != SUCCEEDED:
-            return _fault(409, "checkout-refund-failed").answer()
-        if self.desk.store.returned(found):
+            return error(409, "checkout-refund-failed").response()
+        if self.ctx.store.refunded_amount(found):
             return Response(status_code=200)
-        scenario = self.desk.choose(self.name, "credit", found.phone or found.detail["digits"])
+        scenario = self.ctx.choose_scenario(self.name, "credit", found.phone or found.detail["digits"])
 
-        def take() -> Response:
-            credit = self.desk.take(
+        def create() -> Response:
+            credit = self.ctx.create_transaction(
                 self.name,
                 "credit",
                 scenario,
@@ -179,98 +187,45 @@ class Wave(Family):
                 currency=found.currency,
                 lifetime=self.lifetime,
             )
-            refused = scenario.plan in (FAILED, EXPIRED)
-            self.desk.decide(credit, FAILED if refused else SUCCEEDED, scenario.reason)
-            return self.fault(Answer.REFUSED, "credit") if refused else Response(status_code=200)
+            refused = scenario.final_state in (FAILED, EXPIRED)
+            self.ctx.decide(credit, FAILED if refused else SUCCEEDED, scenario.reason)
+            return self.error(ResponseKind.REFUSED, "credit") if refused else Response(status_code=200)
 
-        return await self.respond("credit", scenario, take)
-
-    # Payouts
-
-    async def pay_out(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
-            return refusal
-        key, body = request.headers.get("idempotency-key"), await json_object(request) or {}
-        amount = hundredths(body.get("receive_amount"), str(body.get("currency")))
-        mobile = str(body.get("mobile", "")).removeprefix("+")
-        if not key or amount is None or not mobile.isdigit() or len(str(body.get("payment_reason", ""))) > 40:
-            return self.fault(Answer.REFUSED)
-        mark = replays.fingerprint("payout", body)
-        try:
-            if again := replays.replayed(self.desk.store, self.name, key, mark):
-                return again
-        except replays.KeyReused:
-            return _fault(409, "idempotency-mismatch").answer()
-        scenario = self.desk.choose(self.name, "credit", mobile)
-        if scenario.answer is Answer.REFUSED:
-            return self.fault(Answer.REFUSED, "payout")
-
-        def take() -> Response:
-            tx = self.desk.take(
-                self.name,
-                "credit",
-                scenario,
-                operator="wave",
-                ref="pt-" + new_uuid().replace("-", "")[:16],
-                client_ref=body.get("client_reference"),
-                phone=mobile,
-                amount=amount,
-                currency=str(body["currency"]),
-                lifetime=self.lifetime,
-            )
-            return replays.remember(self.desk.store, self.name, key, mark, json_answer(payout_object(tx)))
-
-        return await self.respond("credit", scenario, take)
-
-    async def payout(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
-            return refusal
-        tx = self.desk.find(self.name, "credit", request.path_params["id"])
-        if tx is None:
-            return _fault(404, "payout-not-found").answer()
-        return await self.question(tx, lambda: json_answer(payout_object(tx)))
-
-    async def reverse(self, request: Request) -> Response:
-        """The simulator lets nobody take a payout back: its recipients have always spent the money."""
-        if refusal := self._refused_access(request):
-            return refusal
-        if self.desk.find(self.name, "credit", request.path_params["id"]) is None:
-            return _fault(404, "payout-not-found").answer()
-        return _fault(409, "payout-reversal-recipient-insufficient-funds").answer()
+        return await self.respond("credit", scenario, create)
 
     async def balance(self, request: Request) -> Response:
-        if refusal := self._refused_access(request):
+        if refusal := self.check_access(request):
             return refusal
-        moved = self.desk.store.select("family = 'wave' AND state = 'succeeded'")
+        moved = self.ctx.store.select("provider = 'wave' AND state = 'succeeded'")
         total = sum(tx.amount * (1 if tx.kind == "debit" else -1) for tx in moved)
-        return json_answer({"amount": money.plain(total), "currency": "XOF"})
+        return json_response({"amount": money.plain(total), "currency": "XOF"})
 
-    def notification(self, tx: Transaction, queued: QueuedCallback) -> Notification | None:
-        """Signed where the secret is a signing secret (`wave_…_WHS_…`), else the secret itself is the bearer."""
-        dashboard = self.desk.dashboard(self.name)
+    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+        """Signed when the secret is a signing secret (`wave_…_WHS_…`); otherwise the secret itself is the bearer."""
+        dashboard = self.ctx.dashboard(self.name)
         event = EVENTS.get("attempt_failed" if queued.claim == FAILED else queued.claim)
-        ended_quietly = queued.claim == FAILED and tx.state == FAILED
-        if dashboard.callback_url is None or event is None or tx.kind == "credit" or ended_quietly:
+        no_event = queued.claim == FAILED and tx.state == FAILED
+        if dashboard.callback_url is None or event is None or tx.kind == "credit" or no_event:
             return None
-        session = session_object(tx, queued.claim)
-        body = json_bytes({"id": f"EV_{queued.event_id[:16]}", "type": event, "data": session})
+        data = session_object(tx, queued.claim)
+        body = json_bytes({"id": f"EV_{queued.event_id[:16]}", "type": event, "data": data})
         secret = dashboard.secret or ""
         if "_WHS_" in secret:
-            signature = timestamped(secret, b"", body, self.desk.clock.now(), queued)
-            return Notification(dashboard.callback_url, body, {"Wave-Signature": signature})
+            now = self.ctx.clock.now()
+            signature = hmac_signature_header(body, queued, secret=secret, separator=b"", now=now)
+            return CallbackRequest(dashboard.callback_url, body, {"Wave-Signature": signature})
         bearer = f"not-{secret}" if queued.forged else secret
-        return Notification(dashboard.callback_url, body, {"Authorization": f"Bearer {bearer}"})
+        return CallbackRequest(dashboard.callback_url, body, {"Authorization": f"Bearer {bearer}"})
 
 
-def _session_faults(body: Mapping[str, Any]) -> list[str]:
-    """The names of the fields that are wrong."""
+def _invalid_fields(body: Mapping[str, Any]) -> list[str]:
     mobile = body.get("restrict_payer_mobile")
-    checks = {
+    valid = {
         "amount": isinstance(body.get("amount"), str) and hundredths(body["amount"], "XOF") is not None,
         "currency": body.get("currency") == "XOF",
         "success_url": str(body.get("success_url", "")).startswith("http"),
         "error_url": str(body.get("error_url", "")).startswith("http"),
-        "client_reference": len(str(body.get("client_reference") or "")) <= _LONGEST_REFERENCE,
+        "client_reference": len(str(body.get("client_reference") or "")) <= _MAX_REFERENCE,
         "restrict_payer_mobile": not mobile or (str(mobile)[0] == "+" and str(mobile)[1:].isdigit()),
     }
-    return [name for name, right in checks.items() if not right]
+    return [name for name, is_valid in valid.items() if not is_valid]

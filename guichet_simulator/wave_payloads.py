@@ -1,22 +1,26 @@
-"""Wave's session and payout objects, in answers and in events alike (docs/providers/wave.md)."""
+"""The JSON that Wave sends: sessions, payouts, errors (docs/providers/wave.md)."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.clock import MINUTE, SECOND, iso
 from guichet.domain import money
-from guichet_simulator.store import Transaction
+from guichet_simulator.http_helpers import ErrorResponse
+from guichet_simulator.models import Claim, Transaction
 
-LIFE_MINUTES: Final = 30
-EVENTS: Final = {"succeeded": "checkout.session.completed", "attempt_failed": "checkout.session.payment_failed"}
-#: state → checkout_status, payment_status.
-_STATES: Final = {
+LIFETIME_MINUTES: Final = 30
+EVENTS: Final[Mapping[str, str]] = {
+    "succeeded": "checkout.session.completed",
+    "attempt_failed": "checkout.session.payment_failed",
+}
+#: A state or a claim → `checkout_status` and `payment_status`.
+_STATES: Final[Mapping[str, tuple[str, str]]] = {
     "pending": ("open", "processing"),
     "succeeded": ("complete", "succeeded"),
     "failed": ("open", "cancelled"),
     "expired": ("expired", "cancelled"),
 }
-_PAYOUT_STATES: Final = {
+_PAYOUT_STATES: Final[Mapping[str, str]] = {
     "pending": "processing",
     "succeeded": "succeeded",
     "failed": "failed",
@@ -29,17 +33,22 @@ REASONS: Final[Mapping[str | None, str]] = {
 }
 
 
-def session_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
+def error(status: int, code: str, headers: Mapping[str, str] | None = None) -> ErrorResponse:
+    return ErrorResponse(status, {"code": code, "message": code.replace("-", " ").capitalize()}, headers or {})
+
+
+def session_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any]:
+    """A session; `claim` states another state than the true one."""
     checkout, payment = _STATES.get(claim or tx.state, _STATES["pending"])
     done = payment == "succeeded"
     failure = tx.detail.get("last_error")
     code = REASONS.get(failure, "payment-failure")
     return {
         "id": tx.ref,
-        "amount": None if tx.shown_amount is None else money.plain(tx.shown_amount),
+        "amount": None if tx.stated_amount is None else money.plain(tx.stated_amount),
         "checkout_status": checkout,
         "client_reference": tx.client_ref,
-        "currency": tx.shown_currency,
+        "currency": tx.stated_currency,
         "error_url": tx.detail["cancel_url"],
         "last_payment_error": {"code": code, "message": code.replace("-", " ")} if failure and not done else None,
         "business_name": "Simulateur",
@@ -50,7 +59,7 @@ def session_object(tx: Transaction, claim: str | None = None) -> dict[str, Any]:
         "wave_launch_url": tx.detail["page_url"],
         "when_completed": _second(tx.decided_at) if done and tx.decided_at else None,
         "when_created": _second(tx.created_at),
-        "when_expires": _second(tx.created_at + LIFE_MINUTES * MINUTE),
+        "when_expires": _second(tx.created_at + LIFETIME_MINUTES * MINUTE),
     }
 
 
@@ -60,10 +69,10 @@ def _second(instant: int) -> str:
 
 def payout_object(tx: Transaction) -> dict[str, Any]:
     status = _PAYOUT_STATES[tx.state]
-    answer: dict[str, Any] = {
+    payload: dict[str, Any] = {
         "id": tx.ref,
-        "currency": tx.shown_currency,
-        "receive_amount": None if tx.shown_amount is None else money.plain(tx.shown_amount),
+        "currency": tx.stated_currency,
+        "receive_amount": None if tx.stated_amount is None else money.plain(tx.stated_amount),
         "fee": "0",
         "mobile": f"+{tx.phone}",
         "client_reference": tx.client_ref,
@@ -71,5 +80,5 @@ def payout_object(tx: Transaction) -> dict[str, Any]:
         "timestamp": _second(tx.created_at),
     }
     if status == "failed":
-        answer["payout_error"] = {"error_code": "recipient-limit-exceeded", "error_message": "Limit exceeded"}
-    return answer
+        payload["payout_error"] = {"error_code": "recipient-limit-exceeded", "error_message": "Limit exceeded"}
+    return payload

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from guichet.domain.money import Hundredths
 from guichet.providers.base import (
     Accepted,
     Callback,
@@ -14,6 +15,7 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    RefusalReason,
     Refused,
     Reversal,
     StatusResult,
@@ -31,7 +33,7 @@ def done(asked: Charge | Reversal) -> Succeeded:
 
 
 def taken(asked: Charge | Reversal) -> Accepted:
-    return Accepted(provider_ref=f"op-{asked.reference[:8]}")
+    return Accepted(provider_reference=f"op-{asked.reference[:8]}")
 
 
 def slow(answer: Scripted, seconds: float) -> Scripted:
@@ -164,18 +166,18 @@ class LyingOperator:
         if mood == "silent":
             return Unknown("no answer")
         if mood == "wrong":
-            return Succeeded(asked.amount + 100, asked.currency)
+            return Succeeded(Hundredths(asked.amount + 100), asked.currency)
         if asked.reference not in book:
             # It never arrived: a real connector concludes that only with proof, which this operator gives.
             return self._refuse(asked, "operator_unavailable")
         match self.decide(asked.reference):
             case True:
-                return Succeeded(book[asked.reference], asked.currency)
+                return Succeeded(Hundredths(book[asked.reference]), asked.currency)
             case False:
                 return self._refuse(asked, "rejected_by_payer")
             case _:
                 return Accepted()
 
-    def _refuse(self, asked: Charge | Reversal, reason: str) -> Refused:
+    def _refuse(self, asked: Charge | Reversal, reason: RefusalReason) -> Refused:
         self.refusals.add(asked.reference)
         return Refused(reason)

@@ -14,7 +14,7 @@ import uvicorn
 from guichet.bootstrap import Service, application, create_merchant, service
 from guichet.clock import SECOND, Instant, SystemClock
 from guichet.settings import Settings
-from guichet.worker import Worker
+from guichet.worker.worker import Worker
 
 
 class ManualClock:

@@ -7,12 +7,12 @@ import msgspec
 from sqlalchemy import select
 
 from guichet.db.engine import Database
-from guichet.db.tables import deliveries, payments, postings, refunds, wallet_entries
+from guichet.db.tables import payments, postings, refunds, wallet_entries, webhook_deliveries
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import HOLD, SUSPENSE, WALLET
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 
 #: (merchant, env, currency)
 Wallet = tuple[int, str, str]
@@ -30,7 +30,7 @@ async def check_books(db: Database, *, told: bool = False) -> None:
     _each_refund_is_booked_once(paid, returned, moves)
     _operators_agree(paid, returned, accounts)
     await _suspense_is_what_waits(db, accounts)
-    sent = [Delivery(*row) for row in await db.scan(select(deliveries))]
+    sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
     _bodies_say_what_they_are(sent)
     if told:
@@ -51,7 +51,7 @@ def _accounts(moves: list[Any]) -> dict[Wallet, Counter[str]]:
 
 async def _wallets_are_their_postings(db: Database, accounts: dict[Wallet, Counter[str]]) -> None:
     for (merchant_id, env, currency), balances in accounts.items():
-        wallet = await ledger.wallet(db, merchant_id, env, currency)
+        wallet = await wallets.wallet(db, merchant_id, env, currency)
         assert (wallet.balance if wallet else 0) == balances[WALLET], (merchant_id, env, currency)
         assert balances[WALLET] >= 0, "a wallet is never overdrawn"
         assert balances[HOLD] >= 0

@@ -16,6 +16,8 @@ from bench.servers import HOST, Target
 from guichet.bootstrap import service
 from guichet.clock import SystemClock, iso
 from guichet.domain.events import Delivery
+from guichet.schemas.json_codec import number
+from guichet.schemas.payment import PaymentObject
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
 from guichet.webhooks.outbox import ACCOUNT, new_delivery
@@ -39,19 +41,26 @@ async def queue(settings: Settings, merchant_id: int, url: str, count: int) -> b
     return made[0].body.encode()
 
 
-def _data() -> dict[str, object]:
+def _data() -> PaymentObject:
     now = iso(SystemClock().now())
     return {
         "reference": "0b4b1f3e-6a1e-4a57-9d5c-3a2f7a1f0c11",
         "identifier": "0000000042",
         "external_id": "order-0000000042",
         "status": "succeeded",
-        "amount": 5000,
-        "fee_amount": 87.5,
-        "total_amount": 5087.5,
+        "amount": number(5000_00),
+        "fee_amount": number(87_50),
+        "total_amount": number(5087_50),
         "currency": "XOF",
         "description": "Commande 1234",
-        "payment_mode": {"id": 1, "name": "MTN MoMo", "type": "mobile_money", "operator": "mtn"},
+        "payment_mode": {
+            "id": 1,
+            "name": "MTN MoMo",
+            "type": "mobile_money",
+            "operator": "mtn",
+            "country": "Bénin",
+            "country_code": "BJ",
+        },
         "customer": {"firstname": "Awa", "lastname": "Diallo", "email": "awa.diallo@example.com", "phone_number": PAID},
         "payment_url": None,
         "metadata": None,

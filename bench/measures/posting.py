@@ -17,7 +17,7 @@ from bench import servers
 from bench.generator import COUNTER, Load
 from bench.loads import Figures, median, request, run
 from bench.servers import HOST, Target
-from guichet.db.tables import merchants_table, payment_links, payments
+from guichet.db.tables import merchants, payment_links, payments
 
 #: What a shop sends: an order of its own, a customer with an address. The number never validates.
 BODY: Final = {
@@ -32,6 +32,10 @@ CHARGE: Final = b"amount=5000&currency=usd&source=tok_visa&description=Commande+
 MOCK: Final = "stripe-stateful-mock@0.0.16"
 CONNECTIONS: Final = 32
 
+AS_USERS_RUN_IT: Final = "guichet, as users run it"
+#: Validated at once, never, refused, validated after ten seconds (docs/contract.md, "The test environment").
+ENDINGS: Final = ("0000", "0002", "0003", "1234")
+
 Runner = Callable[[float, int], Awaitable[Figures]]
 
 
@@ -39,11 +43,11 @@ def create(key: str, **fields: object) -> bytes:
     return request("POST", "/v1/payments", key, {**BODY, **fields})
 
 
-def against(target: Target, content: bytes) -> Runner:
+def against(target: Target, *contents: bytes) -> Runner:
     """One closed-loop run; the counter goes on from run to run, so that no external_id comes twice."""
 
     async def once(seconds: float, turn: int) -> Figures:
-        load = Load(HOST, target.port, [content], seconds, 1.0, CONNECTIONS, first=turn * 10_000_000)
+        load = Load(HOST, target.port, list(contents), seconds, 1.0, CONNECTIONS, first=turn * 10_000_000)
         return await run(load)
 
     return once
@@ -59,6 +63,7 @@ async def sqlite_contenders(home: Path) -> AsyncIterator[dict[str, Runner]]:
             serving = servers.guichet(settings, merchant.key, worker=False, processes=processes)
             target = await stack.enter_async_context(serving)
             contenders[name] = against(target, create(merchant.key))
+        contenders[AS_USERS_RUN_IT] = await _as_users_run_it(stack, home / "users")
         for name, program in (("usual", "usual"), ("bare", "bare")):
             url = f"sqlite:///{home / name}.db"
             _peer_schema_sqlite(url)
@@ -66,6 +71,15 @@ async def sqlite_contenders(home: Path) -> AsyncIterator[dict[str, Runner]]:
         if mock := await _mock(stack):
             contenders["mock"] = mock
         yield contenders
+
+
+async def _as_users_run_it(stack: AsyncExitStack, home: Path) -> Runner:
+    """`guichet serve` as it is started by default: with its worker, logging requests, numbers of every outcome."""
+    settings = servers.settings_for(home)
+    merchant = (await servers.prepare(settings))[0]
+    serving = servers.guichet(settings, merchant.key, worker=True, log_level="info")
+    target = await stack.enter_async_context(serving)
+    return against(target, *(create(merchant.key, phone_number=f"2299700{ending}") for ending in ENDINGS))
 
 
 @asynccontextmanager
@@ -121,9 +135,9 @@ def _peer_schema(connection: object) -> None:
     from sqlalchemy import Connection
 
     assert isinstance(connection, Connection)
-    payments.metadata.create_all(connection, tables=[merchants_table, payment_links, payments])
+    payments.metadata.create_all(connection, tables=[merchants, payment_links, payments])
     row = {"name": "Bench", "status": "active", "currency": "XOF", "created_at": 0}
-    connection.execute(merchants_table.insert().values(**row))
+    connection.execute(merchants.insert().values(**row))
 
 
 async def _peer(stack: AsyncExitStack, program: str, url: str, key: str) -> Runner:
@@ -185,8 +199,8 @@ def pgbench_runner(url: str, home: Path) -> Runner | None:
 
 _INSERT: Final = """\
 INSERT INTO payments (merchant_id, env, reference, external_id, status, amount, fee_amount, total_amount, currency,
-  description, operator, phone_number, firstname, lastname, email, created_at, updated_at, connection, due_at,
-  asked)
+  description, operator, phone_number, firstname, lastname, email, created_at, updated_at,
+  provider_account, next_poll_at, poll_count)
 VALUES (1, 'test', gen_random_uuid(), gen_random_uuid()::text, 'pending', 500000, 8750, 508750, 'XOF', 'Commande 1234',
   'mtn', '22997000002', 'Awa', 'Diallo', 'awa.diallo@example.com',
   (extract(epoch FROM clock_timestamp()) * 1e6)::bigint,

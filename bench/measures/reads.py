@@ -16,7 +16,7 @@ from bench.measures.posting import CONNECTIONS, create
 from bench.servers import HOST, Target, resident_megabytes
 from guichet.bootstrap import database
 from guichet.db.engine import require
-from guichet.db.tables import count_entries, wallet_entries
+from guichet.db.tables import list_count_changes, wallet_entries
 from guichet.settings import Settings
 
 SETTLES_AFTER: Final = 10.5
@@ -54,7 +54,7 @@ async def measure(settings: Settings, key: str, seconds: float, asked: int = 400
 
 async def _folded(settings: Settings) -> None:
     """Waits until the worker has folded all entries of wallets and lists."""
-    waiting = select(exists().where(count_entries.c.id > 0) | exists().where(wallet_entries.c.id > 0))
+    waiting = select(exists().where(list_count_changes.c.id > 0) | exists().where(wallet_entries.c.id > 0))
     db = database(settings)
     await db.open()
     try:

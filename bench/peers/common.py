@@ -118,14 +118,14 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "checkout_token": None,
         "created_at": now,
         "updated_at": now,
-        "connection": "sandbox",
-        "provider_ref": None,
-        "provider_memo": None,
+        "provider_account": "sandbox",
+        "provider_reference": None,
+        "provider_data": None,
         "redirect_url": None,
-        "failure": None,
-        "due_at": now + 10_000_000,
-        "asked": 0,
-        "leased_until": None,
+        "failure_reason": None,
+        "next_poll_at": now + 10_000_000,
+        "poll_count": 0,
+        "lease_expires_at": None,
     }, mode
 
 

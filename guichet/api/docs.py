@@ -1,12 +1,11 @@
-"""`/openapi.json` and `/docs`: public, built when first asked for, served as bytes.
+"""`/openapi.json` and `/docs`: public, made at the first request, then served as the same bytes.
 
-The page is rendered from the document and nothing else. It needs no script and no other file, and its policy allows
-none: the one style sheet travels inside, allowed by its hash.
+The page is rendered from the document alone. It needs no script and no other file, and its content security policy
+allows none: the style sheet is in the page, and is allowed by its hash.
 """
 
 import asyncio
 import base64
-import gzip
 import hashlib
 import json
 import re
@@ -16,38 +15,35 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 
 from guichet.api import markdown
 from guichet.api.fields import Field, fields
+from guichet.api.json_schema import REF
 from guichet.api.openapi import document
-from guichet.api.schemas import REF
-from guichet.domain.errors import MethodNotAllowed
-from guichet.server.json_response import error_response
+from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress
 from guichet.settings import Settings
 
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
-_REFUSED: Final = re.compile(r"q=0(\.0{0,3})?")
 
 
 def routes(settings: Settings) -> list[BaseRoute]:
-    """What is mounted at the root of the server."""
+    """The routes at the root of the server."""
     described = cache(lambda: document(settings))
     return [
-        Route("/openapi.json", Published(lambda: _json(described()))),
-        Route("/docs", Published(lambda: _page(described()))),
+        Route("/openapi.json", Published(lambda: _json(described())).respond),
+        Route("/docs", Published(lambda: _page(described())).respond),
     ]
 
 
 class Content:
-    """Bytes that do not change while the process lives."""
+    """Bytes that do not change while the process lives, in each encoding."""
 
     def __init__(self, plain: bytes, media_type: str, headers: Mapping[str, str]) -> None:
         self.plain: Final = plain
-        self.compressed: Final = gzip.compress(plain, 9, mtime=0)
+        self.compressed: Final = {encoding: compress(plain, encoding, smallest=True) for encoding in ENCODINGS}
         self.tag: Final = hashlib.sha256(plain).hexdigest()[:24]
         self.headers: Final = {
             "Cache-Control": "no-cache",
@@ -60,55 +56,39 @@ class Content:
 
 
 class Published:
-    """Content with `ETag`, `304`, gzip if asked. It is made for the first who asks: no start waits for it."""
+    """Serves content with an `ETag`, 304 and compression. It is made at the first request, to keep the start short."""
 
     def __init__(self, make: Callable[[], Content]) -> None:
         self._make = make
         self._content: Content | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._content is None:  # It takes long enough to hold payments up.
+    async def respond(self, request: Request) -> Response:
+        if self._content is None:  # In a thread: it takes long enough to delay payments.
             self._content = await asyncio.to_thread(self._make)
-        await self._answer(self._content, scope["method"], Headers(scope=scope))(scope, receive, send)
-
-    def _answer(self, content: Content, method: str, asked: Headers) -> Response:
-        if method not in ("GET", "HEAD"):
-            refusal = error_response(MethodNotAllowed())
-            refusal.headers["Allow"] = "GET, HEAD"
-            return refusal
-        zipped = _accepts_gzip(asked.get("accept-encoding", ""))
-        # Two representations, two strong tags.
-        tag = f'"{content.tag}-gz"' if zipped else f'"{content.tag}"'
+        content = self._content
+        encoding = choose_encoding(request.headers.get("accept-encoding", ""))
+        # A strong tag names the bytes that are sent, so each encoding has its own.
+        tag = f'"{content.tag}-{encoding}"' if encoding else f'"{content.tag}"'
         headers = {**content.headers, "ETag": tag}
-        if _names(asked.get("if-none-match", ""), tag):
+        if _names_tag(request.headers.get("if-none-match", ""), tag):
             return Response(status_code=304, headers=headers)
-        body = content.compressed if zipped else content.plain
-        if zipped:
-            headers["Content-Encoding"] = "gzip"
+        body = content.plain
+        if encoding:
+            body = content.compressed[encoding]
+            headers["Content-Encoding"] = encoding
         headers["Content-Length"] = str(len(body))
-        return Response(b"" if method == "HEAD" else body, headers=headers, media_type=content.media_type)
+        return Response(b"" if request.method == "HEAD" else body, headers=headers, media_type=content.media_type)
 
 
-def _names(header: str, tag: str) -> bool:
-    """`If-None-Match` compares weakly."""
-    listed = {part.strip().removeprefix("W/") for part in header.split(",")}
+def _names_tag(if_none_match: str, tag: str) -> bool:
+    """Whether the header lists `tag`, by weak comparison."""
+    listed = {part.strip().removeprefix("W/") for part in if_none_match.split(",")}
     return tag in listed or "*" in listed
-
-
-def _accepts_gzip(header: str) -> bool:
-    for part in header.split(","):
-        name, _, quality = part.partition(";")
-        if name.strip().lower() == "gzip":
-            return not _REFUSED.fullmatch(quality.replace(" ", "").lower())
-    return False
 
 
 def _json(described: Mapping[str, Any]) -> Content:
     text = json.dumps(described, ensure_ascii=False, separators=(",", ":"))
     return Content(text.encode(), "application/json", {"Access-Control-Allow-Origin": "*"})
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def _page(described: Mapping[str, Any]) -> Content:

@@ -1,6 +1,7 @@
-"""The contract's table of endpoints: each route with all that `/openapi.json` says about it, in one place.
+"""The contract's table of endpoints: each route with everything that `/openapi.json` says about it.
 
-Texts are in French because merchants read them. What every endpoint can answer (401, 403, 429, 500) is not repeated.
+Texts are in French because merchants read them. The errors that every endpoint can answer (401, 403, 429, 500) are not
+repeated: see guichet/api/openapi.py. Source: docs/contract.md, "Endpoints".
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,16 +17,30 @@ from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, MODE_TYPES
 from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFound, PaymentFailed
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES
-from guichet.schemas import requests as bodies
-from guichet.schemas import resources
+from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject
+from guichet.schemas.payment import CreatedPaymentObject, PaymentBody, PaymentObject
+from guichet.schemas.payment_link import LinkBody, PaymentLinkObject
+from guichet.schemas.payment_mode import PaymentModeObject
+from guichet.schemas.refund import RefundBody, RefundObject
+from guichet.schemas.validation import Body
+from guichet.schemas.wallet import BalanceObject
+from guichet.schemas.webhook_delivery import WebhookDeliveryObject
+from guichet.schemas.webhook_endpoint import (
+    EndpointBody,
+    WebhookEndpointObject,
+    WebhookTestObject,
+    WrittenWebhookEndpointObject,
+)
 
 Handler = Callable[[Call], Awaitable[Response]]
+#: The class (a TypedDict) of an object that is answered.
+ObjectClass = type[Any]
 Example = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A path or query parameter. `schema` is what it should be; `sample` stands in the examples."""
+    """A path or query parameter. `schema` is its JSON Schema, `sample` its value in the examples."""
 
     name: str
     schema: Mapping[str, Any]
@@ -36,10 +51,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One line of the contract's table of endpoints; `path` is relative to {base_url}.
+    """One line of the contract's table of endpoints; `path` is relative to the API's base URL.
 
-    `data` describes the resource answered; `shape` says whether one, an array or a page of them. `requests` are whole
-    example bodies by title: tests send each of them. `live_only` ones are refused with a test key.
+    `data` is the object answered; `shape` says whether one, an array or a page of them is. `requests` are whole example
+    bodies by title, and tests send each of them. `live_only` endpoints refuse a test key.
     """
 
     method: str
@@ -48,10 +63,10 @@ class Endpoint:
     tag: str
     summary: str
     description: str
-    data: type[resources.Resource]
+    data: ObjectClass
     status: int = 200
     shape: Literal["one", "array", "page"] = "one"
-    body: type[bodies.Body] | None = None
+    body: type[Body] | None = None
     parameters: tuple[Parameter, ...] = ()
     errors: tuple[type[GuichetError], ...] = ()
     requests: Mapping[str, Example] = field(default_factory=dict)
@@ -131,9 +146,9 @@ ENDPOINTS: Final = (
         f"Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre {figure(MIN_DEBIT)} et "
         f"{figure(MAX_DEBIT)}. Un "
         "refus immédiat de l'opérateur donne `402` ; le paiement est alors enregistré `failed`.",
-        resources.CreatedPayment,
+        CreatedPaymentObject,
         201,
-        body=bodies.PaymentBody,
+        body=PaymentBody,
         errors=(InvalidRequest, PaymentFailed, Conflict),
         requests={"Mobile Money": _MOBILE, "Mobile Money avec code (OTP)": _WITH_CODE, "Carte": _CARD},
     ),
@@ -144,7 +159,7 @@ ENDPOINTS: Final = (
         PAYMENTS,
         "Lister les paiements",
         "Les plus récents d'abord, dans l'environnement de la clé.",
-        resources.Payment,
+        PaymentObject,
         shape="page",
         parameters=(
             Parameter(
@@ -174,7 +189,7 @@ ENDPOINTS: Final = (
         "Lire un paiement",
         "Tant que le paiement est `pending`, l'opérateur est interrogé avant la réponse : prévoyez chez vous un délai "
         "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici.",
-        resources.Payment,
+        PaymentObject,
         parameters=(_PAYMENT_REFERENCE,),
         errors=(NotFound,),
     ),
@@ -189,9 +204,9 @@ ENDPOINTS: Final = (
         "Un paiement n'a jamais qu'un remboursement. Le client reçoit `total_amount` ; votre solde est débité de "
         "`amount`, et les frais sont rendus par le service. Si le solde ne suffit pas, le remboursement échoue et rien "
         "n'est pris.",
-        resources.Refund,
+        RefundObject,
         201,
-        body=bodies.RefundBody,
+        body=RefundBody,
         parameters=(_PAYMENT_REFERENCE,),
         errors=(InvalidRequest, NotFound, Conflict),
         requests={"Avec un motif": {"reason": "Article indisponible"}, "Sans motif": {}},
@@ -203,7 +218,7 @@ ENDPOINTS: Final = (
         REFUNDS,
         "Lister les remboursements",
         "Les plus récents d'abord, dans l'environnement de la clé.",
-        resources.Refund,
+        RefundObject,
         shape="page",
         parameters=_PAGING,
         errors=(InvalidRequest,),
@@ -215,7 +230,7 @@ ENDPOINTS: Final = (
         REFUNDS,
         "Lire un remboursement",
         "Si le versement est en cours, l'opérateur est interrogé avant la réponse.",
-        resources.Refund,
+        RefundObject,
         parameters=(
             Parameter(
                 "reference",
@@ -235,9 +250,9 @@ ENDPOINTS: Final = (
         "Créer un lien de paiement",
         "Clé de production seulement : avec une clé de test, la demande est refusée (`invalid_request`, sans "
         "`details`). Un lien ne se modifie pas et ne se désactive pas par l'API.",
-        resources.PaymentLink,
+        PaymentLinkObject,
         201,
-        body=bodies.LinkBody,
+        body=LinkBody,
         errors=(InvalidRequest,),
         requests={
             "Limité": {
@@ -258,7 +273,7 @@ ENDPOINTS: Final = (
         LINKS,
         "Lister les liens de paiement",
         "Les plus récents d'abord. La liste est toujours vide avec une clé de test.",
-        resources.PaymentLink,
+        PaymentLinkObject,
         shape="page",
         parameters=_PAGING,
         errors=(InvalidRequest,),
@@ -270,7 +285,7 @@ ENDPOINTS: Final = (
         LINKS,
         "Lire un lien de paiement",
         "Toujours `404` avec une clé de test.",
-        resources.PaymentLink,
+        PaymentLinkObject,
         parameters=(Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "12"),),
         errors=(NotFound,),
     ),
@@ -282,7 +297,7 @@ ENDPOINTS: Final = (
         "Lister les moyens de paiement",
         "Les moyens ouverts à votre compte, avec vos frais. Ce catalogue seul fait foi. Il n'est pas paginé ; les deux "
         "filtres se combinent.",
-        resources.PaymentMode,
+        PaymentModeObject,
         shape="array",
         parameters=(
             Parameter("country", {"type": "string"}, "Code ISO-2, sans égard à la casse.", sample="bj"),
@@ -302,8 +317,8 @@ ENDPOINTS: Final = (
         CATALOGUE,
         "Simuler les frais",
         "Ne crée rien.",
-        resources.FeeQuote,
-        body=bodies.FeeBody,
+        FeeQuoteObject,
+        body=FeeBody,
         errors=(InvalidRequest,),
         requests={
             "Par opérateur": {"amount": 5000, "operator": "mtn"},
@@ -317,7 +332,7 @@ ENDPOINTS: Final = (
         WALLET,
         "Lire le solde",
         "Avec une clé de test, la somme des encaissements de test, et non le solde réel.",
-        resources.Balance,
+        BalanceObject,
         parameters=(
             Parameter(
                 "currency",
@@ -335,7 +350,7 @@ ENDPOINTS: Final = (
         WEBHOOKS,
         "Lire le point de terminaison",
         "Celui de l'environnement de la clé.",
-        resources.WebhookEndpoint,
+        WebhookEndpointObject,
     ),
     Endpoint(
         "PUT",
@@ -344,8 +359,8 @@ ENDPOINTS: Final = (
         WEBHOOKS,
         "Configurer le point de terminaison",
         "N'agit que sur l'environnement de la clé. Le secret est créé avec la première adresse.",
-        resources.WrittenWebhookEndpoint,
-        body=bodies.EndpointBody,
+        WrittenWebhookEndpointObject,
+        body=EndpointBody,
         errors=(InvalidRequest,),
         requests={
             "Configurer": {"url": "https://boutique.example/webhooks/guichet"},
@@ -361,7 +376,7 @@ ENDPOINTS: Final = (
         "Envoyer un événement de test",
         "Met en file un événement `webhook.test`, signé comme un vrai. Sans point de terminaison, la réponse est aussi "
         "`200`, avec `sent: false` et la raison dans `message`.",
-        resources.WebhookTest,
+        WebhookTestObject,
     ),
     Endpoint(
         "GET",
@@ -371,7 +386,7 @@ ENDPOINTS: Final = (
         "Lire le journal des envois",
         "Les plus récents d'abord, dans l'environnement de la clé. Un envoi terminé reste au journal 90 jours, sauf "
         "réglage contraire de l'exploitant.",
-        resources.WebhookDelivery,
+        WebhookDeliveryObject,
         shape="page",
         parameters=_PAGING,
         errors=(InvalidRequest,),

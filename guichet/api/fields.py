@@ -1,11 +1,11 @@
-"""A schema's fields as a reader wants them: dotted name, type, bounds, all in French words."""
+"""The fields of a schema as the documentation page shows them: dotted name, type and bounds, in French."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from guichet.api.schemas import REF
-from guichet.schemas.resources import KNOWN_VALUES
+from guichet.api.json_schema import REF
+from guichet.schemas.object_fields import OPEN_ENUM
 
 _TYPES: Final = {
     "string": "texte",
@@ -21,7 +21,7 @@ _FORMATS: Final = {"date-time": "date", "uuid": "UUID", "uri": "URL", "email": "
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`values` are shown as code; `resource` is what the field links to."""
+    """`values` are the accepted or known values; `resource` is the schema that the field links to."""
 
     name: str
     type: str
@@ -34,8 +34,8 @@ class Field:
 
 
 def fields(schema: Mapping[str, Any], unfold: Mapping[str, Any] | None = None) -> list[Field]:
-    """The fields of an object schema. `unfold` (name → schema) is for a body: nested objects are listed too, under
-    dotted names, and `null` is not repeated on each optional field, where it means absent."""
+    """The fields of an object schema. `unfold` (name → schema) is for a request body: the fields of nested objects are
+    listed too, under dotted names, and optional fields are not called nullable, since null means absent."""
     found: list[Field] = []
     for name, member in schema.get("properties", {}).items():
         resource = _resource(member)
@@ -50,7 +50,7 @@ def fields(schema: Mapping[str, Any], unfold: Mapping[str, Any] | None = None) -
 
 
 def _field(name: str, schema: Mapping[str, Any], required: bool, resource: str | None) -> Field:
-    values = schema.get("enum") or schema.get(KNOWN_VALUES) or [schema[key] for key in ("const",) if key in schema]
+    values = schema.get("enum") or schema.get(OPEN_ENUM) or [schema[key] for key in ("const",) if key in schema]
     default = schema.get("default")
     return Field(
         name=name,
@@ -89,16 +89,17 @@ def _rules(schema: Mapping[str, Any]) -> list[str]:
     rules = []
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
-        rules.append(f"de {_figure(low)} à {_figure(high)}")
+        rules.append(f"de {_grouped(low)} à {_grouped(high)}")
     elif low is not None:
-        rules.append(f"au moins {_figure(low)}")
+        rules.append(f"au moins {_grouped(low)}")
     if longest := schema.get("maxLength"):
         shortest = schema.get("minLength")
         rules.append(f"{f'de {shortest} à ' if shortest else ''}{longest} caractères{'' if shortest else ' au plus'}")
     return rules
 
 
-def _figure(value: int) -> str:
+def _grouped(value: int) -> str:
+    """With narrow no-break spaces between thousands."""
     return f"{value:,}".replace(",", "\u202f")
 
 

@@ -1,6 +1,6 @@
-"""What holds for every endpoint, in French and in CommonMark (with tables): the introduction of the OpenAPI document.
+"""The introduction of the OpenAPI document: what is true of every endpoint, in French, in Markdown with tables.
 
-Figures come from where they are enforced.
+Each number in it comes from the code that enforces it.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from guichet.domain.errors import BY_CODE
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.providers.sandbox import SUFFIXES, VALIDATES_AFTER
-from guichet.schemas import wire
+from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
 
-#: Code → what it means, in words of its own: a message is about one request, this is about the code.
+#: Error code → what it means in general; the message of an error is about one request.
 MEANINGS: Final = {
     "unauthorized": "clé absente, invalide ou révoquée, ou en-tête mal formé",
     "key_expired": "clé dont la date d'expiration est passée",
@@ -49,7 +49,7 @@ _ENDINGS: Final = {
 
 
 def introduction(rate_limit: int) -> str:
-    """`rate_limit`: requests a minute and address; 0 means that the limit is off."""
+    """`rate_limit` is in requests a minute from one address; 0 means no limit."""
     return "\n\n".join(
         [
             "Guichet débite vos clients par Mobile Money (Bénin, Burkina Faso, Côte d'Ivoire, Mali, Sénégal, Togo, "
@@ -72,7 +72,7 @@ def _requests() -> str:
         "## Requêtes et réponses\n\n"
         'Toute réponse est en JSON : `{"success": true, "data": …}`, avec `meta` pour une liste paginée, ou '
         '`{"success": false, "error": …}`.\n\n'
-        f"- Un corps est un objet JSON en UTF-8 de {wire.MAX_BODY // 1024} Kio et {wire.MAX_DEPTH} niveaux "
+        f"- Un corps est un objet JSON en UTF-8 de {MAX_BODY // 1024} Kio et {MAX_DEPTH} niveaux "
         "d'imbrication au plus.\n"
         '- Les types sont stricts : `5000`, pas `"5000"`. `null` équivaut à un champ absent ; un champ inconnu est '
         "ignoré.\n"
@@ -179,7 +179,7 @@ def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 
 def figure(hundredths: int) -> str:
-    """A whole amount with no-break spaces between its thousands."""
+    """A whole amount in the main unit, with narrow no-break spaces between thousands."""
     return f"{hundredths // 100:,}".replace(",", "\u202f")
 
 

@@ -1,39 +1,32 @@
-"""The little of CommonMark that our own descriptions use, as HTML: second-level headings, paragraphs, lists, tables,
-`code` and **bold**. Everything else is text, and is escaped.
-"""
+"""The Markdown of our own descriptions as HTML: CommonMark with tables, by markdown-it-py; HTML in it is text."""
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import Final
 
-from markupsafe import Markup, escape
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markupsafe import Markup
 
-_MARKS: Final = re.compile(r"`([^`]+)`|\*\*(.+?)\*\*")
-#: French puts a space before these; a line must not begin with them.
-_BEFORE: Final = re.compile(r" (?=[;:!?»])")
-_BULLET: Final = re.compile(r"(?:- |(\d+)\. )")
+#: French puts a space before these marks, and a line must not begin with one of them.
+_SPACE_BEFORE_MARK: Final = re.compile(r" (?=[;:!?»])")
 
 
 def inline(text: str) -> Markup:
-    """One line of text."""
-    parts: list[Markup] = []
-    end = 0
-    for match in _MARKS.finditer(text):
-        parts.append(_text(text[end : match.start()]))
-        code, bold = match.groups()
-        parts.append(Markup("<code>%s</code>") % code if code else Markup("<strong>%s</strong>") % inline(bold))
-        end = match.end()
-    return Markup("").join([*parts, _text(text[end:])])
+    """One paragraph, without its element."""
+    return Markup(_MARKDOWN.renderInline(text))  # noqa: S704 - the renderer escapes HTML
 
 
 def blocks(text: str) -> Markup:
-    """Everything between two empty lines is one block."""
-    return Markup("\n").join(_block(block) for block in re.split(r"\n\s*\n", text.strip()))
+    """A whole text. Headings get an `id`; each cell of a table carries its header, which narrow screens show."""
+    return Markup(_MARKDOWN.render(text))  # noqa: S704 - the renderer escapes HTML
 
 
 def headings(text: str) -> list[tuple[str, str]]:
     """The anchors and titles of the headings, in order."""
-    titles = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    opened = pairwise(_MARKDOWN.parse(text))
+    titles = [content.content for opening, content in opened if opening.type == "heading_open"]
     return [(anchor(title), title) for title in titles]
 
 
@@ -43,33 +36,40 @@ def anchor(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
 
-def _text(text: str) -> Markup:
-    return escape(_BEFORE.sub("\u00a0", text))
+def _no_break_spaces(state: StateCore) -> None:
+    for token in state.tokens:
+        for child in token.children or ():
+            if child.type == "text":
+                child.content = _SPACE_BEFORE_MARK.sub("\u00a0", child.content)
 
 
-def _block(block: str) -> Markup:
-    lines = block.splitlines()
-    if block.startswith("## "):
-        title = lines[0].removeprefix("## ")
-        return Markup('<h2 id="{}">{}</h2>').format(anchor(title), inline(title))
-    if block.startswith("| "):
-        return _table(lines)
-    if bullet := _BULLET.match(block):
-        items = Markup("").join(Markup("<li>%s</li>") % inline(_BULLET.sub("", line, count=1)) for line in lines)
-        return Markup("<{0}>{1}</{0}>").format("ol" if bullet[1] else "ul", items)
-    return Markup("<p>%s</p>") % inline(" ".join(lines))
+def _heading_ids(state: StateCore) -> None:
+    for token, content in pairwise(state.tokens):
+        if token.type == "heading_open":
+            token.attrSet("id", anchor(content.content))
 
 
-def _table(lines: list[str]) -> Markup:
-    head, _, *rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
-    header = Markup("").join(Markup('<th scope="col">%s</th>') % inline(cell) for cell in head)
-    body = Markup("").join(Markup("<tr>%s</tr>") % _row(head, row) for row in rows)
-    return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(header, body)
+def _cell_labels(state: StateCore) -> None:
+    header: list[str] = []
+    column = 0
+    for token, content in pairwise(state.tokens):
+        if token.type == "thead_open":
+            header = []
+        elif token.type == "tr_open":
+            column = 0
+        elif token.type == "th_open":
+            token.attrSet("scope", "col")
+            header.append(content.content)
+        elif token.type == "td_open":
+            token.attrSet("data-label", header[column])
+            column += 1
 
 
-def _row(head: list[str], cells: list[str]) -> Markup:
-    """Each cell carries its header, which a narrow screen shows beside it."""
-    labelled = zip(head, cells, strict=True)
-    return Markup("").join(
-        Markup('<td data-label="{}">{}</td>').format(label, inline(cell)) for label, cell in labelled
-    )
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    for rule in (_no_break_spaces, _heading_ids, _cell_labels):
+        markdown.core.ruler.push(rule.__name__, rule)
+    return markdown
+
+
+_MARKDOWN: Final = _markdown()

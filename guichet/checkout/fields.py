@@ -1,10 +1,10 @@
-"""The fields a customer fills in for a payment mode: labels, hints, what was typed and what is wrong with it."""
+"""The fields of a payment form for one mode: labels, hints, what the customer typed and what is wrong with it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from guichet.checkout.page_request import Visit
+from guichet.checkout.page_request import PageRequest
 from guichet.domain import money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 
@@ -34,23 +34,27 @@ class Field:
     focus: bool
     hint: str | None = None
     prefix: str | None = None
-    how: str | None = None
+    #: How to get the code, and a warning while that is not confirmed.
+    instructions: str | None = None
     caution: str | None = None
-    #: Whether a button beside it asks the operator for its content, and what came of that.
+    #: Whether a button beside it asks the operator to send the code, and the sentence that says it was sent.
     requestable: bool = False
     sent: str | None = None
 
     @property
     def described(self) -> str:
-        """The ids of the texts that speak about this field: its fault first."""
+        """The ids of the texts about this field for `aria-describedby`, its faults first."""
         faults = [f"{self.id}-err{index or ''}" for index in range(len(self.faults))]
         sent = [f"{self.id}-sent"] if self.sent else []
         return " ".join([*faults, *sent, *([f"{self.id}-hint"] if self.hint else [])])
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """What a customer typed, and what is wrong with it (field name → sentences). `code_sent`: one is on its way."""
+class FormInput:
+    """What a customer chose and typed, and what is wrong with it (field name → sentences).
+
+    `code_sent`: the sentence that says that a code is on its way.
+    """
 
     operator: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
@@ -65,36 +69,36 @@ def form_fields(mode: PaymentMode) -> list[str]:
 
 
 def fields(
-    visit: Visit, mode: PaymentMode, key: str, total_amount: int, currency: str, attempt: Attempt
+    page: PageRequest, mode: PaymentMode, key: str, total_amount: int, currency: str, given: FormInput
 ) -> list[Field]:
     shown: list[Field] = []
     for name in form_fields(mode):
-        faults = list(attempt.faults.get(name, []))
+        faults = list(given.faults.get(name, []))
         kind, inputmode, autocomplete = _INPUT[name]
-        hint, prefix, how, caution = None, None, None, None
-        sent = attempt.code_sent if name == "otp" else None
+        hint, prefix, instructions, caution = None, None, None, None
+        sent = given.code_sent if name == "otp" else None
         if name == "phone_number":
-            hint = visit.say("field.phone_hint_otp" if mode.requires_otp else "field.phone_hint")
+            hint = page.text("field.phone_hint_otp" if mode.requires_otp else "field.phone_hint")
             prefix = mode.dial_code
         elif name == "email":
-            hint = visit.say("field.email_hint")
+            hint = page.text("field.email_hint")
         elif name == "otp":
-            how, caution = _otp_help(visit, mode, total_amount, currency)
+            instructions, caution = _otp_help(page, mode, total_amount, currency)
         shown.append(
             Field(
                 id=f"{name.replace('_', '-')}-{key}",
                 name=name,
-                label=_label(visit, mode, name),
+                label=_label(page, mode, name),
                 type=kind,
                 inputmode=inputmode,
                 autocomplete=autocomplete,
                 maxlength=LENGTHS[name],
-                value=attempt.values.get(name, ""),
+                value=given.values.get(name, ""),
                 faults=faults,
                 focus=bool(faults or sent) and not any(earlier.focus for earlier in shown),
                 hint=hint,
                 prefix=prefix,
-                how=how,
+                instructions=instructions,
                 caution=caution,
                 requestable=name == "otp" and mode.sends_code,
                 sent=sent,
@@ -103,15 +107,15 @@ def fields(
     return shown
 
 
-def _label(visit: Visit, mode: PaymentMode, name: str) -> str:
-    return visit.say("field.phone", mode=mode.name) if name == "phone_number" else visit.say(f"field.{name}")
+def _label(page: PageRequest, mode: PaymentMode, name: str) -> str:
+    return page.text("field.phone", mode=mode.name) if name == "phone_number" else page.text(f"field.{name}")
 
 
-def _otp_help(visit: Visit, mode: PaymentMode, total_amount: int, currency: str) -> tuple[str, str | None]:
-    """How to get the code, with the total put where the hint says `{total}`; a caution while it rests on hearsay."""
-    hint = (mode.otp_hint or {}).get(visit.language) or (mode.otp_hint or {}).get("fr")
+def _otp_help(page: PageRequest, mode: PaymentMode, total_amount: int, currency: str) -> tuple[str, str | None]:
+    """How to get the code, with the total in place of `{total}`; a caution where the catalogue has it unverified."""
+    hint = (mode.otp_hint or {}).get(page.language) or (mode.otp_hint or {}).get("fr")
     if not hint:
-        return visit.say("field.otp_unknown", mode=mode.name), None
+        return page.text("field.otp_unknown", mode=mode.name), None
     total = money.plain(money.round_to_currency(total_amount, currency))
-    caution = None if mode.otp_hint_verified else visit.say("field.otp_caution")
+    caution = None if mode.otp_hint_verified else page.text("field.otp_caution")
     return hint.replace("{total}", total), caution

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl
 from email_validator import EmailNotValidError, validate_email
 from starlette.requests import Request
 
-from guichet.checkout import format as written
+from guichet.checkout import formatting
 from guichet.checkout.fields import LENGTHS, form_fields
-from guichet.checkout.page_request import Visit
+from guichet.checkout.page_request import PageRequest
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import InvalidRequest
 
@@ -35,7 +35,7 @@ async def read(request: Request) -> dict[str, str]:
     return dict(reversed(pairs))
 
 
-def from_elsewhere(request: Request, public_url: str) -> bool:
+def is_from_elsewhere(request: Request, public_url: str) -> bool:
     """Whether another site's page sent this form. A browser too old to say is judged by the form's token alone."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
@@ -56,7 +56,7 @@ class Checked:
     faults: dict[str, list[str]]
 
 
-def check(visit: Visit, mode: PaymentMode, form: Mapping[str, str]) -> Checked:
+def check(page: PageRequest, mode: PaymentMode, form: Mapping[str, str]) -> Checked:
     """Every field this mode asks for, all faults at once."""
     typed = {name: form.get(name, "").strip() for name in form_fields(mode)}
     clean: dict[str, str] = {}
@@ -67,7 +67,7 @@ def check(visit: Visit, mode: PaymentMode, form: Mapping[str, str]) -> Checked:
             clean[name] = cleaned
             continue
         kind = "wrong" if value else "missing"
-        faults[name] = [visit.say(f"fault.{name}.{kind}", example=written.example(mode.dial_code))]
+        faults[name] = [page.text(f"fault.{name}.{kind}", example=formatting.example_number(mode.dial_code))]
     return Checked(typed, clean, faults)
 
 
@@ -82,7 +82,7 @@ def _clean(mode: PaymentMode, name: str, value: str) -> str | None:
 
 
 def _phone(value: str, dial_code: str | None) -> str | None:
-    digits = written.international(value, dial_code)
+    digits = formatting.international_number(value, dial_code)
     shortest = len(dial_code or "") + 8 if digits.startswith(dial_code or "") else 8
     return digits if digits.isascii() and digits.isdigit() and shortest <= len(digits) <= 15 else None
 

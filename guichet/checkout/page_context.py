@@ -1,4 +1,4 @@
-"""What every page needs, built once, and the questions pages ask the operators through it."""
+"""What every page needs, built once."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -7,9 +7,8 @@ from typing import Final
 
 from starlette.requests import Request
 
-from guichet.checkout.otp_codes import CodeLimiter
-from guichet.checkout.page_rate_limit import PageLimiter
-from guichet.checkout.page_request import Visit
+from guichet.checkout.page_limits import PageLimits
+from guichet.checkout.page_request import PageRequest
 from guichet.checkout.render import Renderer
 from guichet.checkout.tokens import FormTokens
 from guichet.clock import SECOND, Clock, Instant
@@ -18,60 +17,61 @@ from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments.polling import poll_payment
 
-#: A waiting page asks its operator at most this often, whoever looks at it and however often.
-_ASK_EVERY: Final = 5 * SECOND
-#: A customer sees the page after this many seconds even if the operator has not answered; the answer still counts.
-_PATIENCE: Final = 1.5
-#: Payments remembered as just asked about; forgetting one costs one question.
+#: A waiting page polls its provider at most this often, whoever looks at it and however often.
+_POLL_EVERY: Final = 5 * SECOND
+#: A customer sees the page after this many seconds even if the provider has not answered; its answer still counts.
+_WAIT: Final = 1.5
+#: Payments remembered as just polled; forgetting one costs one more call to its provider.
 _REMEMBERED: Final = 10_000
 
 
-class Asker:
-    """Asks about pending payments for the pages, without making a customer wait for a slow operator."""
+class PagePoller:
+    """Polls pending payments for the pages, without making a customer wait for a slow provider."""
 
     def __init__(self, ctx: AppContext) -> None:
-        self._core = ctx
-        self._asked: dict[int, Instant] = {}
+        self._ctx = ctx
+        self._polled_at: dict[int, Instant] = {}
         self._running: set[asyncio.Task[Payment]] = set()
 
-    async def ask(self, payment: Payment) -> Payment:
-        """The payment as known after at most `_PATIENCE` seconds."""
-        now = self._core.clock.now()
-        if payment.status != "pending" or now - self._asked.get(payment.id, 0) < _ASK_EVERY:
+    async def poll(self, payment: Payment) -> Payment:
+        """The payment as known after at most `_WAIT` seconds."""
+        now = self._ctx.clock.now()
+        if payment.status != "pending" or now - self._polled_at.get(payment.id, 0) < _POLL_EVERY:
             return payment
-        if len(self._asked) >= _REMEMBERED:
-            self._asked.clear()
-        self._asked[payment.id] = now
-        task = asyncio.create_task(poll_payment(self._core, payment))
+        if len(self._polled_at) >= _REMEMBERED:
+            self._polled_at.clear()
+        self._polled_at[payment.id] = now
+        task = asyncio.create_task(poll_payment(self._ctx, payment))
         self._running.add(task)
         task.add_done_callback(self._finished)
-        await asyncio.wait({task}, timeout=_PATIENCE)
-        answered = task.done() and not task.cancelled() and task.exception() is None
-        return task.result() if answered else payment
+        await asyncio.wait({task}, timeout=_WAIT)
+        succeeded = task.done() and not task.cancelled() and task.exception() is None
+        return task.result() if succeeded else payment
 
     def _finished(self, task: "asyncio.Task[Payment]") -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            log.error("page.ask_failed", error=repr(error))
+            log.error("page.poll_failed", error=repr(error))
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """`public_url` without a slash at the end; `simulator` is the phone simulator's path in development."""
+class PageContext:
+    """`public_url` has no slash at the end, and `base_path` is its path; `simulator_path`: the phone simulator's, in
+    development.
+    """
 
     ctx: AppContext
     public_url: str
-    base: str
+    base_path: str
     tokens: FormTokens
-    limiter: PageLimiter
-    codes: CodeLimiter
-    asker: Asker
-    simulator: str | None = None
-    #: The same one for the whole process: reading the texts and compiling the templates takes 50 ms.
+    limits: PageLimits
+    poller: PagePoller
+    simulator_path: str | None = None
+    #: One for the whole process: reading the texts and compiling the templates takes 50 ms.
     renderer: Renderer = field(default_factory=cache(Renderer))
 
-    def visit(self, request: Request) -> Visit:
-        return Visit(request, self.renderer, self.base)
+    def request(self, request: Request) -> PageRequest:
+        return PageRequest(request, self.renderer, self.base_path)
 
     @property
     def clock(self) -> Clock:

@@ -1,22 +1,21 @@
-"""One request for a page: its language, the addresses it links to, and the answer with the headers every page has."""
+"""One request for a page: its language, the addresses it links to, and the response with the headers of every page."""
 
-import gzip
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import brotli
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from guichet.checkout import i18n
-from guichet.checkout.render import Renderer, Switch
+from guichet.checkout.render import LanguageSwitch, Renderer
+from guichet.server.content_encoding import choose_encoding, compress
 
-#: Under this size compression gains nothing that fits a packet less.
+#: A body of fewer bytes fits one packet anyway.
 _WORTH_COMPRESSING: Final = 600
 
-#: On every answer of the pages. Addresses are secrets, so nothing is kept, framed, indexed or told to other sites.
+#: On every page. Addresses are secrets, so nothing is stored, framed, indexed or passed on to other sites.
 HEADERS: Final = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -30,69 +29,61 @@ HEADERS: Final = {
 }
 
 
-class Visit:
-    """`base` is the path part of the service's public address, without a slash at the end."""
+class PageRequest:
+    """`base_path`: of the service's public address, without a slash at the end."""
 
-    def __init__(self, request: Request, renderer: Renderer, base: str) -> None:
+    def __init__(self, request: Request, renderer: Renderer, base_path: str) -> None:
         self.request = request
         self.renderer = renderer
-        self.base = base
+        self.base_path = base_path
         chosen = request.query_params.get("lang", "")
-        self.chosen = chosen if chosen in i18n.LANGUAGES else None
-        self.language = self.chosen or i18n.negotiate(request.headers.get("accept-language", ""))
+        self.chosen_language = chosen if chosen in i18n.LANGUAGES else None
+        self.language = self.chosen_language or i18n.negotiate(request.headers.get("accept-language", ""))
 
     def href(self, path: str, **query: str | None) -> str:
         """`path` (absolute within the service, without its base) in the language the customer chose."""
-        kept = {name: value for name, value in {**query, "lang": self.chosen}.items() if value}
-        return self.base + path + (f"?{urlencode(kept)}" if kept else "")
+        kept = {name: value for name, value in {**query, "lang": self.chosen_language}.items() if value}
+        return self.base_path + path + (f"?{urlencode(kept)}" if kept else "")
 
-    def say(self, key: str, **values: Any) -> Markup:
+    def text(self, key: str, **values: Any) -> Markup:
+        """The sentence `key` in the customer's language, with `values` escaped into it."""
         return self.renderer.text(self.language, key, **values)
 
-    def page(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
-        """A page. `forms_to` names where its form may lead, redirects included."""
+    def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
+        """A page. `forms_to`: the sources to which its form may lead, redirects included (a CSP source list)."""
         other = next(language for language in i18n.LANGUAGES if language != self.language)
-        asked = {name: value for name in ("mode",) if (value := self.request.query_params.get(name))}
-        switch = Switch(
+        mode = self.request.query_params.get("mode")
+        query = {"mode": mode, "lang": other} if mode else {"lang": other}
+        switch = LanguageSwitch(
             language=other,
             name=self.renderer.text(other, "base.language"),
-            href=f"?{urlencode({**asked, 'lang': other})}",
+            href=f"?{urlencode(query)}",
         )
         page = {
             "language": self.language,
             "switch": switch,
             "style": self.renderer.style,
-            "script": f"{self.base}/pay/assets/{self.renderer.script.name}",
+            "script": f"{self.base_path}/pay/assets/{self.renderer.script.name}",
         }
-        text = self.renderer.html(self.language, template, page=page, view=view)
+        html = self.renderer.html(self.language, template, page=page, view=view)
         policy = (
             f"default-src 'none'; style-src {self.renderer.style_source}; script-src 'self'; connect-src 'self'; "
             f"img-src 'self' data:; form-action {forms_to}; base-uri 'none'; frame-ancestors 'none'"
         )
         headers = {"Content-Security-Policy": policy, "Content-Language": self.language}
-        return self.answer(text.encode(), "text/html; charset=utf-8", status, headers)
+        return self.respond(html.encode(), "text/html; charset=utf-8", status, headers)
 
-    def answer(
+    def respond(
         self, content: bytes, media_type: str, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Response:
-        """Anything, compressed as the browser accepts it."""
-        sent = {**HEADERS, **(headers or {})}
-        coding = _coding(self.request.headers.get("accept-encoding", ""))
-        if len(content) >= _WORTH_COMPRESSING and coding:
-            content = brotli.compress(content, quality=5) if coding == "br" else gzip.compress(content, 6)
-            sent["Content-Encoding"] = coding
-        return Response(content, status, sent, media_type)
+        """Any content, compressed as the browser accepts it."""
+        all_headers = {**HEADERS, **(headers or {})}
+        encoding = choose_encoding(self.request.headers.get("accept-encoding", ""))
+        if len(content) >= _WORTH_COMPRESSING and encoding:
+            content = compress(content, encoding)
+            all_headers["Content-Encoding"] = encoding
+        return Response(content, status, all_headers, media_type)
 
     def redirect(self, url: str) -> Response:
         """After a form: the browser asks for `url` with GET, and a reload repeats only that."""
         return RedirectResponse(url, 303, HEADERS)
-
-
-def _coding(accepted: str) -> str | None:
-    refused = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    offered = {
-        name.strip().lower()
-        for name, _, parameters in (part.partition(";") for part in accepted.split(","))
-        if parameters.strip().replace(" ", "") not in refused
-    }
-    return next((coding for coding in ("br", "gzip") if coding in offered), None)

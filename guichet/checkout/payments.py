@@ -2,50 +2,42 @@
 
 from starlette.responses import JSONResponse, Response
 
-from guichet.checkout import links, outcomes
-from guichet.checkout.page_context import Desk
-from guichet.checkout.page_request import HEADERS, Visit
+from guichet.checkout.links import find_link
+from guichet.checkout.page_context import PageContext
+from guichet.checkout.page_request import HEADERS, PageRequest
+from guichet.checkout.payment_view import TEMPLATES, payment_view, stage
 from guichet.domain.errors import NotFound
 from guichet.domain.payments import Payment
-from guichet.payments import repository as rows
-
-#: Stage of a payment → its template.
-TEMPLATES = {
-    "pending": "waiting.html",
-    "elsewhere": "waiting.html",
-    "succeeded": "receipt.html",
-    "refunded": "receipt.html",
-    "failed": "failure.html",
-}
+from guichet.payments import repository as payments
 
 
-async def show(desk: Desk, visit: Visit) -> Response:
-    """GET: asks the operator, then says where the payment stands."""
-    link, merchant = await links.find(desk, visit)
-    payment = await desk.asker.ask(await _find(desk, visit, link.id))
-    view = outcomes.view(
-        visit,
+async def show(pages: PageContext, page: PageRequest) -> Response:
+    """GET: polls the provider, then says where the payment stands."""
+    request = await find_link(pages, page)
+    payment = await pages.poller.poll(await _find_payment(pages, page, request.link.id))
+    view = payment_view(
+        page,
         payment,
-        merchant,
-        await desk.ctx.catalogues.of(merchant.id),
-        desk.clock.now(),
-        f"/pay/{link.path}/{payment.checkout_token}",
-        link_path=f"/pay/{link.path}",
-        simulator=desk.simulator,
+        request.merchant,
+        await pages.ctx.catalogues.of(request.merchant.id),
+        now=pages.clock.now(),
+        path=f"/pay/{request.link.path}/{payment.checkout_token}",
+        link_path=f"/pay/{request.link.path}",
+        simulator_path=pages.simulator_path,
     )
-    return visit.page(TEMPLATES[view.stage], view)
+    return page.render(TEMPLATES[view.stage], view)
 
 
-async def status(desk: Desk, visit: Visit) -> Response:
-    """GET, for the script: `{"stage": "pending"}`, a few bytes."""
-    link, _ = await links.find(desk, visit)
-    payment = await desk.asker.ask(await _find(desk, visit, link.id))
-    return JSONResponse({"stage": outcomes.stage(payment)}, headers=HEADERS)
+async def status(pages: PageContext, page: PageRequest) -> Response:
+    """GET, for the script of the waiting page: `{"stage": "pending"}`."""
+    request = await find_link(pages, page)
+    payment = await pages.poller.poll(await _find_payment(pages, page, request.link.id))
+    return JSONResponse({"stage": stage(payment)}, headers=HEADERS)
 
 
-async def _find(desk: Desk, visit: Visit, link_id: int) -> Payment:
-    token = visit.request.path_params["token"]
-    payment = await rows.by_token(desk.ctx.db, token) if token.isascii() else None
+async def _find_payment(pages: PageContext, page: PageRequest, link_id: int) -> Payment:
+    token = page.request.path_params["token"]
+    payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.link_id != link_id:
         raise NotFound
     return payment

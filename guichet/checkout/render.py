@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import brotli
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -19,11 +18,10 @@ _HERE: Final = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A static file as it is served; `name` carries a hash of the content, so it may be kept for ever."""
+    """A static file as it is served; `name` carries a hash of the content, so browsers may cache it for ever."""
 
     name: str
     content: bytes
-    compressed: bytes
     media_type: str
 
 
@@ -31,7 +29,7 @@ def _asset(file: str, media_type: str) -> Asset:
     content = (_HERE / "static" / file).read_bytes()
     stem, _, suffix = file.rpartition(".")
     digest = hashlib.sha256(content).hexdigest()[:12]
-    return Asset(f"{stem}.{digest}.{suffix}", content, brotli.compress(content), media_type)
+    return Asset(f"{stem}.{digest}.{suffix}", content, media_type)
 
 
 def _minified(css: str) -> str:
@@ -41,8 +39,8 @@ def _minified(css: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
-    """The way to the other language."""
+class LanguageSwitch:
+    """The link to the same page in the other language."""
 
     language: str
     name: str
@@ -50,7 +48,7 @@ class Switch:
 
 
 class Renderer:
-    """Built once. The style travels inside each page, allowed by its hash: a page paints after one round trip."""
+    """Built once. The style sheet is part of each page, allowed by its hash, so a page paints after one round trip."""
 
     def __init__(self) -> None:
         css = _minified((_HERE / "static" / "pages.css").read_text(encoding="utf-8"))
@@ -63,7 +61,7 @@ class Renderer:
         self._environments = {language: self._environment(language) for language in i18n.LANGUAGES}
 
     def text(self, language: str, key: str, **values: Any) -> Markup:
-        """One text, with `values` escaped into it. A key that does not exist is a fault of ours: KeyError."""
+        """One text, with `values` escaped into it. Raises KeyError for an unknown key, which is a bug."""
         return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it
 
     def has(self, key: str) -> bool:

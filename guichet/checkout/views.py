@@ -1,13 +1,13 @@
-"""What the templates show, computed from the domain: nothing here reads or writes anything."""
+"""What the form of a link shows, computed from the catalogue and the amount; nothing here reads or writes."""
 
 import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from guichet.checkout import format as written
-from guichet.checkout.fields import Attempt, Field, fields
-from guichet.checkout.page_request import Visit
+from guichet.checkout import formatting
+from guichet.checkout.fields import Field, FormInput, fields
+from guichet.checkout.page_request import PageRequest
 from guichet.domain import catalogue, money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.domain.errors import InvalidRequest
@@ -15,7 +15,7 @@ from guichet.domain.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What the customer is really debited: the operator moves whole units where the currency has no others (D27)."""
+    """What the customer is debited: an operator debits whole units where the currency has no decimals (D27)."""
 
     amount: str
     fee: str
@@ -31,8 +31,8 @@ class Mode:
     initials: str
     logo: str | None
     bill: Bill
-    #: Why it cannot be chosen for this amount; None when it can.
-    shut: str | None
+    #: Why it cannot be chosen for this amount, as a sentence; None when it can.
+    unavailable: str | None
     open: bool
     fields: list[Field]
     next: str | None
@@ -49,30 +49,30 @@ class Group:
     modes: list[Mode]
 
 
-def bill(visit: Visit, amount: int, total_amount: int, currency: str) -> Bill:
+def bill(page: PageRequest, amount: int, total_amount: int, currency: str) -> Bill:
     total = money.round_to_currency(total_amount, currency)
-    shown = [written.amount(value, currency, visit.language) for value in (amount, total - amount, total)]
+    shown = [formatting.amount(value, currency, page.language) for value in (amount, total - amount, total)]
     return Bill(*shown)
 
 
 def groups(
-    visit: Visit,
+    page: PageRequest,
     modes: Iterable[PaymentMode],
     amount: int,
     currency: str,
-    attempt: Attempt,
-    guessed: str | None,
+    given: FormInput,
+    likely_country: str | None,
     public_url: str,
 ) -> list[Group]:
-    """The open modes by country, cards after them, then the rest; `guessed` is the customer's likely country."""
+    """The open modes by country, cards after them, then the rest; `likely_country`: its code, a guess."""
     sorted_modes: dict[tuple[int, str], list[PaymentMode]] = {}
     for mode in modes:
-        sorted_modes.setdefault(_group_key(visit, mode), []).append(mode)
+        sorted_modes.setdefault(_group_key(page, mode), []).append(mode)
     found = []
     for (_, name), members in sorted(sorted_modes.items(), key=lambda item: item[0][0]):
-        shown = [_mode(visit, mode, amount, currency, attempt, public_url) for mode in members]
+        shown = [_mode(page, mode, amount, currency, given, public_url) for mode in members]
         chosen = any(mode.open for mode in shown)
-        likely = not attempt.operator and guessed is not None and members[0].country_code == guessed
+        likely = not given.operator and likely_country is not None and members[0].country_code == likely_country
         dial = members[0].dial_code if members[0].country else None
         found.append(
             Group(name, ", ".join(dict.fromkeys(mode.name for mode in members)), dial, chosen or likely, shown)
@@ -80,65 +80,65 @@ def groups(
     return found
 
 
-def bounds_notice(visit: Visit, shown: list[Group], modes: Iterable[PaymentMode], currency: str) -> str | None:
-    """Said before anything is typed when Mobile Money cannot carry this total, wholly or in part."""
+def bounds_notice(page: PageRequest, shown: list[Group], modes: Iterable[PaymentMode], currency: str) -> str | None:
+    """A sentence for when the bounds of Mobile Money exclude this total for all operators or some; None otherwise."""
     mobile = {mode.operator for mode in modes if mode.type == MOBILE_MONEY}
     all_modes = [mode for group in shown for mode in group.modes]
-    shut = [mode for mode in all_modes if mode.shut]
-    if not shut:
+    unavailable = [mode for mode in all_modes if mode.unavailable]
+    if not unavailable:
         return None
     limits = {
-        "low": written.amount(catalogue.MIN_DEBIT, currency, visit.language),
-        "high": written.amount(catalogue.MAX_DEBIT, currency, visit.language),
+        "low": formatting.amount(catalogue.MIN_DEBIT, currency, page.language),
+        "high": formatting.amount(catalogue.MAX_DEBIT, currency, page.language),
     }
-    if len(shut) < len(mobile):
-        return visit.say("link.bounds_some", **limits)
-    return visit.say("link.bounds_card" if len(all_modes) > len(shut) else "link.bounds_all", **limits)
+    if len(unavailable) < len(mobile):
+        return page.text("link.bounds_some", **limits)
+    return page.text("link.bounds_card" if len(all_modes) > len(unavailable) else "link.bounds_all", **limits)
 
 
-def _group_key(visit: Visit, mode: PaymentMode) -> tuple[int, str]:
+def _group_key(page: PageRequest, mode: PaymentMode) -> tuple[int, str]:
     if mode.is_card:
-        return 1, visit.say("link.cards")
+        return 1, page.text("link.cards")
     if mode.country:
-        return 0, written.country(mode.country, mode.country_code, visit.language)
-    return 2, visit.say("link.others")
+        return 0, formatting.country_name(mode.country, mode.country_code, page.language)
+    return 2, page.text("link.others")
 
 
-def _mode(visit: Visit, mode: PaymentMode, amount: int, currency: str, attempt: Attempt, public_url: str) -> Mode:
+def _mode(page: PageRequest, mode: PaymentMode, amount: int, currency: str, given: FormInput, public_url: str) -> Mode:
     quoted = catalogue.quote(mode, amount)
-    chosen = attempt.operator.casefold() == mode.operator.casefold()
+    chosen = given.operator.casefold() == mode.operator.casefold()
     key = re.sub(r"[^a-z0-9]+", "-", mode.operator.casefold())
     return Mode(
         operator=mode.operator,
         key=key,
         name=mode.name,
         brand=re.sub(r"[^a-z0-9]", "", mode.operator.casefold().partition("_")[0]),
-        initials=tile(mode.name),
+        initials=brand_tile(mode.name),
         logo=mode.logo if mode.logo and mode.logo.startswith(f"{public_url}/") else None,
-        bill=bill(visit, amount, quoted.total_amount, currency),
-        shut=_shut(visit, quoted, currency),
+        bill=bill(page, amount, quoted.total_amount, currency),
+        unavailable=_unavailable(page, quoted, currency),
         open=chosen,
-        fields=fields(visit, mode, key, quoted.total_amount, currency, attempt if chosen else Attempt()),
-        next=None if mode.type == MOBILE_MONEY else visit.say("link.next_card"),
+        fields=fields(page, mode, key, quoted.total_amount, currency, given if chosen else FormInput()),
+        next=None if mode.type == MOBILE_MONEY else page.text("link.next_card"),
     )
 
 
-def _shut(visit: Visit, quoted: catalogue.Quote, currency: str) -> str | None:
+def _unavailable(page: PageRequest, quoted: catalogue.Quote, currency: str) -> str | None:
     try:
         catalogue.check_debit(quoted, currency)
     except InvalidRequest:
         high = quoted.total_amount > catalogue.MAX_DEBIT
         limit = catalogue.MAX_DEBIT if high else catalogue.MIN_DEBIT
-        return visit.say(
+        return page.text(
             "link.shut_high" if high else "link.shut_low",
-            total=written.amount(money.round_to_currency(quoted.total_amount, currency), currency, visit.language),
-            limit=written.amount(limit, currency, visit.language),
+            total=formatting.amount(money.round_to_currency(quoted.total_amount, currency), currency, page.language),
+            limit=formatting.amount(limit, currency, page.language),
         )
     return None
 
 
-def tile(name: str) -> str:
-    """What stands where an operator has no picture: its short name, or its initials (`Orange Money` → `OM`)."""
+def brand_tile(name: str) -> str:
+    """The letters shown where an operator has no logo: its short name, or its initials (`Orange Money` → `OM`)."""
     first = name.partition(" ")[0]
     return first if 2 <= len(first) <= 5 and first.isalpha() else initials(name)
 

@@ -1,4 +1,4 @@
-"""The command `guichet`. Exit codes: 0 done, 1 refused or failed, 2 misused."""
+"""The command `guichet`. Exit codes: 0 done, 1 refused or failed, 2 wrong usage."""
 
 from guichet.cli.app import app
 

@@ -1,4 +1,4 @@
-"""The command's tree. Each module of this room adds its own commands; only the one that a command needs is loaded."""
+"""The tree of commands. The module of a command is imported only when that command is needed."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -10,53 +10,53 @@ from typer.main import get_group
 
 from guichet import __version__
 
-#: Command → the module of this room that holds it, in the order of `guichet --help`.
-_HOLDERS: Final = {
+#: Command → the module of this package that defines it, in the order of `guichet --help`.
+_MODULES: Final = {
     "serve": "serve",
     "worker": "serve",
     "migrate": "serve",
     "demo": "demo",
     "listen": "listen",
-    "simulator": "providers",
+    "simulator": "simulator",
     "merchant": "merchants",
     "key": "keys",
     "wallet": "wallets",
     "mode": "modes",
     "ledger": "ledger",
     "reconcile": "reconcile",
-    "operators": "providers",
-    "incidents": "providers",
+    "providers": "providers",
+    "incidents": "incidents",
     "doctor": "doctor",
-    "secret-key": "secret_key",
-    "rotate-secrets": "secret_key",
+    "secret-key": "secret_keys",
+    "rotate-secrets": "secret_keys",
 }
 
 
 class _Commands(Mapping[str, Any]):
-    """Reads as typer's dictionary of commands; a module is imported when a command of its is asked for."""
+    """Stands for typer's dictionary of commands, and imports a module when one of its commands is looked up."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
-            holder = import_module(f"guichet.cli.{_HOLDERS[name]}")
-            apart = typer.Typer(rich_markup_mode="markdown", callback=_root)
-            holder.register(apart)
-            self._loaded |= get_group(apart).commands
+            module = import_module(f"guichet.cli.{_MODULES[name]}")
+            commands = typer.Typer(rich_markup_mode="markdown", callback=_root)
+            module.register(commands)
+            self._loaded |= get_group(commands).commands
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_HOLDERS)
+        return iter(_MODULES)
 
     def __len__(self) -> int:
-        return len(_HOLDERS)
+        return len(_MODULES)
 
 
 class _Tree(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = _Commands()  # type: ignore[assignment]  # nobody adds to it
+        self.commands = _Commands()  # type: ignore[assignment]  # nothing is ever added to it
 
 
 app = typer.Typer(
@@ -70,7 +70,7 @@ app = typer.Typer(
 )
 
 
-def _say_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(__version__)
         raise typer.Exit
@@ -79,7 +79,7 @@ def _say_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_say_version)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """What every command has in common."""
+    """Options that are not of any one command."""

@@ -1,4 +1,4 @@
-"""`guichet demo`, which `make run` runs: a demo merchant, a newcomer's first commands, the whole service."""
+"""`guichet demo`, which `make run` starts: the whole service, a demo merchant and commands to try it with."""
 
 import os
 import secrets
@@ -12,12 +12,14 @@ from rich.text import Text
 
 from guichet import __version__
 from guichet.bootstrap import Service, create_merchant
-from guichet.cli.serve import start
-from guichet.cli.support import CommandError, people, refuse, settings_or_refusal, this_command
+from guichet.cli.console import CommandError, command_name, console, fail
+from guichet.cli.runner import load_settings
+from guichet.cli.serve import Listen, serve_process
 from guichet.context import AppContext
-from guichet.db.engine import ConstraintViolated
-from guichet.domain.merchants import ENVS, key_env, key_hash, new_key
-from guichet.merchants import repository as merchants
+from guichet.db.errors import ConstraintViolated
+from guichet.domain.merchants import ENVS
+from guichet.merchants import api_keys
+from guichet.merchants.api_keys import key_env, key_hash, new_key
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 
@@ -26,7 +28,7 @@ NAME: Final = "Boutique Démo"
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """The demo merchant; keys by environment, the endpoint's of the test environment."""
+    """The demo merchant: its keys by environment, and its webhook endpoint of the test environment."""
 
     merchant_id: int
     keys: dict[str, str]
@@ -49,46 +51,48 @@ def demo(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
 ) -> None:
-    """Serve everything with a demo merchant, and print its keys and a first payment. Development only."""
-    settings = settings_or_refusal()
+    """Serve everything with a demo merchant, and print its keys and commands to try. Development only."""
+    settings = load_settings()
     refuse_in_production(settings)
 
     async def welcome(opened: Service) -> None:
         _print_welcome(opened.ctx, await demo_merchant(opened.ctx))
 
-    start(settings, host, port, with_worker=True, before=welcome, migrating=True)
+    serve_process(settings, Listen(host, port), with_worker=True, on_ready=welcome, migrate_first=True)
 
 
 def refuse_in_production(settings: Settings) -> None:
     if not settings.development:
-        refuse("There is no demo merchant in production: GUICHET_PROFILE must be development.")
+        fail("There is no demo merchant in production: GUICHET_PROFILE must be development.")
 
 
 async def demo_merchant(ctx: AppContext) -> Demo:
-    """The demo merchant, made on the first call. The database holds only hashes of its keys, so the keys themselves are
-    kept in the data folder; a database that does not know them yet (a new one, another one) learns the same keys.
+    """The demo merchant, created on the first call.
+
+    The database holds only hashes of its keys, so the keys are kept in `demo.json` in the data folder. A database that
+    does not have them yet gets the same keys.
     """
     file = ctx.settings.home / "demo.json"
-    keys = _kept_keys(file) or _keep(file, {env: new_key(env) for env in ENVS})
+    keys = _read_keys(file) or _write_keys(file, {env: new_key(env) for env in ENVS})
     merchant_id = await _owner(ctx, keys)
     if merchant_id is None:
         try:
             merchant_id = (await create_merchant(ctx, NAME, keys=keys))[0].id
-        except ConstraintViolated:  # Some of them were revoked: a demo needs keys that work.
-            keys = _keep(file, {env: new_key(env) for env in ENVS})
+        except ConstraintViolated:  # A key was revoked: make new ones.
+            keys = _write_keys(file, {env: new_key(env) for env in ENVS})
             merchant_id = (await create_merchant(ctx, NAME, keys=keys))[0].id
     endpoint = await endpoints.read(ctx.db, ctx.vault, merchant_id, "test")
     return Demo(merchant_id, keys, endpoint.url, endpoint.secret)
 
 
 async def _owner(ctx: AppContext, keys: dict[str, str]) -> int | None:
-    """Whose keys they are, if they all work."""
-    found = [await merchants.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
+    """The id of the merchant that all these keys belong to, if they all work."""
+    found = [await api_keys.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
     owners = {known[0].merchant.id for known in found if known}
     return owners.pop() if all(found) and len(owners) == 1 else None
 
 
-def _kept_keys(file: Path) -> dict[str, str] | None:
+def _read_keys(file: Path) -> dict[str, str] | None:
     if not file.exists():
         return None
     try:
@@ -100,8 +104,8 @@ def _kept_keys(file: Path) -> dict[str, str] | None:
     return keys
 
 
-def _keep(file: Path, keys: dict[str, str]) -> dict[str, str]:
-    """Readable by its owner only, and never half written."""
+def _write_keys(file: Path, keys: dict[str, str]) -> dict[str, str]:
+    """Writes the file atomically, readable by its owner only."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".new")
     draft.unlink(missing_ok=True)
@@ -118,27 +122,27 @@ def _print_welcome(ctx: AppContext, found: Demo) -> None:
     title = Text.assemble(
         "\n", ("Guichet", "bold green"), f" {__version__} · {NAME} · development on {database}, data in {settings.home}"
     )
-    people.print(title, soft_wrap=True)
-    people.print()
+    console.print(title, soft_wrap=True)
+    console.print()
     facts = {
         "API base URL": f"{base} (described at {settings.public_url}/docs)",
         "Test key": found.keys["test"],
         "Live key": found.keys["live"],
         "Webhook secret": f"{found.webhook_secret} (test)",
-        "Webhooks go to": found.webhook_url or f"nowhere yet: {this_command()} listen --configure",
+        "Webhooks go to": found.webhook_url or f"nowhere yet: {command_name()} listen --configure",
     }
     if settings.providers_file is None:
-        facts["Simulated phone"] = f"{settings.public_url}/simulator/phone (where live payments are validated)"
+        facts["Simulated phone"] = f"{settings.public_url}/simulator/phone (validates live payments)"
     for label, value in facts.items():
-        people.print(Text.assemble((f"  {label:<16}", "dim"), value), soft_wrap=True)
+        console.print(Text.assemble((f"  {label:<16}", "dim"), value), soft_wrap=True)
     for label, command in _first_commands(base, found.keys["test"]):
-        people.print(Text(f"\n# {label}", "dim"))
-        people.print(command, soft_wrap=True)
-    people.print(Text("\nCtrl-C stops it.\n", "dim"))
+        console.print(Text(f"\n# {label}", "dim"))
+        console.print(command, soft_wrap=True)
+    console.print(Text("\nCtrl-C stops it.\n", "dim"))
 
 
 def _first_commands(base: str, key: str) -> list[tuple[str, str]]:
-    """A new order each time, since the same `external_id` would answer the same payment."""
+    """(label, shell command). The order number is new each time: the same `external_id` returns the same payment."""
     order = f"order-{secrets.token_hex(3)}"
     key_header = f"-H 'Authorization: Bearer {key}'"
     body = f'{{"amount": 5000, "operator": "mtn", "phone_number": "2290197000000", "external_id": "{order}"}}'

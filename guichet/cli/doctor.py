@@ -1,4 +1,4 @@
-"""`guichet doctor`: what a person must look at, on one screen."""
+"""`guichet doctor`: everything that a person must look into, on one screen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,24 +7,27 @@ from typing import Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.support import Json, people, print_json, run
+from guichet.cli.arguments import Json
+from guichet.cli.console import console, print_json
+from guichet.cli.runner import run
 from guichet.clock import DAY, HOUR, MINUTE, Instant, iso
 from guichet.db.engine import Database
 from guichet.ledger.audit import last_audit
-from guichet.server import health_checks as checkup
+from guichet.server import health_checks
 
-#: Why live payments fail that is no customer's doing (keys of `operators.base.REFUSAL_REASONS`).
-_OF_THE_ROUTE: Final = ("configuration", "not_connected", "operator_unavailable")
-#: An audit older than this is asked for again.
+#: Reasons for which a live payment fails through no fault of its customer (keys of `providers/base.py`'s
+#: REFUSAL_REASONS).
+_ROUTE_FAILURES: Final = ("configuration", "not_connected", "operator_unavailable")
+#: The ledger must be audited this often.
 _AUDIT_EVERY: Final = 7 * DAY
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """`sentences`: what is wrong, one a line; none when all is well."""
+class Check:
+    """The result of one check. `problems`: one sentence each; `rows`: the details, for `--json`."""
 
     name: str
-    sentences: Sequence[str]
+    problems: Sequence[str]
     rows: list[dict[str, object]] = field(default_factory=list)
 
 
@@ -33,12 +36,13 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Show what a person must look at: stuck payments, queues, routes, endpoints, keys, incidents, the audit.
+    """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
+    that expire, incidents, the hash chain and the audit.
 
-    Exit code 1 when there is something.
+    Exit code 1 when there is a problem.
     """
 
-    async def work(opened: Service) -> list[Finding]:
+    async def work(opened: Service) -> list[Check]:
         db, now = opened.ctx.db, opened.ctx.clock.now()
         return [
             await _stuck(db, now),
@@ -47,65 +51,62 @@ def doctor(as_json: Json = False) -> None:
             await _endpoints(db, now),
             await _keys(db, now),
             await _incidents(db, now),
-            await _seals(db, now),
+            await _hash_chain(db, now),
             await _audit(db, now),
         ]
 
-    findings = run(work)
-    healthy = not any(finding.sentences for finding in findings)
+    checks = run(work)
+    healthy = not any(check.problems for check in checks)
     if as_json:
-        checks = {
-            each.name: {"ok": not each.sentences, "problems": list(each.sentences), "rows": each.rows}
-            for each in findings
+        described = {
+            each.name: {"ok": not each.problems, "problems": list(each.problems), "rows": each.rows} for each in checks
         }
-        print_json({"healthy": healthy, "checks": checks})
+        print_json({"healthy": healthy, "checks": described})
     else:
-        for finding in findings:
-            people.print(
-                f"{'✗' if finding.sentences else '✓'} {finding.name}", style="red" if finding.sentences else None
-            )
-            for sentence in finding.sentences:
-                people.print(f"    {sentence}", soft_wrap=True)
+        for check in checks:
+            console.print(f"{'✗' if check.problems else '✓'} {check.name}", style="red" if check.problems else None)
+            for problem in check.problems:
+                console.print(f"    {problem}", soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
 
 
-async def _stuck(db: Database, now: Instant) -> Finding:
-    found = await checkup.stuck(db, now)
-    return Finding(
+async def _stuck(db: Database, now: Instant) -> Check:
+    found = await health_checks.stuck(db, now)
+    return Check(
         "stuck payments and refunds",
         [
             f"{each.count} live {each.noun}s by {each.operator}, pending for up to {_age(each.oldest, now)}"
             for each in found
         ],
         [
-            {"what": each.noun, "operator": each.operator, "count": each.count, "oldest": iso(each.oldest)}
+            {"type": each.noun, "operator": each.operator, "count": each.count, "oldest_at": iso(each.oldest)}
             for each in found
         ],
     )
 
 
-async def _queues(db: Database, now: Instant) -> Finding:
-    found = await checkup.late(db, now)
-    return Finding(
+async def _queues(db: Database, now: Instant) -> Check:
+    found = await health_checks.late(db, now)
+    return Check(
         "queues",
         [f"{each.count} {each.queue} late by up to {_age(each.since, now)}: does a worker run?" for each in found],
-        [{"queue": each.queue, "count": each.count, "since": iso(each.since)} for each in found],
+        [{"queue": each.queue, "count": each.count, "due_since": iso(each.since)} for each in found],
     )
 
 
-async def _routes(db: Database, now: Instant) -> Finding:
-    found = await checkup.failing_routes(db, now, _OF_THE_ROUTE)
-    return Finding(
+async def _routes(db: Database, now: Instant) -> Check:
+    found = await health_checks.failing_routes(db, now, _ROUTE_FAILURES)
+    return Check(
         "routes",
         [
-            f"{each.failed} live payments by {each.operator} failed over {each.connection} in a day through no "
-            f"fault of their customers, {each.succeeded} succeeded: `guichet operators check`"
+            f"{each.failed} live payments by {each.operator} failed over {each.provider_account} in a day through no "
+            f"fault of their customers, {each.succeeded} succeeded: `guichet providers check`"
             for each in found
         ],
         [
             {
-                "connection": each.connection,
+                "provider_account": each.provider_account,
                 "operator": each.operator,
                 "failed": each.failed,
                 "succeeded": each.succeeded,
@@ -115,9 +116,9 @@ async def _routes(db: Database, now: Instant) -> Finding:
     )
 
 
-async def _endpoints(db: Database, now: Instant) -> Finding:
-    found = await checkup.failing(db, now)
-    return Finding(
+async def _endpoints(db: Database, now: Instant) -> Check:
+    found = await health_checks.failing(db, now)
+    return Check(
         "webhook endpoints",
         [
             f"{each.destination} of merchant {each.merchant_id} ({each.env}): {each.abandoned} given up, "
@@ -126,7 +127,7 @@ async def _endpoints(db: Database, now: Instant) -> Finding:
         ],
         [
             {
-                "merchant": each.merchant_id,
+                "merchant_id": each.merchant_id,
                 "env": each.env,
                 "destination": each.destination,
                 "abandoned": each.abandoned,
@@ -138,9 +139,9 @@ async def _endpoints(db: Database, now: Instant) -> Finding:
     )
 
 
-async def _keys(db: Database, now: Instant) -> Finding:
-    found = await checkup.expiring(db, now)
-    return Finding(
+async def _keys(db: Database, now: Instant) -> Check:
+    found = await health_checks.expiring(db, now)
+    return Check(
         "API keys",
         [
             f"key {each.key_id} ({each.env}) of merchant {each.merchant_id}, {each.merchant}, expires in "
@@ -148,53 +149,60 @@ async def _keys(db: Database, now: Instant) -> Finding:
             for each in found
         ],
         [
-            {"key": each.key_id, "merchant": each.merchant_id, "env": each.env, "expires_at": iso(each.expires_at)}
+            {
+                "key_id": each.key_id,
+                "merchant_id": each.merchant_id,
+                "env": each.env,
+                "expires_at": iso(each.expires_at),
+            }
             for each in found
         ],
     )
 
 
-async def _incidents(db: Database, now: Instant) -> Finding:
-    found = await checkup.open_incidents(db)
-    unmatched_callbacks = await checkup.unmatched_callbacks_since(db, now)
-    sentences = [
+async def _incidents(db: Database, now: Instant) -> Check:
+    found = await health_checks.open_incidents(db)
+    unmatched_callbacks = await health_checks.unmatched_callbacks_since(db, now)
+    problems = [
         f"{count} {kind}, the oldest since {_age(since, now)}: `guichet incidents`" for kind, count, since in found
     ]
     if unmatched_callbacks:
-        sentences.append(f"{unmatched_callbacks} notifications of a day match nothing: `guichet incidents`")
+        problems.append(
+            f"{unmatched_callbacks} callbacks of the last day match no payment or refund: `guichet incidents`"
+        )
     rows: list[dict[str, object]] = [
-        {"kind": kind, "count": count, "since": iso(since)} for kind, count, since in found
+        {"kind": kind, "count": count, "oldest_at": iso(since)} for kind, count, since in found
     ]
-    return Finding(
+    return Check(
         "incidents",
-        sentences,
-        rows + ([{"kind": "stray callbacks", "count": unmatched_callbacks}] if unmatched_callbacks else []),
+        problems,
+        rows + ([{"kind": "unmatched_callbacks", "count": unmatched_callbacks}] if unmatched_callbacks else []),
     )
 
 
-async def _seals(db: Database, now: Instant) -> Finding:
-    found = await checkup.unsealed(db, now)
+async def _hash_chain(db: Database, now: Instant) -> Check:
+    found = await health_checks.overdue_for_hash_chain(db, now)
     if found is None:
-        return Finding("ledger seals", [])
+        return Check("ledger hash chain", [])
     posting, at = found
-    sentence = f"posting {posting} waits since {_age(at, now)} to be sealed: does a worker run?"
-    return Finding("ledger seals", [sentence], [{"posting": posting, "created_at": iso(at)}])
+    problem = f"posting {posting} has waited {_age(at, now)} to enter the hash chain: does a worker run?"
+    return Check("ledger hash chain", [problem], [{"posting_id": posting, "created_at": iso(at)}])
 
 
-async def _audit(db: Database, now: Instant) -> Finding:
+async def _audit(db: Database, now: Instant) -> Check:
     last = await last_audit(db)
     if last is None:
-        return Finding("ledger audit", ["there was none yet: `guichet ledger audit`"])
+        return Check("ledger audit", ["there has been none yet: `guichet ledger audit`"])
     row = {"finished_at": iso(last.finished_at), "clean": last.fault is None, "fault": last.fault, "head": last.head}
     if last.fault is not None:
-        return Finding("ledger audit", [f"{_age(last.finished_at, now)} ago it found: {last.fault}"], [row])
+        return Check("ledger audit", [f"{_age(last.finished_at, now)} ago it found: {last.fault}"], [row])
     if last.finished_at < now - _AUDIT_EVERY:
-        return Finding("ledger audit", [f"the last one is {_age(last.finished_at, now)} old"], [row])
-    return Finding("ledger audit", [], [row])
+        return Check("ledger audit", [f"the last one is {_age(last.finished_at, now)} old"], [row])
+    return Check("ledger audit", [], [row])
 
 
 def _age(since: Instant, now: Instant) -> str:
-    """The largest unit that says enough."""
+    """In the largest unit that fits at least once."""
     for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
         if (count := (now - since) // unit) >= 1:
             return f"{count} {name}{'s' if count > 1 else ''}"

@@ -1,86 +1,81 @@
-"""`guichet ledger …`: the audit of the books; the statement of a wallet is in `statements.py`."""
+"""`guichet ledger …`: the audit of the ledger, and a wallet's statement."""
 
 from typing import Annotated
 
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.statement import statement
-from guichet.cli.support import (
-    Json,
-    errors,
-    people,
-    print_json,
-    print_table,
-    refuse,
-    run,
-)
+from guichet.cli.arguments import Json
+from guichet.cli.console import console, error_console, fail, print_json, print_table
+from guichet.cli.runner import run
+from guichet.cli.wallet_statement import print_statement
 from guichet.clock import iso
 from guichet.domain.money import plain
-from guichet.ledger import audit as books
-from guichet.schemas import wire
+from guichet.ledger import audit as ledger
+from guichet.schemas.json_codec import number
 
-app = typer.Typer(no_args_is_help=True, help="The books: audit them, print a wallet's statement.")
+app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement.")
 
 
 def register(commands: typer.Typer) -> None:
     commands.add_typer(app, name="ledger")
 
 
-app.command(epilog="Example: `guichet ledger statement 1 XOF --from 2026-11-01 --to 2026-11-30 --csv > november.csv`")(
-    statement
-)
+app.command(
+    "statement",
+    epilog="Example: `guichet ledger statement 1 XOF --from 2026-11-01 --to 2026-11-30 --csv > november.csv`",
+)(print_statement)
 
 
 @app.command(epilog="Example: `guichet ledger audit --noted 5f0c…`")
 def audit(
     noted: Annotated[
         list[str] | None,
-        typer.Option(metavar="DIGEST", help="A head digest written down at an earlier audit; may be given again."),
+        typer.Option(metavar="DIGEST", help="Head digest that an earlier audit printed; may be repeated."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Recompute everything: the chain of seals, every payment, refund, posting, wallet and operator account.
+    """Check the whole ledger: the hash chain, every payment, refund, posting, wallet and operator balance.
 
-    Exit code 1 when something is wrong, with the first row that is wrong in one sentence. Note the head digest
-    elsewhere: with `--noted` a later audit proves that nothing before it was written anew.
+    Exit code 1 when something is wrong, with one sentence that names the first wrong row. Keep the head digest
+    somewhere else: a later audit with `--noted` proves that nothing before it was rewritten.
     """
 
-    async def work(opened: Service) -> books.Report:
-        with errors.status("Reading the books…") as shown:
+    async def work(opened: Service) -> ledger.Report:
+        with error_console.status("Reading the ledger…") as shown:
             ctx = opened.ctx
-            tell = lambda read: shown.update(f"Reading the books… {read}")  # noqa: E731
-            return await books.audit(ctx.db, ctx.clock, tell, noted or ())
+            tell = lambda read: shown.update(f"Reading the ledger… {read}")  # noqa: E731
+            return await ledger.audit(ctx.db, ctx.clock, tell, noted or ())
 
-    report = run(work, doing=None)
+    report = run(work, message=None)
     if as_json:
         print_json(_described(report))
     else:
         _show(report)
     if report.fault is not None:
-        refuse(report.fault)
+        fail(report.fault)
 
 
-def _described(report: books.Report) -> dict[str, object]:
+def _described(report: ledger.Report) -> dict[str, object]:
     return {
         "clean": report.fault is None,
         "fault": report.fault,
         "head": report.head,
         "started_at": iso(report.started_at),
         "finished_at": iso(report.finished_at),
-        "seals": report.seals,
+        "hash_chain_links": report.hash_chain_links,
         "postings": report.postings,
         "payments": report.payments,
         "refunds": report.refunds,
         "checks": {check.name: check.fault for check in report.checks},
         "owed": [
-            {"env": env, "currency": currency, "operator": operator, "amount": wire.number(amount)}
+            {"env": env, "currency": currency, "operator": operator, "amount": number(amount)}
             for (env, currency, operator), amount in report.owed.items()
         ],
     }
 
 
-def _show(report: books.Report) -> None:
+def _show(report: ledger.Report) -> None:
     print_table(
         ("Check", "Result"),
         [(check.name, check.fault or "✓") for check in report.checks],
@@ -90,7 +85,8 @@ def _show(report: books.Report) -> None:
             ("Environment", "Currency", "Operator", "Owes us"),
             [(*key, plain(each)) for key, each in report.owed.items()],
         )
-    people.print(
-        f"{report.postings} postings, {report.payments} payments, {report.refunds} refunds, {report.seals} seals."
+    console.print(
+        f"{report.postings} postings, {report.payments} payments, {report.refunds} refunds, "
+        f"{report.hash_chain_links} hash chain links."
     )
-    people.print(f"Head digest: {report.head or 'nothing is sealed yet'}", soft_wrap=True)
+    console.print(f"Head digest: {report.head or 'the hash chain is empty'}", soft_wrap=True)

@@ -1,8 +1,6 @@
-"""`guichet listen`: a webhook receiver on this machine that shows what a merchant would receive."""
+"""`guichet listen`: a webhook receiver on this machine that shows what a merchant receives."""
 
-import asyncio
 import json
-import signal
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
@@ -15,10 +13,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from guichet.bootstrap import ensure_schema, service
+from guichet.cli.console import console
 from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
-from guichet.cli.support import people, run_async, settings_or_refusal
+from guichet.cli.runner import load_settings, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
-from guichet.server.http_server import Server, address_of, bound
+from guichet.server.http_server import Server, bind_socket, url_of
+from guichet.server.processes import on_stop
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 from guichet.webhooks.signing import verify
@@ -39,29 +39,28 @@ def listen(
 ) -> None:
     """Receive webhooks on this machine: show each event and check its signature. Development only."""
 
-    settings = settings_or_refusal()
+    settings = load_settings()
     refuse_in_production(settings)
 
     async def main() -> None:
-        with bound("127.0.0.1", port) as listening:
-            address = address_of(listening) + "/"
+        with bind_socket("127.0.0.1", port) as listener:
+            address = url_of(listener) + "/"
             known_secret = secret
             if known_secret is None or configure:
                 found = await _demo(settings, address if configure else None)
                 known_secret = secret or found.webhook_secret
             receiver = Receiver(known_secret, SystemClock())
             server = Server(Starlette(routes=[Route("/{path:path}", receiver.receive, methods=["POST"])]))
-            for number in (signal.SIGINT, signal.SIGTERM):
-                asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+            on_stop(server.handle_exit)
             whose = f"The test webhooks of {NAME}" if configure else "Webhooks"
-            people.print(f"{whose} sent to {address} are shown here. Ctrl-C stops it.", soft_wrap=True)
-            await server.serve([listening])
+            console.print(f"{whose} sent to {address} are shown here. Ctrl-C stops it.", soft_wrap=True)
+            await server.serve([listener])
 
     run_async(main())
 
 
 async def _demo(settings: Settings, address: str | None) -> Demo:
-    """The demo merchant; its test webhooks go to `address` from now on, unless None."""
+    """The demo merchant. Its test webhooks go to `address` from now on, unless it is None."""
     await ensure_schema(settings)
     async with service(settings) as opened:
         ctx = opened.ctx
@@ -73,7 +72,7 @@ async def _demo(settings: Settings, address: str | None) -> Demo:
 
 
 class Receiver:
-    """Does what a merchant's server should: checks the signature first, recognises an event that comes again."""
+    """Does what a merchant's server should do: checks the signature first, and recognises a repeated event."""
 
     def __init__(self, secret: str, clock: Clock) -> None:
         self._secret = secret
@@ -86,7 +85,7 @@ class Receiver:
         now = self._clock.now()
         line = Text(f"{to_datetime(now).astimezone():%H:%M:%S}  ", "dim")
         if not verify(self._secret, signature, body, now // SECOND):
-            people.print(line + Text("✗ refused: the signature is not ours", "red"))
+            console.print(line + Text("✗ refused: the signature is not ours", "red"))
             return Response(status_code=401)
         event = json.loads(body, parse_float=Decimal)
         line.append_text(_summary(event))
@@ -94,12 +93,12 @@ class Receiver:
         if event["id"] in self._seen:
             line.append("  (again)", "dim")
         self._seen.add(event["id"])
-        people.print(line, soft_wrap=True)
+        console.print(line, soft_wrap=True)
         return Response(status_code=200)
 
 
 def _summary(event: Mapping[str, Any]) -> Text:
-    """Name, reference, status and amount of what the event is about; for `webhook.test`, its message."""
+    """Event name, reference, status and amount; for `webhook.test`, its message."""
     data = event["data"]
     if "reference" not in data:
         return Text.assemble((event["event"], "bold"), f"  {data.get('message', '')}")

@@ -1,37 +1,39 @@
-"""`guichet merchant …`: accounts."""
+"""`guichet merchant …`: merchants and their status."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from guichet.bootstrap import Service, create_merchant
-from guichet.cli.support import Json, MerchantId, people, present, print_json, print_table, run
+from guichet.cli.arguments import Json, MerchantId
+from guichet.cli.console import console, print_json, print_table
+from guichet.cli.runner import existing, run
 from guichet.clock import iso
 from guichet.domain.merchants import Merchant, MerchantStatus
 from guichet.domain.money import DEFAULT_CURRENCY, Currency
 from guichet.merchants import repository as merchants
 
-app = typer.Typer(no_args_is_help=True, help="Merchants' accounts.")
+app = typer.Typer(no_args_is_help=True, help="Merchants.")
+
+
+_MAX_NAME: Final = 100
 
 
 def register(commands: typer.Typer) -> None:
     commands.add_typer(app, name="merchant")
 
 
-_LONGEST_NAME = 100
-
-
 def _name(text: str) -> str:
-    if not text.strip() or len(text) > _LONGEST_NAME or not text.isprintable():
-        raise typer.BadParameter(f"1 to {_LONGEST_NAME} printable characters are expected.")
+    if not text.strip() or len(text) > _MAX_NAME or not text.isprintable():
+        raise typer.BadParameter(f"1 to {_MAX_NAME} printable characters are expected.")
     return text.strip()
 
 
 @app.command(epilog='Example: `guichet merchant create "Boutique Awa" --status pending --json`')
 def create(
-    name: Annotated[str, typer.Argument(parser=_name, metavar="NAME", help="As customers read it.")],
+    name: Annotated[str, typer.Argument(parser=_name, metavar="NAME", help="Name that customers see.")],
     status: Annotated[
-        MerchantStatus, typer.Option(help="Live keys work while it is active; test keys always.")
+        MerchantStatus, typer.Option(help="Live keys work only while it is active; test keys always work.")
     ] = "active",
     currency: Annotated[
         Currency,
@@ -39,14 +41,14 @@ def create(
     ] = DEFAULT_CURRENCY,
     as_json: Json = False,
 ) -> None:
-    """Create a merchant with a test and a live key. The keys are shown here and never again."""
+    """Create a merchant with a test key and a live key. The keys are shown only once."""
     merchant, keys = run(lambda opened: create_merchant(opened.ctx, name, status, currency))
     if as_json:
         print_json({"id": merchant.id, "name": merchant.name, "status": merchant.status, "keys": keys})
         return
-    people.print(f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}. Its keys are shown only once:")
+    console.print(f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}. Its keys are shown only once:")
     for env, key in keys.items():
-        people.print(f"  {env}  {key}", soft_wrap=True)
+        console.print(f"  {env}  {key}", soft_wrap=True)
 
 
 @app.command("list", epilog="Example: `guichet merchant list --json`")
@@ -68,17 +70,17 @@ def status(
     new_status: Annotated[MerchantStatus, typer.Argument(metavar="active|pending|suspended")],
     as_json: Json = False,
 ) -> None:
-    """Change what a merchant may do: its live keys work only while it is active."""
+    """Change a merchant's status: its live keys work only while it is active."""
 
     async def work(opened: Service) -> Merchant:
         changed = await merchants.set_status(opened.ctx.db, merchant_id, new_status)
-        return present(changed, "merchant", merchant_id)
+        return existing(changed, "merchant", merchant_id)
 
     merchant = run(work)
     if as_json:
         print_json(_described(merchant))
     else:
-        people.print(f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}.")
+        console.print(f"Merchant {merchant.id}, {merchant.name}, is {merchant.status}.")
 
 
 def _described(merchant: Merchant) -> dict[str, object]:

@@ -6,34 +6,37 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.support import CommandError, Json, known_merchant, people, print_json, print_table, refuse, row_id, run
+from guichet.cli.arguments import Json, row_id
+from guichet.cli.console import CommandError, console, fail, print_json, print_table
+from guichet.cli.runner import get_merchant, run
 from guichet.context import AppContext
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.money import parse_decimal, plain
 from guichet.merchants.catalogue import Catalogues, set_override
-from guichet.schemas import wire
+from guichet.schemas.json_codec import percent
+from guichet.schemas.payment_mode import payment_mode_object
 
-app = typer.Typer(
-    no_args_is_help=True, help="Payment modes and fees. A change is seen by a running server within a second."
-)
+app = typer.Typer(no_args_is_help=True, help="Payment modes and fees. A running server sees a change within a second.")
+
+
+_FIXED_PLACES: Final = 2
+_HUNDRED_PERCENT: Final = 100 * 10**RATE_PLACES
+
+Operator = Annotated[
+    str, typer.Argument(metavar="OPERATOR", help="Operator code, in upper or lower case; see `guichet mode list`.")
+]
+Merchant = Annotated[
+    int | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
+]
 
 
 def register(commands: typer.Typer) -> None:
     commands.add_typer(app, name="mode")
 
 
-_FIXED_PLACES: Final = 2
-_HUNDRED_PERCENT: Final = 100 * 10**RATE_PLACES
-
-Operator = Annotated[str, typer.Argument(metavar="OPERATOR", help="Its code, in any case; see `guichet mode list`.")]
-Merchant = Annotated[
-    int | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
-]
-
-
 @app.command("list", epilog="Example: `guichet mode list --merchant 1`")
 def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
-    """List every payment mode, open or closed, with its fees: for everybody, or as one merchant has them."""
+    """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
     async def work(opened: Service) -> Catalogue:
         return await _catalogue(opened.ctx, merchant)
@@ -49,44 +52,46 @@ def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
 @app.command(epilog="Example: `guichet mode enable wave_ci`")
 def enable(operator: Operator, merchant: Merchant = None, as_json: Json = False) -> None:
     """Open a payment mode. One that is closed for everybody cannot be opened for one merchant."""
-    _changed(operator, merchant, as_json, active=True)
+    _change(operator, merchant, as_json, active=True)
 
 
 @app.command(epilog="Example: `guichet mode disable wave_ci --merchant 1`")
 def disable(operator: Operator, merchant: Merchant = None, as_json: Json = False) -> None:
-    """Close a payment mode: new payments are refused, those that were begun go on."""
-    _changed(operator, merchant, as_json, active=False)
+    """Close a payment mode: new payments are refused, payments under way continue."""
+    _change(operator, merchant, as_json, active=False)
 
 
 @app.command(epilog="Example: `guichet mode fee mtn --percent 1.75 --fixed 100 --merchant 1`")
 def fee(
     operator: Operator,
     percent: Annotated[str | None, typer.Option(help="Percent of the amount, such as 1.75.")] = None,
-    fixed: Annotated[str | None, typer.Option(help="Added to it, in the main unit of the currency.")] = None,
+    fixed: Annotated[
+        str | None, typer.Option(help="Fixed amount added to it, in the main unit of the currency.")
+    ] = None,
     merchant: Merchant = None,
     as_json: Json = False,
 ) -> None:
-    """Set what a payment mode costs the customer. What is not given stays as it is."""
+    """Set the fee that customers pay for a payment mode. A part that is not given stays as it is."""
     if percent is None and fixed is None:
         raise typer.BadParameter("give --percent, --fixed, or both.")
-    rate = None if percent is None else _figure("--percent", percent, RATE_PLACES)
-    amount = None if fixed is None else _figure("--fixed", fixed, _FIXED_PLACES)
+    rate = None if percent is None else _parse("--percent", percent, RATE_PLACES)
+    amount = None if fixed is None else _parse("--fixed", fixed, _FIXED_PLACES)
     if rate is not None and rate > _HUNDRED_PERCENT:
-        refuse("--percent must not exceed 100.")
-    _changed(operator, merchant, as_json, fee_percent=rate, fee_fixed=amount)
+        fail("--percent must not exceed 100.")
+    _change(operator, merchant, as_json, fee_percent=rate, fee_fixed=amount)
 
 
-def _figure(option: str, text: str, places: int) -> int:
-    """Never rounded: a figure finer than we keep is a typing mistake."""
+def _parse(option: str, text: str, places: int) -> int:
+    """`text` as an integer of `places` decimals. It is never rounded: too many decimals are an error."""
     parsed = parse_decimal(text, places)
     if parsed is None:
         raise typer.BadParameter(f"{option} must be a number of 0 or more, with a point, such as 1.75.")
     if Decimal(text).scaleb(places) != parsed:
-        refuse(f"{option} has more than {places} decimals: {text} cannot be kept exactly.")
+        fail(f"{option} has more than {places} decimals: {text} cannot be kept exactly.")
     return parsed
 
 
-def _changed(
+def _change(
     operator: str,
     merchant_id: int | None,
     as_json: bool,
@@ -94,27 +99,27 @@ def _changed(
     fee_percent: int | None = None,
     fee_fixed: int | None = None,
 ) -> None:
-    """Lays the change over what is set, and says what holds from now on."""
+    """Changes an override and prints the payment mode as it is from now on. None leaves a value as it is."""
 
     async def work(opened: Service) -> PaymentMode:
         ctx = opened.ctx
-        mode = _known(await _catalogue(ctx, merchant_id), operator)
-        if active and merchant_id is not None and not _known(await _catalogue(ctx, None), operator).active:
+        mode = _find(await _catalogue(ctx, merchant_id), operator)
+        if active and merchant_id is not None and not _find(await _catalogue(ctx, None), operator).active:
             raise CommandError(
                 f"{mode.operator} is closed for everybody; open it first with `guichet mode enable {mode.operator}`."
             )
         await set_override(ctx.db, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
-        return _known(await _catalogue(ctx, merchant_id), operator)
+        return _find(await _catalogue(ctx, merchant_id), operator)
 
     mode = run(work)
     if as_json:
         print_json({"merchant_id": merchant_id, **_described(mode)})
         return
     whom = "everybody" if merchant_id is None else f"merchant {merchant_id}"
-    people.print(f"{mode.operator} is {_state(mode)} for {whom}, at {_fee(mode)}.")
+    console.print(f"{mode.operator} is {_state(mode)} for {whom}, at {_fee(mode)}.")
 
 
-def _known(catalogue: Catalogue, operator: str) -> PaymentMode:
+def _find(catalogue: Catalogue, operator: str) -> PaymentMode:
     mode = catalogue.by_operator(operator)
     if mode is None:
         raise CommandError(f"There is no operator {operator!r}; `guichet mode list` shows the codes.")
@@ -122,14 +127,14 @@ def _known(catalogue: Catalogue, operator: str) -> PaymentMode:
 
 
 async def _catalogue(ctx: AppContext, merchant_id: int | None) -> Catalogue:
-    """As it is now: the service's own is up to a second old."""
+    """The catalogue as it is now; the cached one of the service may be a second old."""
     if merchant_id is not None:
-        await known_merchant(ctx.db, merchant_id)
+        await get_merchant(ctx.db, merchant_id)
     return await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(merchant_id)
 
 
 def _described(mode: PaymentMode) -> dict[str, object]:
-    return {**wire.render_mode(mode), "active": mode.active}
+    return {**payment_mode_object(mode), "active": mode.active}
 
 
 def _row(mode: PaymentMode) -> tuple[object, ...]:
@@ -142,4 +147,4 @@ def _state(mode: PaymentMode) -> str:
 
 
 def _fee(mode: PaymentMode) -> str:
-    return f"{bytes(wire.percent(mode.fee_percent)).decode()} % + {plain(mode.fee_fixed)}"
+    return f"{bytes(percent(mode.fee_percent)).decode()} % + {plain(mode.fee_fixed)}"

@@ -1,24 +1,20 @@
-"""`guichet reconcile`: an operator's statement against our books."""
+"""`guichet reconcile`: compares a provider's statement with our ledger."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from guichet.bootstrap import Service, live_providers
-from guichet.cli.periods import Since, Until
-from guichet.cli.provider_statement_file import FIELDS, MEANINGS, Read, UnreadableStatement, read_statement
-from guichet.cli.reconcile_report import Compared, Output, show
-from guichet.cli.support import Json, errors, run, settings_or_refusal
+from guichet.cli.arguments import Json, Since, Until
+from guichet.cli.console import error_console, fail
+from guichet.cli.provider_statement import FIELDS, MEANINGS, ProviderStatement, UnreadableStatement, read_statement
+from guichet.cli.reconcile_report import Comparison, CsvReport, show
+from guichet.cli.runner import load_settings, run
 from guichet.clock import DAY, Instant
-from guichet.domain.reconciliation import (
-    MATCHED,
-    PAYMENT,
-    REFUND,
-    Line,
-)
+from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.ledger.reconciliation import reconcile as compare
 from guichet.providers.base import History
 from guichet.providers.providers_file import ProvidersConfig
@@ -30,14 +26,16 @@ def register(app: typer.Typer) -> None:
 
 
 def reconcile(
-    family: Annotated[str, typer.Argument(metavar="FAMILY", help="An API family, or one connection's name.")],
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="A provider, or the name of one account.")],
     statement: Annotated[
-        Path | None, typer.Argument(metavar="STATEMENT.csv", exists=True, dir_okay=False, help="The operator's export.")
+        Path | None, typer.Argument(metavar="STATEMENT.csv", exists=True, dir_okay=False, help="The provider's export.")
     ] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Ask the operator's own history instead of a file.")] = False,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Ask the provider's API for its history instead of a file.")
+    ] = False,
     since: Since = None,
     until: Until = None,
-    only: Annotated[str | None, typer.Option(metavar="payment|refund", help="The statement has only these.")] = None,
+    only: Annotated[str | None, typer.Option(metavar="payment|refund", help="The statement lists only these.")] = None,
     column: Annotated[
         list[str] | None, typer.Option(metavar="FIELD=NAME", help=f"Which column is which: {', '.join(FIELDS)}.")
     ] = None,
@@ -45,11 +43,11 @@ def reconcile(
         list[str] | None, typer.Option(metavar="WORD=MEANING", help=f"What a word means: {', '.join(MEANINGS)}.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="Write every line here, matched too.")
+        Path | None, typer.Option("--csv", metavar="OUT", help="Write every line to this file, also those that match.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compare an operator's statement with our payments and refunds of its connections.
+    """Compare a provider's statement with our payments and refunds through its accounts.
 
     Exit code 1 when something differs, 2 when the statement cannot be read. Without dates the period is that of the
     statement.
@@ -58,47 +56,43 @@ def reconcile(
         raise typer.BadParameter("either a file or --fetch is expected.")
     if only not in (None, PAYMENT, REFUND):
         raise typer.BadParameter("--only payment or --only refund is expected.")
-    operators = _operators()
-    names = _connections(operators, family)
-    columns, words = _pairs(column, FIELDS), {key.lower(): value for key, value in _pairs(word, None).items()}
-    if unknown := next((value for value in words.values() if value not in MEANINGS), None):
-        raise typer.BadParameter(f"{unknown} is no meaning: one of {', '.join(MEANINGS)} is expected.")
-    kinds = [only] if only else [PAYMENT, REFUND]
-    read = None if statement is None else _read(statement, operators.connections[names[0]].family, columns, words)
+    providers = _load_providers()
+    accounts = _accounts_of(providers, provider)
+    columns, words = _pairs(column, FIELDS), _words(word)
+    given = None if statement is None else _read(statement, providers.accounts[accounts[0]].provider, columns, words)
 
-    async def work(opened: Service) -> Compared:
-        with errors.status("Comparing…") as shown:
-            found = read or await _fetched(opened, names, since, until)
-            start, end = since or found.since, until or found.until
-            result = Compared(Counter(), [], found.ignored, start, end)
-            tell = lambda text: shown.update(f"Comparing… {text}")  # noqa: E731
-            with Output(out) as output:
-                async for finding in compare(opened.ctx.db, found.lines, names, start, end, kinds, tell):
-                    result.counts[finding.outcome] += 1
-                    output.write(finding)
-                    if finding.outcome != MATCHED:
-                        result.differences.append(finding)
-        return result
+    async def work(opened: Service) -> Comparison:
+        found = given or await _fetch(opened, accounts, since, until)
+        start, end = since or found.since, until or found.until
+        comparison = Comparison(Counter(), [], found.ignored, start, end)
+        kinds = [only] if only else [PAYMENT, REFUND]
+        with CsvReport(out) as report, error_console.status("Comparing…") as status:
+            progress = lambda text: status.update(f"Comparing… {text}")  # noqa: E731
+            async for finding in compare(opened.ctx.db, found.lines, accounts, start, end, kinds, progress):
+                comparison.add(finding)
+                report.write(finding)
+        return comparison
 
-    compared = run(work, doing=None, operators=operators)
-    show(compared, as_json=as_json)
-    if compared.differences:
+    comparison = run(work, message=None, providers=providers)
+    show(comparison, as_json=as_json)
+    if comparison.differences:
         raise typer.Exit(1)
 
 
-def _operators() -> ProvidersConfig:
+def _load_providers() -> ProvidersConfig:
     try:
-        return live_providers(with_development_key(settings_or_refusal()))
+        return live_providers(with_development_key(load_settings()))
     except SettingsError as error:
-        _unreadable(str(error))
+        fail(str(error), code=2)
 
 
-def _connections(operators: ProvidersConfig, family: str) -> list[str]:
-    names = [name for name, each in operators.connections.items() if family in (name, each.family)]
-    if not names:
-        known = sorted({each.family for each in operators.connections.values()} | set(operators.connections))
-        raise typer.BadParameter(f"no connection is of the family {family}; there are {', '.join(known) or 'none'}.")
-    return names
+def _accounts_of(providers: ProvidersConfig, name: str) -> list[str]:
+    """The accounts with a provider of that name, or the account of that name."""
+    accounts = [account for account, each in providers.accounts.items() if name in (account, each.provider)]
+    if not accounts:
+        known = sorted({each.provider for each in providers.accounts.values()} | set(providers.accounts))
+        raise typer.BadParameter(f"there is no account with the provider {name}: {', '.join(known) or 'none'} exist.")
+    return accounts
 
 
 def _pairs(given: Sequence[str] | None, allowed: Sequence[str] | None) -> dict[str, str]:
@@ -111,30 +105,34 @@ def _pairs(given: Sequence[str] | None, allowed: Sequence[str] | None) -> dict[s
     return pairs
 
 
-def _read(path: Path, family: str, columns: Mapping[str, str], words: Mapping[str, str]) -> Read:
+def _words(given: Sequence[str] | None) -> dict[str, str]:
+    words = {word.lower(): meaning for word, meaning in _pairs(given, None).items()}
+    if unknown := next((meaning for meaning in words.values() if meaning not in MEANINGS), None):
+        raise typer.BadParameter(f"{unknown} is not a meaning: one of {', '.join(MEANINGS)} is expected.")
+    return words
+
+
+def _read(path: Path, provider: str, columns: Mapping[str, str], words: Mapping[str, str]) -> ProviderStatement:
     try:
-        return read_statement(path, family, columns, words)
+        return read_statement(path, provider, columns, words)
     except UnreadableStatement as error:
-        _unreadable(str(error))
+        fail(str(error), code=2)
 
 
-def _unreadable(sentence: str) -> NoReturn:
-    errors.print(f"✗ {sentence}")
-    raise typer.Exit(2)
-
-
-async def _fetched(opened: Service, names: Sequence[str], since: Instant | None, until: Instant | None) -> Read:
+async def _fetch(
+    opened: Service, accounts: Sequence[str], since: Instant | None, until: Instant | None
+) -> ProviderStatement:
     if since is None:
-        _unreadable("--fetch needs --from: an operator lists a period.")
+        fail("--fetch needs --from: a provider lists a period.", code=2)
     now = opened.ctx.clock.now()
     end = min(until or now, now + DAY)
     lines: list[Line] = []
-    for name in names:
+    for name in accounts:
         provider = opened.ctx.registry.provider(name)
         if not isinstance(provider, History):
-            _unreadable(f"{name} has no history to fetch: bring its export as a file.")
+            fail(f"{name} has no history to fetch: use a file that it exports.", code=2)
         found = await provider.history(since, end)
         if not isinstance(found, list):
-            _unreadable(f"The history of {name} cannot be had: {found.raw}.")
+            fail(f"The history of {name} cannot be read: {found.raw}.", code=2)
         lines += found
-    return Read(lines, 0, since, end)
+    return ProviderStatement(lines, 0, since, end)

@@ -1,4 +1,4 @@
-"""How a reconciliation is shown: on screen, as CSV, as JSON."""
+"""The report of a reconciliation: on screen, as CSV, as JSON."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Final
 
 from guichet.cli import spreadsheets
-from guichet.cli.support import date, people, print_json, print_table
+from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.clock import Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import DIFFERENT, MATCHED, MISSING_HERE, MISSING_THERE, Finding
-from guichet.schemas import wire
+from guichet.schemas.json_codec import number
 
-_OUTCOMES: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
+_RESULTS: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
 _COLUMNS: Final = (
-    "outcome",
+    "result",
     "type",
     "our_reference",
-    "merchant",
+    "merchant_id",
     "our_status",
     "our_amount",
     "their_reference",
@@ -31,22 +31,29 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
+    """`counts`: findings by result; `differences`: those that do not match; `ignored`: lines left out on request."""
+
     counts: Counter[str]
     differences: list[Finding]
     ignored: int
     since: Instant | None
     until: Instant | None
 
+    def add(self, finding: Finding) -> None:
+        self.counts[finding.outcome] += 1
+        if finding.outcome != MATCHED:
+            self.differences.append(finding)
 
-class Output:
-    """The CSV on demand."""
+
+class CsvReport:
+    """Writes every finding to a CSV file; does nothing without a path."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = path.open("w", encoding="utf-8", newline="") if path else None
         self._rows = spreadsheets.writer(self._file, _COLUMNS) if self._file else None
 
-    def __enter__(self) -> "Output":
+    def __enter__(self) -> "CsvReport":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,9 +75,9 @@ def _row(finding: Finding) -> tuple[object, ...]:
         ours.reference if ours else "",
         ours.merchant_id if ours else "",
         ours.status if ours else "",
-        spreadsheets.figure(ours.amount) if ours else "",
+        spreadsheets.amount(ours.amount) if ours else "",
         spreadsheets.text(" ".join(line.references)) if line else "",
-        spreadsheets.figure(line.amount) if line and line.amount is not None else "",
+        spreadsheets.amount(line.amount) if line and line.amount is not None else "",
         currency or "",
         spreadsheets.moment(ours.at) if ours and ours.at else "",
         spreadsheets.moment(line.at) if line else "",
@@ -79,21 +86,21 @@ def _row(finding: Finding) -> tuple[object, ...]:
     )
 
 
-def show(compared: Compared, *, as_json: bool) -> None:
-    counts = {outcome: compared.counts[outcome] for outcome in _OUTCOMES}
+def show(comparison: Comparison, *, as_json: bool) -> None:
+    counts = {result: comparison.counts[result] for result in _RESULTS}
     if as_json:
-        differences = [_described(each) for each in compared.differences]
-        spanned = {"from": date(compared.since), "to": date(compared.until)}
-        print_json({**spanned, "counts": counts, "ignored": compared.ignored, "differences": differences})
+        differences = [_described(each) for each in comparison.differences]
+        period = {"from": iso_or_none(comparison.since), "to": iso_or_none(comparison.until)}
+        print_json({**period, "counts": counts, "ignored": comparison.ignored, "differences": differences})
         return
-    if compared.differences:
-        columns = ("Outcome", "Type", "Ours", "Amount here", "Theirs", "Amount there", "Line", "Note")
-        print_table(columns, [_screen(each) for each in compared.differences])
-    if compared.since is not None and compared.until is not None:
-        people.print(f"From {spreadsheets.moment(compared.since)} to {spreadsheets.moment(compared.until)} UTC:")
-    people.print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()) + ".")
-    if compared.ignored:
-        people.print(f"{compared.ignored} lines were ignored, as told.")
+    if comparison.differences:
+        columns = ("Result", "Type", "Ours", "Amount here", "Theirs", "Amount there", "Line", "Note")
+        print_table(columns, [_screen(each) for each in comparison.differences])
+    if comparison.since is not None and comparison.until is not None:
+        console.print(f"From {spreadsheets.moment(comparison.since)} to {spreadsheets.moment(comparison.until)} UTC:")
+    console.print(", ".join(f"{count} {result}" for result, count in counts.items()) + ".")
+    if comparison.ignored:
+        console.print(f"{comparison.ignored} lines were ignored as requested.")
 
 
 def _screen(finding: Finding) -> tuple[object, ...]:
@@ -113,15 +120,15 @@ def _screen(finding: Finding) -> tuple[object, ...]:
 def _described(finding: Finding) -> dict[str, object]:
     line, ours = finding.line, finding.ours
     return {
-        "outcome": finding.outcome,
+        "result": finding.outcome,
         "note": finding.note,
         "type": line.kind if line else ours.kind if ours else None,
         "ours": ours
         and {
             "reference": ours.reference,
-            "merchant": ours.merchant_id,
+            "merchant_id": ours.merchant_id,
             "status": ours.status,
-            "amount": wire.number(ours.amount),
+            "amount": number(ours.amount),
             "currency": ours.currency,
         },
         "theirs": line
@@ -129,8 +136,8 @@ def _described(finding: Finding) -> dict[str, object]:
             "line": line.number,
             "references": list(line.references),
             "status": line.status,
-            "amount": None if line.amount is None else wire.number(line.amount),
+            "amount": None if line.amount is None else number(line.amount),
             "currency": line.currency,
-            "date": date(line.at),
+            "date": iso_or_none(line.at),
         },
     }

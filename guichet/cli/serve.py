@@ -4,30 +4,62 @@ import asyncio
 import fcntl
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from socket import socket
 from typing import Annotated, Any
 
 import typer
 import uvloop
 
-from guichet.bootstrap import Service, application, awake, ensure_schema, live_providers, service, simulator
-from guichet.cli.support import Json, errors, people, print_json, refuse, run_async, settings_or_refusal
-from guichet.db import migrate as schema
+from guichet.bootstrap import (
+    Service,
+    application,
+    ensure_schema,
+    live_providers,
+    running_simulator,
+    service,
+    simulator,
+)
+from guichet.cli.arguments import Json
+from guichet.cli.console import console, error_console, fail, print_json
+from guichet.cli.runner import load_settings, run_async
 from guichet.logs import configure_logs, log
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.server.connection_sharing import Share
-from guichet.server.http_server import GRACE, MANNER, Manner, Server, Tls, address_of, bound, inherited
+from guichet.server.connection_sharing import ConnectionShare
+from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_socket, inherited_socket, url_of
 from guichet.server.metrics_port import check_metrics_ports, metrics_port
-from guichet.server.processes import STOP_WITHIN, on_stop, stop_with_parent, supervise
+from guichet.server.processes import STOP_TIMEOUT, on_stop, stop_with_parent, supervise
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings, SettingsError
 from guichet.worker.wakeups import wakeups
 
 Grace = Annotated[
-    int, typer.Option(help="Seconds that what is under way has to finish when told to stop.", min=1, max=300)
+    int, typer.Option(help="Seconds that requests and jobs under way have to finish at a stop.", min=1, max=300)
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where a server process listens.
+
+    `inherited`: in a child process of `--workers`, the descriptors of the listening socket and of the table of
+    connection counts, in place of `host` and `port`. `number`: which process this is, from 1.
+    """
+
+    host: str
+    port: int
+    inherited: tuple[int, int] | None = None
+    number: int = 1
+    options: ServerOptions = field(default_factory=ServerOptions)
+
+    def open(self) -> AbstractContextManager[socket]:
+        return bind_socket(self.host, self.port) if self.inherited is None else inherited_socket(self.inherited[0])
+
+    @property
+    def share(self) -> ConnectionShare | None:
+        return ConnectionShare(self.inherited[1], self.number) if self.inherited else None
 
 
 def register(app: typer.Typer) -> None:
@@ -44,158 +76,183 @@ def serve(
     ssl_certfile: Annotated[
         Path | None, typer.Option(help="PEM file: serve https with this certificate and its chain.")
     ] = None,
-    ssl_keyfile: Annotated[Path | None, typer.Option(help="PEM file: its key, unless in the same file.")] = None,
+    ssl_keyfile: Annotated[
+        Path | None, typer.Option(help="PEM file: the certificate's key, unless it is in the same file.")
+    ] = None,
     grace: Grace = GRACE,
     drain: Annotated[
-        int, typer.Option(help="Seconds before that in which everybody is served and /readyz is 503.", min=0, max=300)
+        int, typer.Option(help="Seconds before that in which all is served and /readyz is 503.", min=0, max=300)
     ] = 0,
     inherit: Annotated[
-        tuple[int, int] | None, typer.Option(hidden=True, help="Descriptors: a listening socket, the table of shares.")
+        tuple[int, int] | None,
+        typer.Option(hidden=True, help="Descriptors: a listening socket, the table of connection counts."),
     ] = None,
     number: Annotated[int, typer.Option(hidden=True, help="Which process of several this is, from 1.")] = 1,
 ) -> None:
     """Serve the API, the hosted pages and, unless told otherwise, the worker; in one process or several."""
-    settings = settings_or_refusal()
+    settings = load_settings()
     if ssl_keyfile is not None and ssl_certfile is None:
-        refuse("--ssl-keyfile belongs to an --ssl-certfile.")
-    manner = Manner(Tls(ssl_certfile, ssl_keyfile) if ssl_certfile else None, grace, drain)
+        fail("--ssl-keyfile belongs to an --ssl-certfile.")
+    options = ServerOptions(Tls(ssl_certfile, ssl_keyfile) if ssl_certfile else None, grace, drain)
+    listen = Listen(host, port, inherit, number, options)
     if workers > 1:
-        _start_several(settings, host, port, workers, ["--no-worker"] if no_worker else [], manner)
+        _serve_processes(settings, listen, workers, ["--no-worker"] if no_worker else [])
     else:
-        start(settings, host, port, with_worker=not no_worker, inherit=inherit, number=number, manner=manner)
+        serve_process(settings, listen, with_worker=not no_worker)
 
 
-def _start_several(settings: Settings, host: str, port: int, workers: int, options: list[str], manner: Manner) -> None:
+def _serve_processes(settings: Settings, listen: Listen, workers: int, arguments: list[str]) -> None:
+    """The parent of `--workers`: checks everything once, then starts the processes."""
     configure_logs(settings.log_level, machine_readable=not settings.development)
+    options = listen.options
 
     async def main() -> None:
         await ensure_schema(settings)
-        live_providers(settings)  # A wrong file is refused once, here.
+        live_providers(settings)  # Reports a wrong file once, before any process starts.
         check_metrics_ports(settings, workers)
-        with _only_service(settings), bound(host, port) as listening:
-            within = STOP_WITHIN - GRACE + manner.grace + manner.drain
-            await supervise(listening, workers, ["serve", *options, *manner.options], within)
+        with _lock_database(settings), listen.open() as listener:
+            timeout = STOP_TIMEOUT - GRACE + options.grace + options.drain
+            await supervise(listener, workers, ["serve", *arguments, *options.arguments], timeout)
 
     run_async(main())
 
 
-def start(
+def serve_process(
     settings: Settings,
-    host: str,
-    port: int,
+    listen: Listen,
     *,
     with_worker: bool,
-    before: Callable[[Service], Awaitable[None]] | None = None,
-    migrating: bool = False,
-    inherit: tuple[int, int] | None = None,
-    number: int = 1,
-    manner: Manner = MANNER,
+    on_ready: Callable[[Service], Awaitable[None]] | None = None,
+    migrate_first: bool = False,
 ) -> None:
-    """Serves until it is told to stop; `before` runs once everything is open. `migrating` spares `guichet migrate`.
-    `inherit`: descriptors of a listening socket in place of `host` and `port`, and of the table of
-    `server/connection_sharing.py`; `number`: which process of several.
+    """Serves in this process until it is told to stop.
+
+    `on_ready` runs once the service is open, before the first request. `migrate_first`: brings the schema up to date,
+    on PostgreSQL too.
     """
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
-        if manner.tls:
-            manner.tls.check()
-        with (
-            _only_service(settings) if inherit is None else nullcontext(),
-            bound(host, port) if inherit is None else inherited(inherit[0]) as listening,
-        ):
-            reachable = _reachable(settings, address_of(listening, manner.scheme))
-            operators = live_providers(reachable)
-            async with _opened(reachable, operators, migrating=migrating) as opened:
-                running = opened.worker() if with_worker else None
-                simulated = simulator(reachable, opened.ctx.clock, operators)
-                app = application(opened, running, simulated)
-                stop_worker = partial(running.stop, manner.grace) if running else None
-                server = Server(app, stop_worker, manner, Share(inherit[1], number) if inherit else None)
-                on_stop(server.handle_exit)
-                if inherit is not None:
-                    stop_with_parent(server.handle_exit)
-                if before:
-                    await before(opened)
-                async with (
-                    wakeups(opened.ctx, working=with_worker),
-                    metrics_port(opened.ctx, number),
-                    awake(simulated),
-                ):
-                    if running:  # Now that nothing can refuse the start any more: a loop outlives no database.
-                        running.start()
-                    _settle_down()
-                    await server.serve([listening])
+        if listen.options.tls:
+            listen.options.tls.check()
+        is_child = listen.inherited is not None
+        with nullcontext() if is_child else _lock_database(settings), listen.open() as listener:
+            public = _with_public_url(settings, url_of(listener, listen.options.scheme))
+            providers = live_providers(public)
+            async with _open_service(public, providers, migrate_first=migrate_first) as opened:
+                await _serve_until_stopped(
+                    opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready
+                )
 
-    run_async(main(), _uvloop)
+    run_async(main(), _run_uvloop)
+
+
+async def _serve_until_stopped(
+    opened: Service,
+    providers: ProvidersConfig,
+    listen: Listen,
+    listener: socket,
+    *,
+    with_worker: bool,
+    on_ready: Callable[[Service], Awaitable[None]] | None,
+) -> None:
+    ctx = opened.ctx
+    worker = opened.worker() if with_worker else None
+    simulated = simulator(ctx.settings, ctx.clock, providers)
+    stop_worker = partial(worker.stop, listen.options.grace) if worker else None
+    server = Server(application(opened, worker, simulated), stop_worker, listen.options, listen.share)
+    on_stop(server.handle_exit)
+    if listen.inherited is not None:
+        stop_with_parent(server.handle_exit)
+    if on_ready:
+        await on_ready(opened)
+    async with (
+        wakeups(ctx, working=with_worker),
+        metrics_port(ctx, listen.number),
+        running_simulator(simulated),
+    ):
+        if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
+            worker.start()
+        _tune_garbage_collector()
+        await server.serve([listener])
 
 
 def worker(grace: Grace = GRACE) -> None:
-    """Run the loops alone: ask operators, disburse refunds, deliver webhooks."""
-    settings = settings_or_refusal()
+    """Run the loops alone: poll payments, disburse refunds, deliver webhooks."""
+    settings = load_settings()
     configure_logs(settings.log_level, machine_readable=not settings.development)
 
     async def main() -> None:
-        with _only_service(settings):
-            async with _opened(settings, live_providers(settings)) as opened:
+        with _lock_database(settings):
+            async with _open_service(settings, live_providers(settings)) as opened:
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
-                running = opened.worker()
+                loops = opened.worker()
                 async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
-                    running.start()
+                    loops.start()
                     log.info("worker.started")
                     await stopped.wait()
-                await running.stop(grace)
+                await loops.stop(grace)
 
-    run_async(main(), _uvloop)
+    run_async(main(), _run_uvloop)
 
 
 def migrate(as_json: Json = False) -> None:
     """Bring the database schema up to date. Harmless when it already is."""
-    settings = settings_or_refusal()
-    with errors.status("Migrating…"):
-        before, after = run_async(schema.upgrade(settings))
+    from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
+
+    settings = load_settings()
+    with error_console.status("Migrating…"):
+        before, after = run_async(upgrade(settings))
     if as_json:
         print_json({"from": before, "to": after})
     elif before == after:
-        people.print(f"The schema is up to date ({after}).")
+        console.print(f"The schema is up to date ({after}).")
     else:
-        people.print(f"The schema went from {before or 'nothing'} to {after}.")
+        console.print(f"The schema went from {before or 'nothing'} to {after}.")
 
 
-def _uvloop(main: Coroutine[Any, Any, None]) -> None:
+def _run_uvloop(main: Coroutine[Any, Any, None]) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main)
 
 
-def _settle_down() -> None:
-    """What is there at the start lives as long as the process: the garbage collector need not look at it for ever.
-    What a request makes goes with it, by its reference counts; cycles are rare and can wait to be looked for."""
+def _tune_garbage_collector() -> None:
+    """Objects made at the start live as long as the process, so the collector need not scan them again. Objects of a
+    request are freed by their reference counts; cycles are rare, so it looks for them less often.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
 
 
-def _reachable(settings: Settings, address: str) -> Settings:
-    """In development nobody has to repeat the port in GUICHET_PUBLIC_URL."""
+def _with_public_url(settings: Settings, url: str) -> Settings:
+    """In development the default public URL follows the port that is really served."""
     if settings.development and settings.public_url == DEFAULT_PUBLIC_URL:
-        return replace(settings, public_url=address)
+        return replace(settings, public_url=url)
     return settings
 
 
 @asynccontextmanager
-async def _opened(settings: Settings, operators: ProvidersConfig, *, migrating: bool = False) -> AsyncIterator[Service]:
-    if migrating:
-        await schema.upgrade(settings)
+async def _open_service(
+    settings: Settings, providers: ProvidersConfig, *, migrate_first: bool = False
+) -> AsyncIterator[Service]:
+    if migrate_first:
+        from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
+
+        await upgrade(settings)
     else:
         await ensure_schema(settings)
-    async with service(settings, operators=operators) as opened:
+    async with service(settings, providers=providers) as opened:
         yield opened
 
 
 @contextmanager
-def _only_service(settings: Settings) -> Iterator[None]:
-    """SQLite has one service, in one process or several of `--workers`; another is told what to use instead."""
+def _lock_database(settings: Settings) -> Iterator[None]:
+    """Lets only one service use a SQLite database; its processes of `--workers` count as one service.
+
+    Raises SettingsError if another one already uses it.
+    """
     if not settings.embedded:
         yield
         return

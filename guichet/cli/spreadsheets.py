@@ -1,4 +1,4 @@
-"""CSV that a French spreadsheet opens without a question: UTF-8 with a byte order mark, semicolons, decimal commas."""
+"""CSV that a spreadsheet in French opens correctly: UTF-8 with a byte order mark, semicolons, decimal commas."""
 
 import csv
 from collections.abc import Sequence
@@ -7,31 +7,31 @@ from typing import IO, Any, Final
 from guichet.clock import Instant, to_datetime
 
 BOM: Final = "\ufeff"
-#: A cell that begins like this is a formula to a spreadsheet.
+#: A spreadsheet takes a cell that begins with one of these for a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
 def writer(file: IO[str], columns: Sequence[str]) -> Any:
-    """A csv writer whose header row is written. `file` must not translate line ends."""
+    """A csv writer; the header row is already written. Open `file` with newline=""."""
     file.write(BOM)
     rows = csv.writer(file, delimiter=";", lineterminator="\r\n")
     rows.writerow(columns)
     return rows
 
 
-def figure(hundredths: int) -> str:
-    """Exact, always two decimals, no thousands separator: `-5000,00`."""
+def amount(hundredths: int) -> str:
+    """Always two decimals, no thousands separator: `-5000,00`."""
     units, rest = divmod(abs(hundredths), 100)
     return f"{'-' if hundredths < 0 else ''}{units},{rest:02d}"
 
 
 def moment(instant: Instant | None) -> str:
-    """`2026-11-20 10:15:30`, UTC: a date to a spreadsheet, and in order when sorted as text."""
+    """`2026-11-20 10:15:30`, UTC: spreadsheets read it as a date, and its text order is its time order."""
     return "" if instant is None else f"{to_datetime(instant):%Y-%m-%d %H:%M:%S}"
 
 
 def text(value: str | None) -> str:
-    """What a merchant or an operator wrote; an apostrophe before what would otherwise be a formula."""
+    """Text from outside, with an apostrophe in front if a spreadsheet would run it as a formula."""
     if value is None:
         return ""
     return "'" + value if value.startswith(_FORMULA) else value

@@ -1,4 +1,4 @@
-"""`guichet wallet …`: what merchants own, and freezing it."""
+"""`guichet wallet …`: balances of merchants, and freezing a wallet."""
 
 import unicodedata
 from typing import Annotated, Final
@@ -6,28 +6,30 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.support import Json, MerchantId, errors, known_merchant, people, print_json, print_table, run
+from guichet.cli.arguments import Json, MerchantId
+from guichet.cli.console import console, error_console, print_json, print_table
+from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet
-from guichet.ledger import postings as ledger
-from guichet.schemas import wire
+from guichet.ledger import postings, wallets
+from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
+
+
+#: Suspended credits posted in one transaction. A running server may have to wait for one such transaction.
+_BATCH: Final = 200
 
 
 def register(commands: typer.Typer) -> None:
     commands.add_typer(app, name="wallet")
 
 
-#: Suspended credits posted in one transaction; a running server waits no longer than for one of them.
-_BATCH: Final = 200
-
-
 def _status(text: str) -> str:
-    """Composed or not, as keyboards differ."""
+    """Accepts composed and decomposed accents: keyboards and systems differ."""
     status = unicodedata.normalize("NFC", text)
     if status not in WALLET_STATUSES:
         raise typer.BadParameter(f"one of {', '.join(WALLET_STATUSES)} is expected.")
@@ -39,8 +41,8 @@ def show(merchant_id: MerchantId, as_json: Json = False) -> None:
     """Show a merchant's wallets, in both environments."""
 
     async def work(opened: Service) -> list[Wallet]:
-        await known_merchant(opened.ctx.db, merchant_id)
-        return await ledger.wallets_of(opened.ctx.db, merchant_id)
+        await get_merchant(opened.ctx.db, merchant_id)
+        return await wallets.wallets_of(opened.ctx.db, merchant_id)
 
     found = run(work)
     if as_json:
@@ -59,37 +61,37 @@ def status(
     new_status: Annotated[str, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
     as_json: Json = False,
 ) -> None:
-    """Freeze, close or reopen a live wallet. Outside `Actif` no new live payment or refund is accepted;
-    credits of payments that customers had already validated wait, and are posted when it is `Actif` again.
+    """Freeze, close or reopen a live wallet. Unless it is `Actif`, new live payments and refunds are refused, and
+    credits of payments that customers have already validated are suspended until it is `Actif` again.
     Test wallets are always `Actif`.
     """
 
     async def work(opened: Service) -> tuple[Wallet, int]:
         ctx = opened.ctx
-        await known_merchant(ctx.db, merchant_id)
+        await get_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
-            await ledger.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
+            await wallets.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
         released = await _release(ctx) if new_status == ACTIVE else 0
-        return require(await ledger.wallet(ctx.db, merchant_id, "live", currency)), released
+        return require(await wallets.wallet(ctx.db, merchant_id, "live", currency)), released
 
-    wallet, released = run(work, doing=None)
+    wallet, released = run(work, message=None)
     if as_json:
         print_json({**_described(wallet), "merchant_id": merchant_id, "released": released})
         return
-    people.print(f"The live {currency} wallet of merchant {merchant_id} is {wallet.status}: {plain(wallet.balance)}.")
+    console.print(f"The live {currency} wallet of merchant {merchant_id} is {wallet.status}: {plain(wallet.balance)}.")
     if released:
-        people.print(f"{released} waiting credits were posted.")
+        console.print(f"{released} suspended credits were posted.")
 
 
 async def _release(ctx: AppContext) -> int:
-    """What a running worker does within a second, for when none runs. Both at once post each credit once."""
+    """Posts the suspended credits, as a running worker would. Each is posted once even if both do it."""
     released = 0
-    with errors.status("Posting the credits that waited…") as shown:
-        while posted := await ledger.release_suspended(ctx.db, ctx.clock.now(), _BATCH):
+    with error_console.status("Posting the suspended credits…") as shown:
+        while posted := await postings.release_suspended(ctx.db, ctx.clock.now(), _BATCH):
             released += posted
-            shown.update(f"Posting the credits that waited… {released}")
+            shown.update(f"Posting the suspended credits… {released}")
     return released
 
 
 def _described(wallet: Wallet) -> dict[str, object]:
-    return {"env": wallet.env, **wire.render_wallet(wallet)}
+    return {"env": wallet.env, **balance_object(wallet)}

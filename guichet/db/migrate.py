@@ -1,77 +1,95 @@
-"""Bringing the schema up to date, forward only (Alembic). Statements themselves are in `migrations/`.
+"""Brings a database's schema up to date with Alembic, forward only. The migrations stand in `migrations/versions`.
 
-Every process asks on its way up whether there is anything to do: that reads one row, and Alembic is loaded only where
-something is.
+Importing this module loads Alembic. Whoever only asks for the revision uses `schema_version.py`.
 """
 
 import asyncio
-import sqlite3
-from contextlib import closing
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import asyncpg
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.util import CommandError
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
 
-from guichet.db.engine import StorageError
+from guichet.db.errors import DatabaseUnusable, UnknownSchema
+from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.settings import Settings
 
-_VERSIONS: Final = Path(__file__).parent / "migrations" / "versions"
-_REVISION: Final = "SELECT version_num FROM alembic_version"
+T = TypeVar("T")
 
-
-class SchemaUnknown(StorageError):
-    """Alembic cannot migrate what it found: most likely a newer version of Guichet was here."""
-
-
-class DatabaseUnusable(StorageError):
-    """The database answered, and not as one that can be used."""
-
-
-def head() -> str:
-    """The revision that this code needs: that of the last file, which a test holds to be Alembic's."""
-    last = max(path.name for path in _VERSIONS.glob("v[0-9]*.py"))
-    return last[1:].partition("_")[0]
+MIGRATIONS: Final = Path(__file__).parent / "migrations"
+#: Two processes that migrate the same PostgreSQL database wait for each other on this number.
+_ADVISORY_LOCK: Final = 4_803_271_546
+#: PgBouncer may use another connection for each transaction, where a statement prepared under a name does not exist.
+_WITHOUT_PREPARED_STATEMENTS: Final[dict[str, Any]] = {
+    "statement_cache_size": 0,
+    "prepared_statement_cache_size": 0,
+    "prepared_statement_name_func": lambda: "",
+}
 
 
 async def upgrade(settings: Settings) -> tuple[str | None, str]:
-    """Brings the schema to `head()`; returns the revisions before and after. Harmless when nothing is to do."""
-    if await current(settings) == head():
-        return head(), head()
-    from guichet.db.upgrading import run  # noqa: PLC0415 - a tenth of a second that most starts spare
+    """Brings the schema to `REQUIRED_REVISION`; nothing happens when it is there already.
 
-    return await run(settings), head()
+    Returns the revisions before (None: the database was empty) and after. Raises DevelopmentSchema, UnknownSchema,
+    DatabaseUnusable.
+    """
+    if await current_revision(settings) == REQUIRED_REVISION:
+        return REQUIRED_REVISION, REQUIRED_REVISION
+    try:
+        return await _with_connection(settings, _upgrade), REQUIRED_REVISION
+    except CommandError as error:
+        raise UnknownSchema(str(error)) from error
+    except DBAPIError as error:
+        raise DatabaseUnusable(str(error.orig)) from error
 
 
-async def current(settings: Settings) -> str | None:
-    """The schema's revision; None for an empty database. One row is read."""
+def alembic_config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _upgrade(connection: Connection) -> str | None:
+    """The revision before; another process may have migrated the schema since it was asked for."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    before = MigrationContext.configure(connection).get_current_revision()
+    config = alembic_config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    connection.commit()
+    return before
+
+
+async def _with_connection(settings: Settings, work: Callable[[Connection], T]) -> T:
     if settings.embedded:
-        return await asyncio.to_thread(_current_sqlite, settings.sqlite_path)
+        return await asyncio.to_thread(_with_sqlite, settings.sqlite_path, work)
+    # asyncpg reads the address itself, as it does for the service: SQLAlchemy would not understand several hosts.
+    arguments: dict[str, Any] = {"async_creator_fn": partial(asyncpg.connect, settings.database_url)}
+    arguments |= _WITHOUT_PREPARED_STATEMENTS if settings.pgbouncer else {}
+    engine = create_async_engine("postgresql+asyncpg://", poolclass=NullPool, connect_args=arguments)
     try:
-        return await _current_postgresql(settings.database_url)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise DatabaseUnusable(str(error)) from error
-
-
-async def _current_postgresql(url: str) -> str | None:
-    connection = await asyncpg.connect(url, statement_cache_size=0)
-    try:
-        async with connection.transaction():  # Behind PgBouncer, one connection for all of it.
-            revision: str | None = await connection.fetchval(_REVISION)
-    except asyncpg.UndefinedTableError:
-        return None
-    else:
-        return revision
+        async with engine.connect() as connection:
+            return await connection.run_sync(work)
     finally:
-        await connection.close()
+        await engine.dispose()
 
 
-def _current_sqlite(path: Path) -> str | None:
-    if not path.exists():
-        return None
+def _with_sqlite(path: Path, work: Callable[[Connection], T]) -> T:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": 30})
     try:
-        with closing(sqlite3.connect(path, timeout=30)) as connection:
-            named = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
-            row = connection.execute(_REVISION).fetchone() if named else None
-    except sqlite3.Error as error:
-        raise DatabaseUnusable(str(error)) from error
-    return row[0] if row else None
+        with engine.connect() as connection:
+            return work(connection)
+    finally:
+        engine.dispose()

@@ -1,4 +1,4 @@
-"""The embedded database: SQLite in WAL mode, `synchronous=FULL`, one writer that commits in groups."""
+"""The embedded database: SQLite in WAL mode with `synchronous=FULL`, and one writer that commits in groups."""
 
 import asyncio
 import queue
@@ -12,16 +12,19 @@ from typing import Any, Final
 from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
-from guichet.db.engine import Row, StatementCache
-from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit, run
+from guichet.db.engine import Row
+from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit
+from guichet.db.sqlite_statements import execute
+from guichet.db.statement_cache import StatementCache
 
-_SCANNERS: Final = 2
+#: Threads, each with a connection, for reads that may take long.
+_SCAN_THREADS: Final = 2
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
 _STATEMENTS: Final = StatementCache(sqlite_dialect(paramstyle="qmark"))
 
 
 class SqliteDatabase:
-    """See `engine.Database`, and `sqlite_writer.py` for what a write costs."""
+    """See `engine.Database`; `group_commit.py` says what a write costs. Reads see what is committed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,64 +34,60 @@ class SqliteDatabase:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._writer = GroupCommit(self._connect())
         self._reader = self._connect(read_only=True)
-        self._scan_pool = ThreadPoolExecutor(_SCANNERS, thread_name_prefix="scan")
-        self._scanners: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
-        for _ in range(_SCANNERS):
-            self._scanners.put(self._connect(read_only=True))
+        self._scan_threads = ThreadPoolExecutor(_SCAN_THREADS, thread_name_prefix="scan")
+        self._scan_connections: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        for _ in range(_SCAN_THREADS):
+            self._scan_connections.put(self._connect(read_only=True))
 
     async def close(self) -> None:
         await self._writer.close()
-        self._scan_pool.shutdown()
-        for _ in range(_SCANNERS):
-            self._scanners.get().close()
+        self._scan_threads.shutdown()
+        for _ in range(_SCAN_THREADS):
+            self._scan_connections.get().close()
         self._reader.close()
 
     def _connect(self, *, read_only: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=512
         )
-        # Locked for a moment while another process is the first to open the file, or the last to close it.
+        # The file is locked for a moment while another process opens it first or closes it last.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         if read_only:
-            # A reader never waits for the writer in WAL mode, but may meet a checkpoint or a recovery.
+            # In WAL mode a reader never waits for the writer, but may meet a checkpoint or a recovery.
             connection.execute("PRAGMA busy_timeout = 1000")
             connection.execute("PRAGMA query_only = ON")
         else:
-            connection.execute("PRAGMA busy_timeout = 0")  # It must not block the loop: see `GroupCommit`.
+            connection.execute("PRAGMA busy_timeout = 0")  # `GroupCommit` waits itself, without blocking the loop.
         return connection
 
-    # Reads see what is committed, as on PostgreSQL.
-
     async def one(self, statement: Executable, **params: Any) -> Row | None:
-        compiled = self._statements[statement]
-        rows = run(self._reader, compiled, compiled.positional(params))
+        rows = await self.all(statement, **params)
         return rows[0] if rows else None
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
-        return run(self._reader, compiled, compiled.positional(params))
+        return execute(self._reader, compiled, compiled.positional(params))
 
     async def wait_for_replication(self) -> None:
-        """Nothing is seen before it is on disk."""
+        """Nothing to wait for: a reader sees only what is on disk, and there is no standby."""
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
         values = compiled.positional(params)
 
         def scanned() -> list[Row]:
-            connection = self._scanners.get()
+            connection = self._scan_connections.get()
             try:
-                return run(connection, compiled, values)
+                return execute(connection, compiled, values)
             finally:
-                self._scanners.put(connection)
+                self._scan_connections.put(connection)
 
-        return await asyncio.get_running_loop().run_in_executor(self._scan_pool, scanned)
+        return await asyncio.get_running_loop().run_in_executor(self._scan_threads, scanned)
 
     async def write(self, statement: Executable, **params: Any) -> Row | None:
-        compiled = self._statements[statement]
-        rows = await self._writer.write(compiled, compiled.positional(params))
+        rows = await self.execute_returning(statement, **params)
         return rows[0] if rows else None
 
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
@@ -102,7 +101,7 @@ class SqliteDatabase:
     def pool_use(self) -> None:
         return None
 
-    # Each process has its own loops, which its own commits wake; the others look once a second.
+    # The loops of this process are woken by its own commits; another process looks once a second.
 
     async def announce(self, topic: str) -> None:
         pass
@@ -112,7 +111,7 @@ class SqliteDatabase:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
-        async with self._writer.body() as connection:
+        async with self._writer.transaction() as connection:
             yield _Transaction(connection, self._statements)
 
 
@@ -131,7 +130,7 @@ class _Transaction:
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
-        return run(self._connection, compiled, compiled.positional(params))
+        return execute(self._connection, compiled, compiled.positional(params))
 
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         return await self.one(statement, **params)
@@ -144,4 +143,4 @@ class _Transaction:
 
     async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         compiled = self._statements[statement]
-        return [row for params in rows for row in run(self._connection, compiled, compiled.positional(params))]
+        return [row for params in rows for row in execute(self._connection, compiled, compiled.positional(params))]

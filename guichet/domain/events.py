@@ -46,8 +46,8 @@ class Delivery(Record, frozen=True):
     created_at: int
     delivered_at: int | None
     #: End of the latest attempt; None until the first one has ended. Later events of the payment wait for it (D35).
-    answered_at: int | None
-    due_at: int | None
+    last_attempt_at: int | None
+    next_attempt_at: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Merchants, their two environments and their API keys (docs/contract.md, "Authentication"; D39)."""
 
-import hashlib
-import re
 import secrets
 import string
 from dataclasses import dataclass
@@ -14,7 +12,6 @@ MerchantStatus = Literal["active", "pending", "suspended"]
 MERCHANT_STATUSES: Final[tuple[str, ...]] = get_args(MerchantStatus)
 
 _ALPHABET: Final = string.ascii_letters + string.digits
-_KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +56,5 @@ def random_text(length: int) -> str:
     return "".join(secrets.choice(_ALPHABET) for _ in range(length))
 
 
-def new_key(env: str) -> str:
-    return f"sk_{env}_{random_text(32)}"
-
-
 def new_webhook_secret() -> str:
     return f"whsec_{random_text(40)}"
-
-
-def key_env(key: str) -> str | None:
-    """The environment a key claims by its prefix; None if it is malformed."""
-    match = _KEY.fullmatch(key)
-    return match[1] if match else None
-
-
-def key_hash(key: str) -> str:
-    """190 random bits need no salt and no slow hash."""
-    return hashlib.sha256(key.encode()).hexdigest()
-
-
-def key_preview(key: str) -> str:
-    return key[:12] + "…"

@@ -5,7 +5,10 @@ The contract's own unit for `balance_minor` is the hundredth, XOF included, so o
 """
 
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NewType, get_args
+
+#: An amount of money as everything here counts it: hundredths of the currency's main unit.
+Hundredths = NewType("Hundredths", int)
 
 Currency = Literal["XOF", "XAF", "EUR", "USD"]
 CURRENCIES: Final[tuple[str, ...]] = get_args(Currency)
@@ -19,13 +22,13 @@ MIN_AMOUNT: Final = 1_00
 MAX_AMOUNT: Final = 99_999_999_00
 
 
-def to_hundredths(value: int | Decimal) -> int | None:
+def to_hundredths(value: int | Decimal) -> Hundredths | None:
     """Hundredths of `value` (main unit), or None when it is finer than a hundredth or not finite."""
     if isinstance(value, int):
-        return value * 100
+        return Hundredths(value * 100)
     if not value.is_finite() or abs(value.adjusted()) > 30:
-        return 0 if value.is_zero() else None
-    hundredths = int(value.scaleb(2))
+        return Hundredths(0) if value.is_zero() else None
+    hundredths = Hundredths(int(value.scaleb(2)))
     # Scaling rounds beyond 28 digits and comparing never does: a long tail of decimals is not lost, it is refused.
     return hundredths if Decimal(hundredths).scaleb(-2) == value else None
 
@@ -35,11 +38,11 @@ def has_whole_units(hundredths: int, currency: str) -> bool:
     return DECIMALS[currency] == 2 or hundredths % 100 == 0
 
 
-def round_to_currency(hundredths: int, currency: str) -> int:
+def round_to_currency(hundredths: int, currency: str) -> Hundredths:
     """What an operator can really move: half up to the currency's own unit (D27), in hundredths."""
     if DECIMALS[currency] == 2:
-        return hundredths
-    return (hundredths + 50) // 100 * 100
+        return Hundredths(hundredths)
+    return Hundredths((hundredths + 50) // 100 * 100)
 
 
 def plain(hundredths: int) -> str:

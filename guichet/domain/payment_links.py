@@ -11,7 +11,7 @@ LINK_TYPES: Final = (PERMANENT, LIMITED)
 
 @dataclass(frozen=True, slots=True)
 class PaymentLink:
-    """`reserved` counts payments in flight or done; `completed` only the done ones. Always live."""
+    """`reserved_uses` counts payments in flight or done; `completed_uses` only the done ones. Always live."""
 
     id: int
     merchant_id: int
@@ -21,8 +21,8 @@ class PaymentLink:
     currency: str
     description: str
     max_uses: int | None
-    reserved: int
-    completed: int
+    reserved_uses: int
+    completed_uses: int
     starts_at: int | None
     expires_at: int | None
     created_at: int
@@ -30,7 +30,7 @@ class PaymentLink:
     @property
     def uses_left(self) -> int | None:
         """Completed uses only, as the contract counts them."""
-        return None if self.max_uses is None else max(0, self.max_uses - self.completed)
+        return None if self.max_uses is None else max(0, self.max_uses - self.completed_uses)
 
     @property
     def path(self) -> str:

@@ -20,25 +20,34 @@ DEFAULT_COUNTRY: Final = "Benin"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`event` is None when the contract lists none (creation; a refusal told in the answer itself, D20)."""
+    """`event` is None when no webhook tells of it: the creation, and a refusal that the answer itself tells (D20)."""
 
     source: str | None
     target: str
     event: str | None
 
 
-#: docs/contract.md, "States". The only transitions there are.
+CREATED: Final = Transition(None, "pending", None)
+REFUSED_AT_INITIATION: Final = Transition("pending", "failed", None)
+CONFIRMED: Final = Transition("pending", "succeeded", "payment.succeeded")
+REFUSED: Final = Transition("pending", "failed", "payment.failed")
+REFUNDED: Final = Transition("succeeded", "refunded", "payment.refunded")
+REFUND_REQUESTED: Final = Transition(None, "pending", None)
+REFUND_DISBURSED: Final = Transition("pending", "succeeded", "refund.succeeded")
+REFUND_REFUSED: Final = Transition("pending", "failed", "refund.failed")
+
+#: The only transitions there are (docs/contract.md, "States").
 PAYMENT_TRANSITIONS: Final = {
-    "created": Transition(None, "pending", None),
-    "refused_at_initiation": Transition("pending", "failed", None),
-    "confirmed": Transition("pending", "succeeded", "payment.succeeded"),
-    "refused": Transition("pending", "failed", "payment.failed"),
-    "refunded": Transition("succeeded", "refunded", "payment.refunded"),
+    "created": CREATED,
+    "refused_at_initiation": REFUSED_AT_INITIATION,
+    "confirmed": CONFIRMED,
+    "refused": REFUSED,
+    "refunded": REFUNDED,
 }
 REFUND_TRANSITIONS: Final = {
-    "requested": Transition(None, "pending", None),
-    "disbursed": Transition("pending", "succeeded", "refund.succeeded"),
-    "refused": Transition("pending", "failed", "refund.failed"),
+    "requested": REFUND_REQUESTED,
+    "disbursed": REFUND_DISBURSED,
+    "refused": REFUND_REFUSED,
 }
 
 
@@ -71,24 +80,19 @@ class Payment(Record, frozen=True):
     created_at: int
     updated_at: int
     #: The route that took the request; None until one did. Never changes afterwards: money does not switch routes.
-    connection: str | None
+    provider_account: str | None
     #: What the operator calls it, and whatever else its connector must keep (JSON object of strings).
-    provider_ref: str | None
-    provider_memo: str | None
+    provider_reference: str | None
+    provider_data: str | None
     redirect_url: str | None
     #: Why it failed, in the connectors' small vocabulary; None otherwise.
-    failure: str | None
+    failure_reason: str | None
     #: When somebody must ask the operator next; None once the payment is final.
-    due_at: int | None
+    next_poll_at: int | None
     #: How many times it was asked about; drives the growing interval.
-    asked: int
+    poll_count: int
     #: Who asks now holds the row until then.
-    leased_until: int | None
-
-    @property
-    def identifier(self) -> str:
-        """The readable number of the contract (D28)."""
-        return f"{self.id:010d}"
+    lease_expires_at: int | None
 
 
 class Refund(Record, frozen=True):
@@ -107,15 +111,15 @@ class Refund(Record, frozen=True):
     created_at: int
     processed_at: int | None
     held: bool
-    connection: str | None
-    provider_ref: str | None
-    provider_memo: str | None
-    failure: str | None
+    provider_account: str | None
+    provider_reference: str | None
+    provider_data: str | None
+    failure_reason: str | None
     #: Set before the first byte of a disbursement leaves: from then on it is asked about, never sent blindly again.
     sent_at: int | None
-    due_at: int | None
-    asked: int
-    leased_until: int | None
+    next_poll_at: int | None
+    poll_count: int
+    lease_expires_at: int | None
 
 
 #: How long to wait before asking an operator again, by the number of times already asked, in seconds.
@@ -125,8 +129,8 @@ INCIDENT_AGE_SECONDS: Final = 72 * 3600
 DAILY_SECONDS: Final = 24 * 3600
 
 
-def poll_interval(asked: int, age_seconds: float) -> int:
+def poll_interval(poll_count: int, age_seconds: float) -> int:
     """Seconds until the next question about something still pending."""
     if age_seconds >= INCIDENT_AGE_SECONDS:
         return DAILY_SECONDS
-    return POLL_INTERVALS[min(asked, len(POLL_INTERVALS) - 1)]
+    return POLL_INTERVALS[min(poll_count, len(POLL_INTERVALS) - 1)]

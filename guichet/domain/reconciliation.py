@@ -46,8 +46,8 @@ class Ours:
     id: int
     merchant_id: int
     reference: str
-    provider_ref: str | None
-    connection: str | None
+    provider_reference: str | None
+    provider_account: str | None
     status: str
     amount: int
     currency: str
@@ -60,7 +60,9 @@ class Ours:
     @property
     def keys(self) -> set[str]:
         """Every name the operator may know it by."""
-        return {_key(each) for each in (self.reference, self.reference.replace("-", ""), self.provider_ref) if each}
+        return {
+            _key(each) for each in (self.reference, self.reference.replace("-", ""), self.provider_reference) if each
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,27 @@
-"""The outcome of a payment on its way to the database."""
+"""A settlement: the outcome of a payment or of a refund, to be applied once."""
 
 from dataclasses import dataclass
 
 from guichet.clock import Instant
 from guichet.domain.catalogue import Catalogue
-from guichet.domain.payments import Payment, Transition
+from guichet.domain.payments import Payment, Refund, Transition
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """An outcome to apply. `failure` and `provider_ref` as the payment is to keep them."""
+    """What `payments/settlement.py` applies: `transition` to `refund` if there is one, otherwise to `payment`.
+
+    `payment` is the refunded payment when `refund` is given. `failure_reason` (a key of `REFUSAL_REASONS`) and
+    `provider_reference` are what the settled row keeps.
+    """
 
     payment: Payment
+    refund: Refund | None
     transition: Transition
     catalogue: Catalogue
     now: Instant
-    failure: str | None = None
-    provider_ref: str | None = None
+    failure_reason: str | None = None
+    provider_reference: str | None = None
 
     @property
     def succeeds(self) -> bool:

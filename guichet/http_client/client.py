@@ -1,4 +1,8 @@
-"""The only way out to the network: aiohttp behind an address guard, with deadlines and sizes (D38, D78)."""
+"""Outgoing HTTP: aiohttp behind an address guard, with deadlines and sizes (D38, D78).
+
+aiohttp's connector, request and response are used without its `ClientSession`. Connecting and sending are two steps
+here, so that it is known which of them failed, and nothing repeats a request.
+"""
 
 import asyncio
 import re
@@ -10,29 +14,35 @@ from typing import Final, Literal, NamedTuple
 
 from aiohttp import (
     AsyncResolver,
-    ClientError,
-    ClientHandlerType,
-    ClientOSError,
+    ClientConnectorError,
     ClientRequest,
     ClientResponse,
     ClientResponseError,
-    ClientSession,
     ClientTimeout,
-    DummyCookieJar,
-    ServerDisconnectedError,
     StreamReader,
 )
 from aiohttp.abc import AbstractResolver
+from aiohttp.connector import Connection
+from multidict import CIMultiDict
 from yarl import URL
 
-from guichet.http_client.address_guard import Address, AddressGuard, Network, is_loopback_host, is_public
-from guichet.http_client.connector import Exchange, GuardedConnector, current_exchange
+from guichet.http_client.address_guard import (
+    Address,
+    AddressGuard,
+    AddressRefused,
+    Network,
+    is_loopback_host,
+    is_public,
+)
+from guichet.http_client.connector import GuardedConnector
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
 
 #: Bytes of a response body that are read unless the caller says otherwise; the rest is dropped with its connection.
 MAX_BODY: Final = 64 * 1024
 #: Bytes of a body that are buffered before the peer is made to wait.
 _READ_BUFFER: Final = 64 * 1024
+#: Ours, not aiohttp's: one deadline for everything together.
+_NO_TIMEOUT: Final = ClientTimeout()
 #: Characters that could end a header and begin another.
 _NOT_IN_HEADERS: Final = re.compile(r"[\r\n\0]")
 
@@ -45,7 +55,7 @@ class _Rule(NamedTuple):
 
 
 class HttpClient:
-    """Three rules with a session each, so that no connection is ever reused under another rule.
+    """Three rules with a pool of connections each, so that no connection is ever reused under another rule.
 
     `public` reaches public addresses and `allow`. `any` reaches every address; it is for addresses that staff
     configured. `loopback` exists in the development profile, reaches loopback only and does not verify certificates.
@@ -67,7 +77,9 @@ class HttpClient:
     ) -> None:
         self._allow = tuple(allow)
         self._loopback = loopback
-        self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
+        self._headers: CIMultiDict[str] = CIMultiDict(
+            {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
+        )
         self._resolver = resolver
         verifying = _tls_context(ca_file)
         self._rules: dict[RuleName, _Rule] = {
@@ -75,7 +87,7 @@ class HttpClient:
             "any": _Rule(lambda _: True, verifying),
             "loopback": _Rule(lambda address: address.is_loopback, _unverified_tls_context()),
         }
-        self._sessions: dict[RuleName, ClientSession] = {}
+        self._connectors: dict[RuleName, GuardedConnector] = {}
         self._closed = False
 
     async def request(
@@ -97,33 +109,37 @@ class HttpClient:
         """
         target = self._checked_url(url, guarded)
         _check_headers(headers or {})
-        session = self._session(self._rule_for(target, guarded))
-        exchange = Exchange()
-        token = current_exchange.set(exchange)
+        connector = self._connector(self._rule_for(target, guarded))
+        connection: Connection | None = None
         response: ClientResponse | None = None
         clean = False
         try:
             async with asyncio.timeout(timeout):
-                response = await session.request(method, target, headers=headers, data=body, allow_redirects=False)
+                request = self._request(method, target, headers or {}, body)
+                connection = await connector.connect(request, [], _NO_TIMEOUT)
+                # From here on the request may have been sent, and a failure is Lost.
+                response = await _send(request, connection)
+                await response.start(connection)
                 content, complete = await _read(response.content, max_bytes)
             # aiohttp has given the connection back by now, unless the request is not written to its end yet.
             clean = complete and response.connection is None
             return Response(response.status, response.raw_headers, content, complete)
         except Exception as error:  # Whatever it is: money needs to know whether the request can have been sent.
-            raise _failure(target, exchange, response, error) from error
+            raise _failure(target, connection, response, error) from error
+        except asyncio.CancelledError as error:
+            if self._closed and not _is_cancelled():  # aiohttp cancels what still waits for a name when it is closed.
+                raise _failure(target, connection, response, ConnectionError("the HTTP client is closed")) from error
+            raise
         finally:
-            current_exchange.reset(token)
             if not clean:
-                exchange.abort()
-                if response is not None:
-                    response.close()
+                _abort(connection, response)
 
     async def aclose(self) -> None:
         """Close every connection. Nothing can be sent afterwards."""
         self._closed = True
-        sessions, self._sessions = self._sessions, {}
-        for session in sessions.values():
-            await session.close()
+        connectors, self._connectors = self._connectors, {}
+        for connector in connectors.values():
+            await connector.close()
         if self._resolver is not None:
             await self._resolver.close()
         await asyncio.sleep(0)  # Aborted connections are reported as lost in the next turn of the loop.
@@ -156,35 +172,48 @@ class HttpClient:
             return True
         return is_public(address)
 
-    def _session(self, name: RuleName) -> ClientSession:
+    def _connector(self, name: RuleName) -> GuardedConnector:
         """Created at its first use: it belongs to the running event loop."""
         if self._closed:
             raise NotSent("the HTTP client is closed")
-        session = self._sessions.get(name)
-        if session is None:
+        connector = self._connectors.get(name)
+        if connector is None:
             if self._resolver is None:
                 self._resolver = AsyncResolver()
             permits, context = self._rules[name]
-            session = self._sessions[name] = ClientSession(
-                connector=GuardedConnector(AddressGuard(permits), context, self._resolver),
-                headers=self._headers,
-                skip_auto_headers=("Content-Type",),
-                cookie_jar=DummyCookieJar(),
-                timeout=ClientTimeout(),
-                auto_decompress=False,
-                trust_env=False,
-                read_bufsize=_READ_BUFFER,
-                middlewares=(_never_repeat,),
-            )
-        return session
+            connector = GuardedConnector(AddressGuard(permits), context, self._resolver)
+            self._connectors[name] = connector
+        return connector
+
+    def _request(self, method: str, target: URL, headers: Mapping[str, str], body: bytes | None) -> ClientRequest:
+        merged = self._headers.copy()
+        merged.update(headers)
+        loop = asyncio.get_running_loop()
+        return ClientRequest(method, target, headers=merged, skip_auto_headers=("Content-Type",), data=body, loop=loop)
 
 
-async def _never_repeat(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Middleware that hides from aiohttp the errors after which it would send some requests a second time."""
-    try:
-        return await handler(request)
-    except (ClientOSError, ServerDisconnectedError) as error:
-        raise ClientError(str(error)) from error
+async def _send(request: ClientRequest, connection: Connection) -> ClientResponse:
+    protocol = connection.protocol
+    assert protocol is not None
+    protocol.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=_READ_BUFFER)
+    return await request.send(connection)
+
+
+def _abort(connection: Connection | None, response: ClientResponse | None) -> None:
+    """Close the connection at once. When it was given back already, it may be another request's, and is left alone.
+
+    aiohttp by itself says goodbye in TLS first, and a peer that does not reply would keep the socket for 30 s.
+    """
+    if connection is not None and connection.protocol is not None:
+        connection.protocol.abort()
+        connection.close()
+    if response is not None:
+        response.close()
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _read(content: StreamReader, max_bytes: int) -> tuple[bytes, bool]:
@@ -198,10 +227,12 @@ async def _read(content: StreamReader, max_bytes: int) -> tuple[bytes, bool]:
     return (body, True) if size <= max_bytes else (body[:max_bytes], False)
 
 
-def _failure(target: URL, exchange: Exchange, response: ClientResponse | None, error: Exception) -> HttpClientError:
-    if exchange.connected:
+def _failure(
+    target: URL, connection: Connection | None, response: ClientResponse | None, error: Exception
+) -> HttpClientError:
+    if connection is not None:
         return Lost(f"{target.raw_host}: {_reason(error)}", response.status if response is not None else None)
-    if exchange.forbidden:
+    if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
         return Forbidden(f"{target.raw_host}: address refused by the guard")
     # Before there is a connection, aiohttp's messages name the host only.
     return NotSent(f"{target.raw_host}: {str(error) or type(error).__name__}")

@@ -1,4 +1,4 @@
-"""Meets the lines of an operator's statement with the payments and refunds of its connections.
+"""Meets the lines of an operator's statement with the payments and refunds of its provider accounts.
 
 What was made in the period is read in steps by id; a line that met nothing is looked up by its references. Memory: the
 statement.
@@ -12,8 +12,9 @@ from uuid import UUID
 from sqlalchemy import Executable, Table, bindparam, or_, select
 
 from guichet.clock import DAY, HOUR, Instant
-from guichet.db.engine import Database, Row, json_texts
+from guichet.db.engine import Database, Row
 from guichet.db.ids_by_date import IdsByDate
+from guichet.db.sql_functions import json_texts
 from guichet.db.tables import payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, Sheet
@@ -26,7 +27,17 @@ _ALWAYS: Final = 2**62
 
 
 def _columns(table: Table, amount: str, at: str) -> list[Any]:
-    names = ("id", "merchant_id", "reference", "provider_ref", "connection", "status", amount, "currency", at)
+    names = (
+        "id",
+        "merchant_id",
+        "reference",
+        "provider_reference",
+        "provider_account",
+        "status",
+        amount,
+        "currency",
+        at,
+    )
     return [table.c[name] for name in names]
 
 
@@ -37,7 +48,7 @@ _SELECTED: Final = {
 
 
 def _theirs(table: Table) -> Any:
-    return table.c.connection.bool_op("IN")(json_texts(bindparam("connections")))
+    return table.c.provider_account.bool_op("IN")(json_texts(bindparam("provider_accounts")))
 
 
 _MADE: Final[dict[str, Executable]] = {
@@ -52,7 +63,7 @@ _NAMED: Final[dict[str, Executable]] = {
         _theirs(table),
         or_(
             table.c.reference == bindparam("ours"),
-            table.c.provider_ref.bool_op("IN")(json_texts(bindparam("theirs"))),
+            table.c.provider_reference.bool_op("IN")(json_texts(bindparam("theirs"))),
         ),
     )
     for kind, (table, columns) in _SELECTED.items()
@@ -64,7 +75,7 @@ _NOBODY: Final = str(UUID(int=0))
 async def reconcile(
     db: Database,
     lines: list[Line],
-    connections: Sequence[str],
+    provider_accounts: Sequence[str],
     since: Instant | None,
     until: Instant | None,
     kinds: Sequence[str],
@@ -72,7 +83,7 @@ async def reconcile(
 ) -> AsyncIterator[Finding]:
     """Every finding, matched ones too. Ours made outside `since`..`until` need not be in the statement."""
     sheet = Sheet([line for line in lines if line.kind in kinds])
-    names = json.dumps(sorted(connections))
+    names = json.dumps(sorted(provider_accounts))
     for kind in kinds:
         seen = 0
         async for ours in _made(db, kind, names, since, until):
@@ -97,7 +108,7 @@ async def _made(
     slack = _SLACK if kind == PAYMENT else _REFUND_SLACK
     after = 0 if since is None else await _IDS[kind].first_at(db, since - slack) - 1
     last = _ALWAYS if until is None else await _IDS[kind].first_at(db, until + _SLACK)
-    while rows := await db.scan(_MADE[kind], after=after, last=last, connections=names):
+    while rows := await db.scan(_MADE[kind], after=after, last=last, provider_accounts=names):
         for row in rows:
             yield _ours(kind, row)
         after = rows[-1][0]
@@ -105,14 +116,16 @@ async def _made(
 
 async def _named(db: Database, line: Line, names: str) -> Ours | None:
     ours = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
-    rows = await db.scan(_NAMED[line.kind], connections=names, ours=ours, theirs=json.dumps(line.references))
+    rows = await db.scan(_NAMED[line.kind], provider_accounts=names, ours=ours, theirs=json.dumps(line.references))
     return _ours(line.kind, rows[0]) if rows else None
 
 
 def _ours(kind: str, row: Row) -> Ours:
-    number, merchant_id, reference, provider_ref, connection, status, amount, currency, at = row
+    number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at = row
     asked = round_to_currency(amount, currency)
-    return Ours(kind, number, merchant_id, reference, provider_ref, connection, status, asked, currency, at or 0)
+    return Ours(
+        kind, number, merchant_id, reference, provider_reference, provider_account, status, asked, currency, at or 0
+    )
 
 
 def _as_uuid(text: str) -> str | None:

@@ -8,26 +8,30 @@ from sqlalchemy.sql.dml import Insert
 
 from guichet.clock import Clock
 from guichet.db.engine import Database
-from guichet.db.tables import mode_overrides
+from guichet.db.read_cache import ReadCache
+from guichet.db.tables import payment_mode_overrides
 from guichet.domain.catalogue import Catalogue, ModeOverride
-from guichet.merchants.ttl_cache import TtlCache
 
-_FIELDS: Final = [mode_overrides.c[name] for name in ("merchant_id", "operator", "active", "fee_percent", "fee_fixed")]
+_FIELDS: Final = [
+    payment_mode_overrides.c[name] for name in ("merchant_id", "operator", "active", "fee_percent", "fee_fixed")
+]
 _FOR_MERCHANT: Final = select(*_FIELDS).where(
-    or_(mode_overrides.c.merchant_id.is_(None), mode_overrides.c.merchant_id == bindparam("merchant_id"))
+    or_(
+        payment_mode_overrides.c.merchant_id.is_(None), payment_mode_overrides.c.merchant_id == bindparam("merchant_id")
+    )
 )
-_FOR_EVERYBODY: Final = select(*_FIELDS).where(mode_overrides.c.merchant_id.is_(None))
+_FOR_EVERYBODY: Final = select(*_FIELDS).where(payment_mode_overrides.c.merchant_id.is_(None))
 
 
 def _upsert(*, for_merchant: bool) -> Insert:
     """What is given (not NULL) replaces; what is not given stays."""
-    insertion = upsert(mode_overrides).values({column.name: bindparam(column.name) for column in _FIELDS})
-    merchant = mode_overrides.c.merchant_id
+    insertion = upsert(payment_mode_overrides).values({column.name: bindparam(column.name) for column in _FIELDS})
+    merchant = payment_mode_overrides.c.merchant_id
     return insertion.on_conflict_do_update(
         index_elements=["merchant_id", "operator"] if for_merchant else ["operator"],
         index_where=merchant.is_not(None) if for_merchant else merchant.is_(None),
         set_={
-            name: func.coalesce(insertion.excluded[name], mode_overrides.c[name])
+            name: func.coalesce(insertion.excluded[name], payment_mode_overrides.c[name])
             for name in ("active", "fee_percent", "fee_fixed")
         },
     )
@@ -56,7 +60,7 @@ class Catalogues:
     def __init__(self, db: Database, clock: Clock, base: Catalogue) -> None:
         self._db = db
         self.base: Final = base
-        self._cached: TtlCache[int | None, Catalogue] = TtlCache(clock, self._load)
+        self._cached: ReadCache[int | None, Catalogue] = ReadCache(clock, self._load)
 
     async def of(self, merchant_id: int | None) -> Catalogue:
         """None: as for a merchant without overrides of its own."""

@@ -7,54 +7,30 @@ from typing import Final
 from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, json_numbers, require
-from guichet.db.tables import api_keys, merchants_table, wallets, webhook_endpoints
+from guichet.db.engine import Database, Reader, Transaction, require
+from guichet.db.sql_functions import json_numbers
+from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
-from guichet.domain.merchants import ENVS, ApiKey, Caller, Merchant, key_hash, key_preview
+from guichet.domain.merchants import ENVS, Merchant
 from guichet.domain.posting_rules import ACTIVE
 
 _INSERT: Final = (
-    insert(merchants_table)
+    insert(merchants)
     .values(
         name=bindparam("name"),
         status=bindparam("status"),
         currency=bindparam("currency"),
         created_at=bindparam("now"),
     )
-    .returning(*merchants_table.c)
+    .returning(*merchants.c)
 )
-_BY_ID: Final = select(merchants_table).where(merchants_table.c.id == bindparam("id"))
-_ALL: Final = select(merchants_table).order_by(merchants_table.c.id)
+_BY_ID: Final = select(merchants).where(merchants.c.id == bindparam("id"))
+_ALL: Final = select(merchants).order_by(merchants.c.id)
 _SET_STATUS: Final = (
-    update(merchants_table)
-    .where(merchants_table.c.id == bindparam("merchant"))
+    update(merchants)
+    .where(merchants.c.id == bindparam("merchant"))
     .values(status=bindparam("new_status"))
-    .returning(*merchants_table.c)
-)
-
-_INSERT_KEY: Final = (
-    insert(api_keys)
-    .values(
-        merchant_id=bindparam("merchant_id"),
-        env=bindparam("env"),
-        hash=bindparam("hash"),
-        preview=bindparam("preview"),
-        created_at=bindparam("now"),
-        expires_at=bindparam("expires_at"),
-    )
-    .returning(*api_keys.c)
-)
-_KEYS_OF: Final = select(api_keys).where(api_keys.c.merchant_id == bindparam("merchant_id")).order_by(api_keys.c.id)
-_REVOKE: Final = (
-    update(api_keys)
-    .where(api_keys.c.id == bindparam("key_id"))
-    .values(revoked_at=func.coalesce(api_keys.c.revoked_at, bindparam("now")))
-    .returning(*api_keys.c)
-)
-_CALLER: Final = (
-    select(api_keys.c.env, api_keys.c.expires_at, *merchants_table.c)
-    .join(merchants_table, merchants_table.c.id == api_keys.c.merchant_id)
-    .where(api_keys.c.hash == bindparam("hash"), api_keys.c.revoked_at.is_(None))
+    .returning(*merchants.c)
 )
 
 _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
@@ -119,40 +95,6 @@ async def everyone(db: Database) -> list[Merchant]:
 async def set_status(db: Database, merchant_id: int, status: str) -> Merchant | None:
     row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
     return Merchant(*row) if row else None
-
-
-async def add_key(
-    tx: Transaction, merchant_id: int, env: str, key: str, expires_at: Instant | None, now: Instant
-) -> ApiKey:
-    row = await tx.write(
-        _INSERT_KEY,
-        merchant_id=merchant_id,
-        env=env,
-        hash=key_hash(key),
-        preview=key_preview(key),
-        expires_at=expires_at,
-        now=now,
-    )
-    return ApiKey(*require(row))
-
-
-async def keys_of(db: Database, merchant_id: int) -> list[ApiKey]:
-    return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
-
-
-async def revoke_key(db: Database, key_id: int, now: Instant) -> ApiKey | None:
-    """Idempotent: the first revocation's time stays."""
-    row = await db.write(_REVOKE, key_id=key_id, now=now)
-    return ApiKey(*row) if row else None
-
-
-async def caller_by_hash(db: Database, hashed: str) -> tuple[Caller, Instant | None] | None:
-    """Who a key that is not revoked belongs to, and when it expires. One index probe."""
-    row = await db.one(_CALLER, hash=hashed)
-    if row is None:
-        return None
-    env, expires_at, *merchant = row
-    return Caller(Merchant(*merchant), env), expires_at
 
 
 async def endpoint(db: Reader, merchant_id: int, env: str) -> Endpoint:

@@ -1,4 +1,4 @@
-"""Incidents and stray callbacks: what a person must look at. One row a kind and reference, counted when it recurs."""
+"""Incidents and unmatched callbacks: what a person must look at."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -8,7 +8,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Writer
-from guichet.db.tables import incidents, stray_callbacks
+from guichet.db.tables import incidents, unmatched_callbacks
+from guichet.domain.payments import Payment, Refund
 
 #: An operator stated another amount or currency than ours: nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -20,19 +21,19 @@ _MOST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """`subject` says whose `reference` it is: payment or refund. `seen` counts how often it was found again."""
+    """`subject_type` says whose `reference` it is: payment or refund. `occurrences`: how often it was found."""
 
     id: int
     merchant_id: int
     env: str
     kind: str
-    subject: str
+    subject_type: str
     reference: str
-    connection: str | None
+    provider_account: str | None
     detail: str
-    seen: int
+    occurrences: int
     opened_at: int
-    seen_at: int
+    last_seen_at: int
     closed_at: int | None
 
 
@@ -40,19 +41,19 @@ _INSERT: Final = upsert(incidents).values(
     merchant_id=bindparam("merchant_id"),
     env=bindparam("env"),
     kind=bindparam("kind"),
-    subject=bindparam("subject"),
+    subject_type=bindparam("subject_type"),
     reference=bindparam("reference"),
-    connection=bindparam("connection"),
+    provider_account=bindparam("provider_account"),
     detail=bindparam("detail"),
-    seen=1,
+    occurrences=1,
     opened_at=bindparam("now"),
-    seen_at=bindparam("now"),
+    last_seen_at=bindparam("now"),
 )
 _OPEN: Final = _INSERT.on_conflict_do_update(
     index_elements=["merchant_id", "kind", "reference"],
     set_={
-        "seen": incidents.c.seen + 1,
-        "seen_at": _INSERT.excluded.seen_at,
+        "occurrences": incidents.c.occurrences + 1,
+        "last_seen_at": _INSERT.excluded.last_seen_at,
         "detail": _INSERT.excluded.detail,
         "closed_at": None,
     },
@@ -74,42 +75,58 @@ _SETTLED: Final = (
     )
     .values(closed_at=bindparam("now"))
 )
-_STRAY: Final = upsert(stray_callbacks).values(
-    {column.name: bindparam(column.name) for column in stray_callbacks.c if column.name != "id"}
+_STORE_UNMATCHED: Final = upsert(unmatched_callbacks).values(
+    {column.name: bindparam(column.name) for column in unmatched_callbacks.c if column.name != "id"}
 )
-_STRAYS: Final = (
+_LIST_UNMATCHED: Final = (
     select(
-        stray_callbacks.c.id,
-        stray_callbacks.c.connection,
-        stray_callbacks.c.path,
-        stray_callbacks.c.reason,
-        stray_callbacks.c.received_at,
+        unmatched_callbacks.c.id,
+        unmatched_callbacks.c.provider_account,
+        unmatched_callbacks.c.path,
+        unmatched_callbacks.c.reason,
+        unmatched_callbacks.c.received_at,
     )
-    .order_by(stray_callbacks.c.id.desc())
+    .order_by(unmatched_callbacks.c.id.desc())
     .limit(_MOST)
 )
 
 
+async def report_about(writer: Writer, subject: Payment | Refund, kind: str, detail: str, now: Instant) -> None:
+    """Opens an incident about a payment or a refund, or counts it again."""
+    await report(
+        writer,
+        merchant_id=subject.merchant_id,
+        env=subject.env,
+        kind=kind,
+        subject_type="payment" if isinstance(subject, Payment) else "refund",
+        reference=subject.reference,
+        provider_account=subject.provider_account,
+        detail=detail,
+        now=now,
+    )
+
+
 async def report(
     writer: Writer,
+    *,
     merchant_id: int,
     env: str,
     kind: str,
-    subject: str,
+    subject_type: str,
     reference: str,
-    connection: str | None,
+    provider_account: str | None,
     detail: str,
     now: Instant,
 ) -> None:
-    """Opens an incident, or counts it again."""
+    """Opens an incident, or counts it again. `subject_type`: what `reference` names, `payment` or `refund`."""
     await writer.write(
         _OPEN,
         merchant_id=merchant_id,
         env=env,
         kind=kind,
-        subject=subject,
+        subject_type=subject_type,
         reference=reference,
-        connection=connection,
+        provider_account=provider_account,
         detail=detail,
         now=now,
     )
@@ -131,12 +148,14 @@ async def close_settled(writer: Writer, merchant_id: int, reference: str, now: I
 
 
 async def store_unmatched_callback(
-    db: Database, connection: str, path: str, body: str, reason: str, now: Instant
+    db: Database, *, provider_account: str, path: str, body: str, reason: str, now: Instant
 ) -> None:
-    """Keeps a notification that matches nothing."""
-    await db.write(_STRAY, connection=connection, path=path, body=body, reason=reason, received_at=now)
+    """Keeps a callback that names no payment or refund of ours, for a person."""
+    await db.write(
+        _STORE_UNMATCHED, provider_account=provider_account, path=path, body=body, reason=reason, received_at=now
+    )
 
 
-async def unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, int]]:
+async def list_unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, int]]:
     """The latest 500: id, connection, path, reason, received_at."""
-    return [tuple(row) for row in await db.scan(_STRAYS)]
+    return [tuple(row) for row in await db.scan(_LIST_UNMATCHED)]

@@ -1,33 +1,23 @@
-"""Whether an operator's success is ours: amount and currency that come back are compared with what was asked."""
+"""Integrity of an answer: the amount and currency that a provider states are compared with what it was asked for."""
 
 from guichet.context import AppContext
 from guichet.domain.money import plain, round_to_currency
-from guichet.domain.payments import Payment
+from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import incidents
 from guichet.providers.base import Succeeded
 
 
-async def confirm_amount(ctx: AppContext, payment: Payment, answer: Succeeded, subject: str, reference: str) -> bool:
-    """False, with an incident, when the operator moved something else than what was asked: nothing is booked.
-
-    `subject` and `reference` name what was asked for: the payment, or its refund (both move the same total).
-    """
-    asked = round_to_currency(payment.total_amount, payment.currency)
-    if answer.amount == asked and answer.currency == payment.currency:
+async def check(ctx: AppContext, subject: Payment | Refund, stated: Succeeded) -> bool:
+    """Whether the provider moved exactly what was asked. If not: an incident is open and nothing may be booked."""
+    total = subject.total_amount if isinstance(subject, Payment) else subject.amount
+    asked = round_to_currency(total, subject.currency)
+    if stated.amount == asked and stated.currency == subject.currency:
         return True
-    stated = "no amount" if answer.amount is None else f"{plain(answer.amount)} {answer.currency}"
-    detail = f"asked {plain(asked)} {payment.currency}, the operator states {stated}"
-    log.error("operator.mismatch", reference=reference, connection=payment.connection, detail=detail)
-    await incidents.report(
-        ctx.db,
-        payment.merchant_id,
-        payment.env,
-        incidents.MISMATCH,
-        subject,
-        reference,
-        payment.connection,
-        detail,
-        ctx.clock.now(),
+    amount = "no amount" if stated.amount is None else f"{plain(stated.amount)} {stated.currency}"
+    detail = f"asked {plain(asked)} {subject.currency}, the provider states {amount}"
+    log.error(
+        "provider.mismatch", reference=subject.reference, provider_account=subject.provider_account, detail=detail
     )
+    await incidents.report_about(ctx.db, subject, incidents.MISMATCH, detail, ctx.clock.now())
     return False

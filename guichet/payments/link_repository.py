@@ -33,20 +33,20 @@ _RESERVE: Final = (
     update(payment_links)
     .where(
         payment_links.c.id == bindparam("link_id"),
-        or_(payment_links.c.max_uses.is_(None), payment_links.c.reserved < payment_links.c.max_uses),
+        or_(payment_links.c.max_uses.is_(None), payment_links.c.reserved_uses < payment_links.c.max_uses),
     )
-    .values(reserved=payment_links.c.reserved + 1)
+    .values(reserved_uses=payment_links.c.reserved_uses + 1)
     .returning(payment_links.c.id)
 )
 _RELEASE: Final = (
     update(payment_links)
     .where(payment_links.c.id == bindparam("link_id"))
-    .values(reserved=payment_links.c.reserved - bindparam("uses", type_=Integer))
+    .values(reserved_uses=payment_links.c.reserved_uses - bindparam("uses", type_=Integer))
 )
 _COMPLETE: Final = (
     update(payment_links)
     .where(payment_links.c.id == bindparam("link_id"))
-    .values(completed=payment_links.c.completed + bindparam("uses", type_=Integer))
+    .values(completed_uses=payment_links.c.completed_uses + bindparam("uses", type_=Integer))
 )
 
 

@@ -1,7 +1,7 @@
 """Has an operator text a customer the code that a debit will need. No money moves, nothing is stored.
 
 Source: docs/providers/README.md, "Codes by SMS".
-The code is good only at the connection that sent it, so the route is walked as a payment walks it.
+The code is good only at the provider account that sent it, so the route is walked as a payment walks it.
 """
 
 from uuid import uuid4
@@ -11,22 +11,23 @@ from guichet.domain.catalogue import PaymentMode, check_debit, quote
 from guichet.domain.errors import InvalidRequest, PaymentFailed
 from guichet.domain.money import round_to_currency
 from guichet.logs import log
-from guichet.payments.polling import call_provider
+from guichet.payments.provider_calls import call_provider
 from guichet.providers.base import (
     REFUSAL_REASONS,
     Accepted,
     Charge,
     NotProcessed,
     OtpRequestResult,
+    RefusalReason,
     Refused,
     SendsOtpCodes,
 )
 
 
 class CodeNotSent(PaymentFailed):
-    """No code is on its way, as far as anybody knows. `reason` is a key of REASONS, None while that is unclear."""
+    """No code is on its way, as far as anybody knows. `reason` is None while it is unclear why."""
 
-    def __init__(self, reason: str | None) -> None:
+    def __init__(self, reason: RefusalReason | None) -> None:
         unclear = "Nous ne savons pas si le code est parti. S'il n'arrive pas d'ici une minute, demandez-en un autre."
         super().__init__(unclear if reason is None else REFUSAL_REASONS[reason])
         self.reason = reason
@@ -71,5 +72,5 @@ async def _ask(ctx: AppContext, charge: Charge) -> OtpRequestResult:
         answer = await call_provider(provider.send_code(charge), name, "send_code")
         if not isinstance(answer, NotProcessed):
             break
-        log.warning("code.not_taken", connection=name, raw=answer.raw)
+        log.warning("code.not_taken", provider_account=name, raw=answer.raw)
     return answer

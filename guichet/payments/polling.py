@@ -1,139 +1,107 @@
-"""Asks the operator what became of a payment: on GET, from the worker, after a callback. One asks at a time."""
+"""Polling: asks the provider what became of a pending payment.
 
-import asyncio
-from collections.abc import Awaitable
-from typing import Final, TypeVar
+The API asks when a merchant reads the payment, the worker when a poll is due, a provider's callback at once. A lease on
+the row lets one of them ask at a time.
+"""
 
-import msgspec
+from collections.abc import Sequence
 
-from guichet import metrics, tracing
-from guichet.clock import SECOND
-from guichet.context import AppContext, charge_for
+from guichet import tracing
+from guichet.clock import Instant
+from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, poll_interval
+from guichet.db.work_queue import Claim
+from guichet.domain.payments import Payment
 from guichet.logs import log
-from guichet.payments import incidents
-from guichet.payments import repository as payments
-from guichet.payments.integrity import confirm_amount
+from guichet.payments import integrity, repository
+from guichet.payments.poll_schedule import LEASE_DURATION, next_poll
+from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import Accepted, NotProcessed, Refused, StatusResult, Succeeded, Unknown
-
-T = TypeVar("T")
-
-#: How long an operator may take to answer a question, in seconds; the lease outlives it.
-PROVIDER_TIMEOUT: Final = 20.0
-LEASE_DURATION: Final = 30 * SECOND
-_ANSWERS: Final[dict[type, str]] = {
-    Accepted: "accepted",
-    Succeeded: "succeeded",
-    Refused: "refused",
-    Unknown: "unknown",
-    NotProcessed: "not_taken",
-}
+from guichet.providers.base import Accepted, Refused, StatusResult, Succeeded, Unknown
 
 
 async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
-    """The payment after its operator was asked; as stored when somebody else is asking, or it is final.
+    """The payment after its provider was asked; as it is stored when somebody else is asking, or when it is final.
 
-    Whoever looks often does not move the worker's own next question.
+    The worker's own next poll keeps its time, however often a merchant reads the payment.
     """
-    return await _ask(ctx, payment, planned=False)
+    polled = await _poll(ctx, payment)
+    if polled is None:
+        return require(await repository.by_id(ctx.db, payment.id))
+    if polled.status == "pending" and polled.lease_expires_at is not None:
+        await repository.end_lease(ctx.db, polled.id)
+    return polled
 
 
-@tracing.traced("ask about payment", lambda _, payment: {tracing.PAYMENT: payment.reference})
+@tracing.traced("poll payment", lambda _, payment: {tracing.PAYMENT: payment.reference})
 async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
-    """A question of the worker: nothing pending is left without a next question."""
-    await _ask(ctx, payment, planned=True)
+    """The worker's poll of a payment whose poll is due."""
+    polled = await _poll(ctx, payment)
+    if polled is not None and polled.status == "pending":
+        await repository.schedule_next_poll(ctx.db, polled.id, await next_poll(ctx, polled))
 
 
-async def _ask(ctx: AppContext, payment: Payment, *, planned: bool) -> Payment:
+async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
+    """None when somebody else holds the lease, or the payment is final meanwhile."""
     if payment.status != "pending":
         return payment
-    provider = ctx.registry.provider(require(payment.connection))
+    account = require(payment.provider_account)
+    provider = ctx.registry.provider(account)
     if provider.remote:
         now = ctx.clock.now()
-        leased = await payments.lease(ctx.db, payment.id, now, now + LEASE_DURATION)
+        leased = await repository.lease(ctx.db, payment.id, now, now + LEASE_DURATION)
         if leased is None:
-            return require(await payments.by_id(ctx.db, payment.id))
+            return None
         payment = leased
-    answer = await call_provider(provider.status(charge_for(ctx, payment)), require(payment.connection), "status")
-    payment = await _apply(ctx, payment, answer)
-    if payment.status == "pending" and planned:
-        await _ask_later(ctx, payment)
-    elif payment.status == "pending" and provider.remote:
-        await payments.end_lease(ctx.db, payment.id)
-    return payment
+    result = await call_provider(provider.status(charge_for(ctx, payment)), account, "status")
+    return await _apply(ctx, payment, result)
 
 
-async def call_provider(question: Awaitable[T], connection: str, kind: str, *, timed: bool = True) -> T | Unknown:
-    """An operator that takes longer than the budget has said nothing. Every call to one passes here and is counted.
-
-    `timed`: False spares the timer where nobody far away is asked.
-    """
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    answer: T | Unknown
-    try:
-        if timed:
-            async with asyncio.timeout(PROVIDER_TIMEOUT):
-                answer = await question
-        else:
-            answer = await question
-    except TimeoutError:
-        answer = Unknown(f"no answer within {PROVIDER_TIMEOUT:g} s")
-    named, seconds = _ANSWERS.get(type(answer), "other"), loop.time() - began
-    metrics.provider_call(connection, kind, named, seconds)
-    tracing.provider_call(connection, kind, named, seconds)
-    return answer
-
-
-async def _apply(ctx: AppContext, payment: Payment, answer: StatusResult) -> Payment:
-    match answer:
+async def _apply(ctx: AppContext, payment: Payment, result: StatusResult) -> Payment:
+    match result:
         case Succeeded():
-            if await confirm_amount(ctx, payment, answer, "payment", payment.reference):
-                return await settle_payment(ctx, payment, answer)
+            if await integrity.check(ctx, payment, result):
+                return await settle_payment(ctx, payment, result)
         case Refused():
-            return await settle_payment(ctx, payment, answer)
+            return await settle_payment(ctx, payment, result)
         case Accepted():
-            payment = await _learn(ctx, payment, answer)
+            return await _keep_new_facts(ctx, payment, result)
         case Unknown():
-            log.info("status.unknown", reference=payment.reference, raw=answer.raw)
+            log.info("polling.unknown", reference=payment.reference, raw=result.raw)
     return payment
 
 
-async def _learn(ctx: AppContext, payment: Payment, answer: Accepted) -> Payment:
-    """A lost answer found again, or a page that the operator prepared meanwhile."""
-    new_ref = payment.provider_ref is None and answer.provider_ref is not None
-    new_page = payment.redirect_url is None and answer.redirect_url is not None
-    if not (new_ref or new_page):
+async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
+    """Stores what the answer to a lost initiation would have told: the provider's reference, the page it prepared."""
+    new_reference = payment.provider_reference is None and result.provider_reference is not None
+    new_page = payment.redirect_url is None and result.redirect_url is not None
+    if not (new_reference or new_page):
         return payment
-    memo = msgspec.json.encode(answer.memo).decode() if answer.memo else payment.provider_memo
-    learned = await payments.record_initiation(
+    stored = await repository.record_initiation(
         ctx.db,
         payment.id,
-        require(payment.connection),
-        answer.provider_ref or payment.provider_ref,
-        memo,
-        answer.redirect_url or payment.redirect_url,
-        require(payment.due_at),
+        provider_account=require(payment.provider_account),
+        provider_reference=result.provider_reference or payment.provider_reference,
+        provider_data=encode_provider_data(dict(result.provider_data)) or payment.provider_data,
+        redirect_url=result.redirect_url or payment.redirect_url,
+        next_poll_at=require(payment.next_poll_at),
     )
-    return learned or payment
+    return stored or payment
 
 
-async def _ask_later(ctx: AppContext, payment: Payment) -> None:
-    """Nothing pending is ever without a next question; after 72 hours a person is told as well."""
-    now = ctx.clock.now()
-    age = (now - payment.created_at) / SECOND
-    if age >= INCIDENT_AGE_SECONDS and payment.env == "live":
-        await incidents.report(
-            ctx.db,
-            payment.merchant_id,
-            payment.env,
-            incidents.STUCK,
-            "payment",
-            payment.reference,
-            payment.connection,
-            "pending for more than 72 hours",
-            now,
-        )
-    await payments.schedule_next_poll(ctx.db, payment.id, now + poll_interval(payment.asked, age) * SECOND)
+class PollingJobs:
+    """The worker's queue of payments whose poll is due (see `worker/queue_loop.py`)."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(
+        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+    ) -> Claim[Payment]:
+        return await repository.claim_due(self._ctx.db, now, until, most, saturated)
+
+    def partition_key(self, job: Payment) -> tuple[str, ...]:
+        return (job.provider_account or "",)
+
+    async def work(self, job: Payment) -> None:
+        await poll_due_payment(self._ctx, job)

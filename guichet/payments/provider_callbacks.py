@@ -1,4 +1,4 @@
-"""An operator's notification is a hint: it makes us ask, it is never believed.
+"""Callbacks of providers: a callback makes us ask the provider, it is never believed.
 
 Source: docs/providers/README.md, "Rules common to every family".
 """
@@ -6,64 +6,70 @@ Source: docs/providers/README.md, "Rules common to every family".
 from typing import Final
 
 from guichet.context import AppContext
+from guichet.db.references import parse_reference
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
-from guichet.payments import incidents
-from guichet.payments import refund_repository as refunds
-from guichet.payments import repository as payments
+from guichet.payments import incidents, refund_repository, repository
+from guichet.payments.disbursement import poll_refund
 from guichet.payments.polling import poll_payment
-from guichet.payments.refund import poll_refund
 from guichet.providers.base import Callback, CallbackReference
-from guichet.schemas.wire import as_uuid
 
+#: Bytes of an unmatched callback's body that are kept.
 _KEPT_BODY: Final = 8 * 1024
 
 
 async def receive(ctx: AppContext, name: str, reference: str | None, callback: Callback) -> None:
-    """Finds what a notification to /operators/{name}/callback[/{reference}] speaks of, and asks its operator.
+    """Polls the payment or refund that a callback names, or stores the callback for a person if it names none of ours.
 
-    `name` is a connection, or a family whose notifications all go to one address. The answer may be 200 only after
-    this returns: what it spoke of was asked about, or the notification was stored.
+    `name` is a provider account, or a provider all of whose callbacks go to one address. `reference` is the one in the
+    callback's address. The callback may be answered 200 only after this returns.
     """
-    providers = ctx.registry.listening(name)
+    providers = ctx.registry.callback_providers(name)
     if not providers:
-        await _put_aside(ctx, name, callback, "unknown_connection")
+        await _store_unmatched(ctx, name, callback, "unknown_connection")
         return
-    hints = [(each, provider.parse_callback(callback)) for each, provider in providers.items()]
-    readable = [(each, hint) for each, hint in hints if hint is not None]
+    parsed = [(account, provider.parse_callback(callback)) for account, provider in providers.items()]
+    readable = [(account, named) for account, named in parsed if named is not None]
     if not readable:
-        await _put_aside(ctx, name, callback, "unreadable")
+        await _store_unmatched(ctx, name, callback, "unreadable")
         return
-    for connection, hint in readable:
-        subject = await _find(ctx, connection, reference, hint)
+    for account, named in readable:
+        subject = await _find(ctx, account, reference, named)
         if isinstance(subject, Payment):
             await poll_payment(ctx, subject)
             return
         if subject is not None:
             await poll_refund(ctx, subject)
             return
-    await _put_aside(ctx, name, callback, "no_match")
+    await _store_unmatched(ctx, name, callback, "no_match")
 
 
 async def _find(
-    ctx: AppContext, connection: str, reference: str | None, hint: CallbackReference
+    ctx: AppContext, account: str, reference: str | None, named: CallbackReference
 ) -> Payment | Refund | None:
-    """By our reference (in the address, in the body), else by the operator's. Always of this connection only."""
-    for named in (reference, hint.reference):
-        if named is not None and (ours := as_uuid(named)):
-            payment = await payments.by_callback_reference(ctx.db, connection, ours)
+    """By our reference (in the address, then in the body), else by the provider's; only within this account."""
+    for text in (reference, named.reference):
+        if text is not None and (ours := parse_reference(text)):
+            payment = await repository.by_callback_reference(ctx.db, account, ours)
             if payment is not None:
                 return payment
-            refund = await refunds.by_callback_reference(ctx.db, connection, ours)
+            refund = await refund_repository.by_callback_reference(ctx.db, account, ours)
             if refund is not None:
                 return refund
-    if hint.provider_ref is not None:
-        payment = await payments.by_provider_ref(ctx.db, connection, hint.provider_ref)
-        return payment or await refunds.by_provider_ref(ctx.db, connection, hint.provider_ref)
+    if named.provider_reference is not None:
+        payment = await repository.by_provider_reference(ctx.db, account, named.provider_reference)
+        return payment or await refund_repository.by_provider_reference(ctx.db, account, named.provider_reference)
     return None
 
 
-async def _put_aside(ctx: AppContext, name: str, callback: Callback, reason: str) -> None:
-    log.warning("callback.stray", connection=name, reason=reason)
-    text = callback.body[:_KEPT_BODY].decode("utf-8", "replace").replace("\0", "")
-    await incidents.store_unmatched_callback(ctx.db, name[:64], callback.path[:500], text, reason, ctx.clock.now())
+async def _store_unmatched(ctx: AppContext, name: str, callback: Callback, reason: str) -> None:
+    log.warning("callback.unmatched", provider_account=name, reason=reason)
+    body = callback.body[:_KEPT_BODY].decode("utf-8", "replace").replace("\0", "")
+    await incidents.store_unmatched_callback(
+        ctx.db,
+        provider_account=name[:64],
+        path=callback.path[:500],
+        body=body,
+        reason=reason,
+        now=ctx.clock.now(),
+    )

@@ -1,14 +1,15 @@
-"""Refunds: statements and row mapping. The unique constraint on the payment allows one refund, ever."""
+"""Refunds: SQL statements and row mapping. A unique constraint allows one refund for each payment, ever."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Row, Transaction
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.payments import Refund
@@ -24,10 +25,11 @@ _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
 _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
-    refunds.c.reference == bindparam("reference"), refunds.c.connection == bindparam("connection")
+    refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
 )
 _BY_PROVIDER_REF: Final = select(refunds).where(
-    refunds.c.connection == bindparam("connection"), refunds.c.provider_ref == bindparam("provider_ref")
+    refunds.c.provider_account == bindparam("provider_account"),
+    refunds.c.provider_reference == bindparam("provider_reference"),
 )
 _PENDING: Final = (refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending")
 _FINISH: Final = (
@@ -36,43 +38,49 @@ _FINISH: Final = (
     .values(
         status=bindparam("target"),
         processed_at=bindparam("now"),
-        failure=bindparam("reason"),
-        due_at=None,
-        leased_until=None,
+        failure_reason=bindparam("reason"),
+        next_poll_at=None,
+        lease_expires_at=None,
     )
     .returning(*refunds.c)
 )
-_SENDING: Final = (
+_MARK_SENT: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(sent_at=bindparam("now"), connection=bindparam("new_connection"))
+    .values(sent_at=bindparam("now"), provider_account=bindparam("new_account"))
     .returning(*refunds.c)
 )
-_NOT_SENT: Final = (
-    update(refunds)
-    .where(*_PENDING)
-    .values(sent_at=None, due_at=bindparam("next_due"), asked=refunds.c.asked + 1, leased_until=None)
-)
-_TAKEN: Final = (
+_MARK_NOT_SENT: Final = (
     update(refunds)
     .where(*_PENDING)
     .values(
-        provider_ref=bindparam("new_ref"),
-        provider_memo=bindparam("new_memo"),
-        due_at=bindparam("next_due"),
-        leased_until=None,
+        sent_at=None, next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None
     )
 )
-_ASK_LATER: Final = (
-    update(refunds).where(*_PENDING).values(due_at=bindparam("next_due"), asked=refunds.c.asked + 1, leased_until=None)
+_RECORD_ACCEPTANCE: Final = (
+    update(refunds)
+    .where(*_PENDING)
+    .values(
+        provider_reference=bindparam("new_ref"),
+        provider_data=bindparam("new_data"),
+        next_poll_at=bindparam("next_due"),
+        lease_expires_at=None,
+    )
+)
+_SCHEDULE_NEXT_POLL: Final = (
+    update(refunds)
+    .where(*_PENDING)
+    .values(next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None)
 )
 _LEASE: Final = (
     update(refunds)
-    .where(*_PENDING, or_(refunds.c.leased_until.is_(None), refunds.c.leased_until <= bindparam("now")))
-    .values(leased_until=bindparam("until"))
+    .where(*_PENDING, or_(refunds.c.lease_expires_at.is_(None), refunds.c.lease_expires_at <= bindparam("now")))
+    .values(lease_expires_at=bindparam("until"))
     .returning(*refunds.c)
 )
-_QUEUE: Final = WorkQueue(refunds, ("connection",), {}, tuple(refunds.c), lambda row: Refund(*row))
+_QUEUE: Final = WorkQueue(
+    refunds, "next_poll_at", ("provider_account",), {}, tuple(refunds.c), lambda row: Refund(*row)
+)
 
 
 async def insert_new(tx: Transaction, refund: Refund) -> int | None:
@@ -90,56 +98,81 @@ async def by_id(db: Reader, refund_id: int) -> Refund | None:
     return _refund(await db.one(_BY_ID, id=refund_id))
 
 
-async def by_callback_reference(db: Reader, connection: str, reference: str) -> Refund | None:
-    """`reference` must be a UUID. An operator does not say whose refund it is; references are unique anyway."""
-    return _refund(await db.one(_BY_CALLBACK_REFERENCE, connection=connection, reference=reference))
+async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:
+    """`reference` must be a UUID. A callback does not say which merchant's refund it is; references are unique."""
+    return _refund(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
 
 
-async def by_provider_ref(db: Reader, connection: str, provider_ref: str) -> Refund | None:
-    return _refund(await db.one(_BY_PROVIDER_REF, connection=connection, provider_ref=provider_ref))
+async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> Refund | None:
+    return _refund(
+        await db.one(_BY_PROVIDER_REF, provider_account=provider_account, provider_reference=provider_reference)
+    )
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Refund], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
-    rows, total = await counts.page(db, refunds, counts.Scope("refunds", merchant_id, env), limit, offset)
+    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
+    rows, total = await read_page(db, refunds, ListScope(merchant_id, env), limit, offset)
     return [Refund(*row) for row in rows], total
 
 
-async def finish(
-    tx: Transaction, refund_id: int, target: str, now: Instant, failure: str | None = None
-) -> Refund | None:
-    """The conditional transition; None when the refund was no longer pending."""
-    return _refund(await tx.write(_FINISH, refund_id=refund_id, target=target, now=now, reason=failure))
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A conditional transition of one pending refund to its final status."""
+
+    refund_id: int
+    target: str
+    now: Instant
+    failure_reason: str | None
 
 
-async def mark_sending(db: Database, refund_id: int, connection: str, now: Instant) -> Refund | None:
-    """Before the first byte leaves; None when it was already sent or is final."""
-    return _refund(await db.write(_SENDING, refund_id=refund_id, new_connection=connection, now=now))
+async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]:
+    """The refunds that made their transition, in no order; one that was no longer pending is missing."""
+    rows = [
+        {"refund_id": each.refund_id, "target": each.target, "now": each.now, "reason": each.failure_reason}
+        for each in transitions
+    ]
+    return [Refund(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
 
 
-async def mark_not_sent(db: Database, refund_id: int, due_at: Instant) -> None:
-    """The operator provably did not take it: it may be sent again at `due_at`."""
-    await db.write(_NOT_SENT, refund_id=refund_id, next_due=due_at)
+async def mark_sent(db: Database, refund_id: int, provider_account: str, now: Instant) -> Refund | None:
+    """Called before the first byte leaves. None when the refund was already sent, or is final."""
+    return _refund(await db.write(_MARK_SENT, refund_id=refund_id, new_account=provider_account, now=now))
 
 
-async def mark_taken(db: Database, refund_id: int, provider_ref: str | None, memo: str | None, due_at: Instant) -> None:
-    await db.write(_TAKEN, refund_id=refund_id, new_ref=provider_ref, new_memo=memo, next_due=due_at)
+async def mark_not_sent(db: Database, refund_id: int, next_poll_at: Instant) -> None:
+    """The provider provably did not process it: it may be sent again at `next_poll_at`."""
+    await db.write(_MARK_NOT_SENT, refund_id=refund_id, next_due=next_poll_at)
 
 
-async def schedule_next_poll(db: Database, refund_id: int, due_at: Instant) -> None:
-    await db.write(_ASK_LATER, refund_id=refund_id, next_due=due_at)
+async def record_acceptance(
+    db: Database, refund_id: int, provider_reference: str | None, provider_data: str | None, next_poll_at: Instant
+) -> None:
+    await db.write(
+        _RECORD_ACCEPTANCE,
+        refund_id=refund_id,
+        new_ref=provider_reference,
+        new_data=provider_data,
+        next_due=next_poll_at,
+    )
+
+
+async def schedule_next_poll(db: Database, refund_id: int, next_poll_at: Instant) -> None:
+    await db.write(_SCHEDULE_NEXT_POLL, refund_id=refund_id, next_due=next_poll_at)
 
 
 async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> Refund | None:
-    """The right to work on a pending refund until `until`; None when somebody else has it, or it is final."""
+    """The exclusive right to work on a pending refund until `until`; None when somebody has it, or it is final."""
     return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until))
 
 
 async def claim_due(
     db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Refund]:
-    """Up to `most` refunds to work on; they come back at `until` if this process dies. `saturated`: connections that take
-    none now; "" stands for those that were not sent yet. Cost: see `queues.py`."""
+    """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
+
+    `saturated`: provider accounts that take none now; "" stands for refunds that were not sent yet. Cost: see
+    `db/work_queue.py`.
+    """
     return await _QUEUE.claim(db, now, until, most, saturated)
 
 

@@ -1,4 +1,4 @@
-"""Payments: statements and row mapping. What each read costs stands beside it."""
+"""Payments: SQL statements and row mapping. Each read says what it costs."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Transaction, Writer
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import payments
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.payments import Payment
@@ -33,11 +33,12 @@ _BY_EXTERNAL_ID: Final = select(payments).where(*_MINE, payments.c.external_id =
 _BY_ID: Final = select(payments).where(payments.c.id == bindparam("id"))
 _BY_TOKEN: Final = select(payments).where(payments.c.checkout_token == bindparam("token"))
 _BY_CALLBACK: Final = select(payments).where(
-    payments.c.connection == bindparam("connection"), payments.c.provider_ref == bindparam("provider_ref")
+    payments.c.provider_account == bindparam("provider_account"),
+    payments.c.provider_reference == bindparam("provider_reference"),
 )
 
 _BY_CALLBACK_REFERENCE: Final = select(payments).where(
-    payments.c.reference == bindparam("reference"), payments.c.connection == bindparam("connection")
+    payments.c.reference == bindparam("reference"), payments.c.provider_account == bindparam("provider_account")
 )
 
 _FINISH: Final = (
@@ -46,10 +47,12 @@ _FINISH: Final = (
     .values(
         status=bindparam("target"),
         updated_at=bindparam("now"),
-        failure=bindparam("reason"),
-        provider_ref=func.coalesce(bindparam("new_ref", type_=payments.c.provider_ref.type), payments.c.provider_ref),
-        due_at=None,
-        leased_until=None,
+        failure_reason=bindparam("reason"),
+        provider_reference=func.coalesce(
+            bindparam("new_ref", type_=payments.c.provider_reference.type), payments.c.provider_reference
+        ),
+        next_poll_at=None,
+        lease_expires_at=None,
     )
     .returning(*payments.c)
 )
@@ -57,37 +60,39 @@ _RECORD_INITIATION: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
     .values(
-        connection=bindparam("new_connection"),
-        provider_ref=bindparam("new_ref"),
-        provider_memo=bindparam("new_memo"),
+        provider_account=bindparam("new_account"),
+        provider_reference=bindparam("new_ref"),
+        provider_data=bindparam("new_data"),
         redirect_url=bindparam("new_redirect"),
-        due_at=bindparam("next_due"),
-        leased_until=None,
+        next_poll_at=bindparam("next_due"),
+        lease_expires_at=None,
     )
     .returning(*payments.c)
 )
 _SWITCH: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-    .values(connection=bindparam("new_connection"), leased_until=bindparam("until"))
+    .values(provider_account=bindparam("new_account"), lease_expires_at=bindparam("until"))
     .returning(*payments.c)
 )
 _ASK_LATER: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-    .values(due_at=bindparam("next_due"), asked=payments.c.asked + 1, leased_until=None)
+    .values(next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None)
 )
 _END_LEASE: Final = (
     update(payments).where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-).values(leased_until=None)
-_FREE: Final = or_(payments.c.leased_until.is_(None), payments.c.leased_until <= bindparam("now"))
+).values(lease_expires_at=None)
+_FREE: Final = or_(payments.c.lease_expires_at.is_(None), payments.c.lease_expires_at <= bindparam("now"))
 _LEASE: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", _FREE)
-    .values(leased_until=bindparam("until"))
+    .values(lease_expires_at=bindparam("until"))
     .returning(*payments.c)
 )
-_QUEUE: Final = WorkQueue(payments, ("connection",), {}, tuple(payments.c), lambda row: Payment(*row))
+_QUEUE: Final = WorkQueue(
+    payments, "next_poll_at", ("provider_account",), {}, tuple(payments.c), lambda row: Payment(*row)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +112,13 @@ class PaymentFilter:
         )
 
 
-async def insert_new(writer: Writer, payment: Payment, due_at: Instant | None) -> Payment | None:
-    """The payment as stored: numbered, to be asked about at `due_at`; None when a unique key already holds one. One
-    statement, one round trip."""
+async def insert_new(writer: Writer, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
+    """The payment as stored, with its number and its next poll; None when a unique key already holds a payment.
+
+    One statement, one round trip.
+    """
     values = dict(zip(_NEW_COLUMNS, _new_values(payment), strict=True))
-    values["due_at"] = due_at
+    values["next_poll_at"] = next_poll_at
     row = await writer.write(_INSERT, **values)
     return Payment(row[0], *values.values()) if row else None
 
@@ -134,106 +141,115 @@ async def by_token(db: Reader, token: str) -> Payment | None:
     return _payment(await db.one(_BY_TOKEN, token=token))
 
 
-async def by_provider_ref(db: Database, connection: str, provider_ref: str) -> Payment | None:
-    return _payment(await db.one(_BY_CALLBACK, connection=connection, provider_ref=provider_ref))
+async def by_provider_reference(db: Database, provider_account: str, provider_reference: str) -> Payment | None:
+    return _payment(
+        await db.one(_BY_CALLBACK, provider_account=provider_account, provider_reference=provider_reference)
+    )
 
 
-async def by_callback_reference(db: Database, connection: str, reference: str) -> Payment | None:
-    """`reference` must be a UUID. An operator does not say whose payment it is; references are unique anyway."""
-    return _payment(await db.one(_BY_CALLBACK_REFERENCE, connection=connection, reference=reference))
+async def by_callback_reference(db: Database, provider_account: str, reference: str) -> Payment | None:
+    """`reference` must be a UUID. A callback does not say which merchant's payment it is; references are unique."""
+    return _payment(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """A conditional transition of one payment. `provider_ref` None keeps the one there is."""
+    """A conditional transition of one payment. `provider_reference` None keeps the one there is."""
 
     payment_id: int
     source: str
     target: str
     now: Instant
-    failure: str | None = None
-    provider_ref: str | None = None
+    failure_reason: str | None = None
+    provider_reference: str | None = None
 
 
 async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
-    """The payments that made theirs, in no order; one that was no longer in `source` is missing: somebody else applied
-    another. At most one transition for each payment."""
+    """The payments that made their transition, in no order; one that had left `source` is missing.
+
+    At most one transition for each payment.
+    """
     rows = [
         {
             "payment_id": each.payment_id,
             "source": each.source,
             "target": each.target,
             "now": each.now,
-            "reason": each.failure,
-            "new_ref": each.provider_ref,
+            "reason": each.failure_reason,
+            "new_ref": each.provider_reference,
         }
         for each in transitions
     ]
     return [Payment(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
 
 
-async def switch_connection(db: Database, payment: Payment, connection: str, until: Instant) -> Payment | None:
-    """The route before provably took nothing: the next one is stored before its first byte leaves. None when the
-    payment is final already: nothing may be asked of anybody then."""
-    row = await db.write(_SWITCH, payment_id=payment.id, new_connection=connection, until=until)
+async def switch_provider_account(
+    db: Database, payment: Payment, provider_account: str, until: Instant
+) -> Payment | None:
+    """Stores the next account of the route, before its first byte leaves. None when the payment is final already:
+    then no provider may be asked."""
+    row = await db.write(_SWITCH, payment_id=payment.id, new_account=provider_account, until=until)
     return _payment(row)
 
 
 async def record_initiation(
     db: Database,
     payment_id: int,
-    connection: str,
-    provider_ref: str | None,
-    memo: str | None,
+    *,
+    provider_account: str,
+    provider_reference: str | None,
+    provider_data: str | None,
     redirect_url: str | None,
-    due_at: Instant,
+    next_poll_at: Instant,
 ) -> Payment | None:
-    """What the operator returned; ends the lease of the initiation."""
+    """Stores what the provider returned and ends the lease. None when the payment is no longer pending."""
     row = await db.write(
         _RECORD_INITIATION,
         payment_id=payment_id,
-        new_connection=connection,
-        new_ref=provider_ref,
-        new_memo=memo,
+        new_account=provider_account,
+        new_ref=provider_reference,
+        new_data=provider_data,
         new_redirect=redirect_url,
-        next_due=due_at,
+        next_due=next_poll_at,
     )
     return _payment(row)
 
 
-async def schedule_next_poll(db: Database, payment_id: int, due_at: Instant) -> None:
-    """Nothing was learned: counts the question, ends the lease, sets the next one."""
-    await db.write(_ASK_LATER, payment_id=payment_id, next_due=due_at)
+async def schedule_next_poll(db: Database, payment_id: int, next_poll_at: Instant) -> None:
+    """Counts a poll that learned nothing, ends the lease and sets the next poll."""
+    await db.write(_ASK_LATER, payment_id=payment_id, next_due=next_poll_at)
 
 
 async def end_lease(db: Database, payment_id: int) -> None:
-    """Nothing was learned by a question that was not planned: the planned one stands."""
+    """Ends the lease of a poll that was not scheduled and learned nothing; the scheduled poll keeps its time."""
     await db.write(_END_LEASE, payment_id=payment_id)
 
 
 async def lease(db: Database, payment_id: int, now: Instant, until: Instant) -> Payment | None:
-    """The right to ask about a pending payment until `until`; None when somebody else has it, or it is final."""
+    """The exclusive right to poll a payment until `until`; None when somebody has it, or the payment is final."""
     return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
 
 
 async def claim_due(
     db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Payment]:
-    """Up to `most` payments to ask about; they come back at `until` if this process dies. `saturated`: connections that
-    are asked nothing now. Cost: see `queues.py`."""
+    """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
+
+    `saturated`: provider accounts that are asked nothing now. Cost: see `db/work_queue.py`.
+    """
     return await _QUEUE.claim(db, now, until, most, saturated)
 
 
 async def page(
     db: Database, merchant_id: int, env: str, wanted: PaymentFilter, limit: int, offset: int
 ) -> tuple[list[Payment], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
+    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
     if wanted.external_id is not None:
         found = await by_external_id(db, merchant_id, env, wanted.external_id)
         admitted = [found] if found is not None and wanted.admits(found) else []
         return admitted[offset : offset + limit], len(admitted)
-    scope = counts.Scope("payments", merchant_id, env, wanted.status)
-    rows, total = await counts.page(db, payments, scope, limit, offset, wanted.since, wanted.until)
+    scope = ListScope(merchant_id, env, wanted.status)
+    rows, total = await read_page(db, payments, scope, limit, offset, wanted.since, wanted.until)
     return [Payment(*row) for row in rows], total
 
 

@@ -1,100 +1,238 @@
-"""Applies an outcome: transition, postings, link use and webhook rows, in one transaction (`settling.py` writes those
-of payments). A second success, a late failure, a repeated callback change nothing.
+"""Settlement: applies the outcome of a payment or of a refund, once and as a whole.
+
+Everything that follows from an outcome is written in one transaction: the new status, the postings, the use of a
+payment link, the webhook rows, the end of an incident. The conditional UPDATE of the status decides who applies an
+outcome: a second success, a late failure or a repeated callback finds another status and changes nothing.
+
+Outcomes that arrive at the same time share one transaction (D65). Rows are always written in one order (refunds by id,
+payments by id, links by id), so that two transactions never wait for each other in a circle.
 """
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
 from guichet import tracing
-from guichet.clock import Instant
+from guichet.clock import SECOND
 from guichet.context import AppContext
-from guichet.db.engine import Transaction, require
-from guichet.domain import posting_rules as ledger
-from guichet.domain.catalogue import Catalogue
-from guichet.domain.payments import PAYMENT_TRANSITIONS, REFUND_TRANSITIONS, Payment, Refund
-from guichet.domain.posting_rules import DISBURSED, RELEASED, Movement
+from guichet.db.batching import Result
+from guichet.db.engine import Database, Transaction, require
+from guichet.db.errors import StorageError
+from guichet.domain import posting_rules
+from guichet.domain.payments import (
+    CONFIRMED,
+    INCIDENT_AGE_SECONDS,
+    REFUND_DISBURSED,
+    REFUND_REFUSED,
+    REFUNDED,
+    REFUSED,
+    REFUSED_AT_INITIATION,
+    Payment,
+    Refund,
+    Transition,
+)
+from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.settlement import Settlement
-from guichet.ledger import postings as ledger_rows
-from guichet.payments import refund_repository as refunds
-from guichet.payments import repository as payments
-from guichet.payments.settlement_batch import close_incident
+from guichet.ledger import postings, wallets
+from guichet.payments import incidents, refund_repository, repository
+from guichet.payments import link_repository as links
 from guichet.providers.base import Refused, Succeeded
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
-
-def _said(reference: str, outcome: Succeeded | Refused) -> tracing.Attributes:
-    return {tracing.PAYMENT: reference, "guichet.outcome": type(outcome).__name__.lower()}
+Outcome = Succeeded | Refused
 
 
-@tracing.traced("settle payment", lambda _, payment, outcome, **__: _said(payment.reference, outcome))
+def _traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attributes:
+    return {tracing.PAYMENT: payment_reference, "guichet.outcome": type(outcome).__name__.lower()}
+
+
+@tracing.traced("settle payment", lambda _, payment, outcome, **__: _traced_outcome(payment.reference, outcome))
 async def settle_payment(
-    ctx: AppContext, payment: Payment, outcome: Succeeded | Refused, *, at_initiation: bool = False
+    ctx: AppContext, payment: Payment, outcome: Outcome, *, at_initiation: bool = False
 ) -> Payment:
-    """The payment as stored afterwards, whoever settled it. `at_initiation`: the caller is told by a 402 (D20)."""
-    succeeded = isinstance(outcome, Succeeded)
-    name = "confirmed" if succeeded else "refused_at_initiation" if at_initiation else "refused"
+    """The payment as it is stored afterwards, whoever settled it.
+
+    `at_initiation`: the merchant learns of the refusal from the answer 402, so no webhook tells of it (D20).
+    """
+    refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
+    transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
+    settled = await _settle(ctx, payment, None, transition, outcome)
+    assert isinstance(settled, Payment)
+    return settled
+
+
+@tracing.traced("settle refund", lambda _, refund, __, outcome: _traced_outcome(refund.payment_reference, outcome))
+async def settle_refund(ctx: AppContext, refund: Refund, payment: Payment, outcome: Outcome) -> Refund:
+    """The refund as it is stored afterwards. A success also makes its payment `refunded`."""
+    transition = REFUND_DISBURSED if isinstance(outcome, Succeeded) else REFUND_REFUSED
+    settled = await _settle(ctx, payment, refund, transition, outcome)
+    assert isinstance(settled, Refund)
+    return settled
+
+
+async def _settle(
+    ctx: AppContext, payment: Payment, refund: Refund | None, transition: Transition, outcome: Outcome
+) -> Payment | Refund:
     settlement = Settlement(
-        payment,
-        PAYMENT_TRANSITIONS[name],
-        await ctx.catalogues.of(payment.merchant_id),
-        ctx.clock.now(),
-        failure=None if isinstance(outcome, Succeeded) else outcome.reason,
-        provider_ref=outcome.provider_ref if isinstance(outcome, Succeeded) else None,
+        payment=payment,
+        refund=refund,
+        transition=transition,
+        catalogue=await ctx.catalogues.of(payment.merchant_id),
+        now=ctx.clock.now(),
+        failure_reason=outcome.reason if isinstance(outcome, Refused) else None,
+        provider_reference=outcome.provider_reference if isinstance(outcome, Succeeded) else None,
     )
     settled = await ctx.settlements.add(settlement)
     ctx.wakeups.deliveries.set()
     return settled
 
 
-@tracing.traced("settle refund", lambda _, refund, __, outcome: _said(refund.payment_reference, outcome))
-async def settle_refund(ctx: AppContext, refund: Refund, payment: Payment, outcome: Succeeded | Refused) -> Refund:
-    """The refund as it is stored afterwards. Success also refunds the payment and says both, in that order (D35)."""
-    catalogue = await ctx.catalogues.of(refund.merchant_id)
-    now = ctx.clock.now()
-    async with ctx.db.transaction() as tx:
-        if isinstance(outcome, Succeeded):
-            settled = await _disburse(tx, refund, payment, catalogue, now)
-        else:
-            settled = await _release(tx, refund, payment, catalogue, outcome.reason, now)
-        if settled is None:
-            return require(await refunds.by_id(tx, refund.id))
-        await close_incident(tx, settled, now)
-    ctx.wakeups.deliveries.set()
-    return settled
+async def settle_batch(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Payment | Refund]]:
+    """For each settlement its payment or refund as it is stored afterwards, or the error that concerns it alone."""
+    try:
+        return await _settle_together(db, batch)
+    except StorageError as error:
+        if len(batch) == 1:
+            return [error]
+    return [result for settlement in batch for result in await settle_batch(db, [settlement])]
 
 
-async def _disburse(
-    tx: Transaction, refund: Refund, payment: Payment, catalogue: Catalogue, now: Instant
-) -> Refund | None:
-    told, followed = REFUND_TRANSITIONS["disbursed"], PAYMENT_TRANSITIONS["refunded"]
-    settled = await refunds.finish(tx, refund.id, told.target, now)
-    if settled is None:
-        return None
-    entries = ledger.refund_disbursed(payment.operator, payment.amount, payment.fee_amount, payment.currency)
-    await _post(tx, refund, DISBURSED, entries, now)
-    finish = payments.Finish(payment.id, require(followed.source), followed.target, now)
-    (refunded,) = await payments.finish(tx, [finish])
-    await outbox.emit(
-        tx,
-        [
-            Event(require(told.event), payment, catalogue, now, settled),
-            Event(require(followed.event), refunded, catalogue, now),
-        ],
-    )
-    return settled
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A transition that was made. `payment` and `refund` as they are stored now."""
+
+    settlement: Settlement
+    transition: Transition
+    payment: Payment
+    refund: Refund | None = None
 
 
-async def _release(
-    tx: Transaction, refund: Refund, payment: Payment, catalogue: Catalogue, reason: str, now: Instant
-) -> Refund | None:
-    transition = REFUND_TRANSITIONS["refused"]
-    settled = await refunds.finish(tx, refund.id, transition.target, now, reason)
-    if settled is None:
-        return None
-    if settled.held:
-        await _post(tx, refund, RELEASED, ledger.refund_release(payment.amount), now)
-    await outbox.emit(tx, [Event(require(transition.event), payment, catalogue, now, settled)])
-    return settled
+async def _settle_together(db: Database, batch: Sequence[Settlement]) -> list[Payment | Refund]:
+    async with db.transaction() as tx:
+        changes = await _apply_transitions(tx, batch)
+        await postings.post(tx, await _movements(tx, changes))
+        await _end_link_uses(tx, changes)
+        await outbox.emit(tx, [event for change in changes if (event := _event(change))])
+        await _close_incidents(tx, changes)
+        return [await _stored(tx, settlement, changes) for settlement in batch]
 
 
-async def _post(tx: Transaction, refund: Refund, cause: str, entries: list[ledger.Posting], now: Instant) -> None:
-    movement = Movement(refund.merchant_id, refund.env, refund.currency, cause, refund.id, entries, now)
-    await ledger_rows.post(tx, [movement])
+async def _apply_transitions(tx: Transaction, batch: Sequence[Settlement]) -> list[_Change]:
+    """The transitions that were made, in the order of the batch. A refund's is followed by its payment's."""
+    # The first of several settlements of the same payment or refund is the one that is applied.
+    of_refunds = {require(each.refund).id: each for each in reversed(batch) if each.refund is not None}
+    refunds = await _finish_refunds(tx, of_refunds) if of_refunds else {}
+    of_payments = {each.payment.id: (each, each.transition) for each in reversed(batch) if each.refund is None}
+    # A refund that was just disbursed proves that its payment had succeeded: nothing else can apply to it.
+    of_payments |= {
+        refund.payment_id: (of_refunds[refund.id], REFUNDED)
+        for refund in refunds.values()
+        if refund.status == "succeeded"
+    }
+    payments = await _finish_payments(tx, of_payments)
+    changes = []
+    for settlement in (*of_refunds.values(), *(each for each, _ in of_payments.values() if each.refund is None)):
+        if settlement.refund is not None and (refund := refunds.get(settlement.refund.id)):
+            changes.append(_Change(settlement, settlement.transition, settlement.payment, refund))
+            if refunded := payments.get(refund.payment_id):
+                changes.append(_Change(settlement, REFUNDED, refunded))
+        elif settlement.refund is None and (payment := payments.get(settlement.payment.id)):
+            changes.append(_Change(settlement, settlement.transition, payment))
+    return changes
+
+
+async def _finish_refunds(tx: Transaction, settlements: dict[int, Settlement]) -> dict[int, Refund]:
+    finishes = [
+        refund_repository.Finish(
+            refund_id=refund_id,
+            target=settlement.transition.target,
+            now=settlement.now,
+            failure_reason=settlement.failure_reason,
+        )
+        for refund_id, settlement in sorted(settlements.items())
+    ]
+    return {refund.id: refund for refund in await refund_repository.finish(tx, finishes)}
+
+
+async def _finish_payments(
+    tx: Transaction, settlements: dict[int, tuple[Settlement, Transition]]
+) -> dict[int, Payment]:
+    finishes = [
+        repository.Finish(
+            payment_id=payment_id,
+            source=require(transition.source),
+            target=transition.target,
+            now=settlement.now,
+            failure_reason=None if transition is REFUNDED else settlement.failure_reason,
+            provider_reference=None if transition is REFUNDED else settlement.provider_reference,
+        )
+        for payment_id, (settlement, transition) in sorted(settlements.items())
+    ]
+    return {payment.id: payment for payment in await repository.finish(tx, finishes)}
+
+
+async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Movement]:
+    """The postings of all changes. Only a collection needs to know which wallets are frozen (D24)."""
+    collecting = {change.payment.merchant_id for change in changes if change.transition is CONFIRMED}
+    live = {change.payment.merchant_id for change in changes if change.payment.env == "live"}
+    frozen = await wallets.frozen_wallets(tx, collecting & live) if collecting & live else set()
+    movements = []
+    for change in changes:
+        payment = change.payment
+        wallet = payment.merchant_id, payment.env, payment.currency
+        cause, entries = _postings(change, wallet_is_frozen=wallet in frozen)
+        if entries:
+            subject_id = payment.id if change.refund is None else change.refund.id
+            movements.append(Movement(*wallet, cause, subject_id, entries, change.settlement.now))
+    return movements
+
+
+def _postings(change: _Change, *, wallet_is_frozen: bool) -> tuple[str, list[Posting]]:
+    """The cause and the entries that a transition books; no entries where it moves no money."""
+    payment = change.payment
+    money = payment.operator, payment.amount, payment.fee_amount, payment.currency
+    if change.transition is CONFIRMED:
+        return posting_rules.COLLECTED, posting_rules.collection(*money, to_suspense=wallet_is_frozen)
+    if change.transition is REFUND_DISBURSED:
+        return posting_rules.DISBURSED, posting_rules.refund_disbursed(*money)
+    if change.transition is REFUND_REFUSED and require(change.refund).held:
+        return posting_rules.RELEASED, posting_rules.refund_release(payment.amount)
+    return "", []
+
+
+def _event(change: _Change) -> Event | None:
+    """The webhook event that tells of a transition, if one does."""
+    name, settlement = change.transition.event, change.settlement
+    return Event(name, change.payment, settlement.catalogue, settlement.now, change.refund) if name else None
+
+
+async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
+    """A success completes the use of a payment link, a failure gives it back (D30)."""
+    uses = [
+        (link_id, change.settlement.succeeds)
+        for change in changes
+        if change.settlement.refund is None and (link_id := change.payment.link_id) is not None
+    ]
+    if uses:
+        await links.complete_uses(tx, [link_id for link_id, succeeded in uses if succeeded])
+        await links.release_uses(tx, [link_id for link_id, succeeded in uses if not succeeded])
+
+
+async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
+    """An incident that was opened because this stayed pending for too long has ended by itself."""
+    for change in changes:
+        subject, now = change.refund or change.payment, change.settlement.now
+        if now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
+            await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
+
+
+async def _stored(tx: Transaction, settlement: Settlement, changes: Iterable[_Change]) -> Payment | Refund:
+    """The settled payment or refund: from this transaction if it changed here, otherwise as somebody else left it."""
+    for change in changes:
+        if settlement.refund is not None and change.refund is not None and change.refund.id == settlement.refund.id:
+            return change.refund
+        if settlement.refund is None and change.refund is None and change.payment.id == settlement.payment.id:
+            return change.payment
+    if settlement.refund is not None:
+        return require(await refund_repository.by_id(tx, settlement.refund.id))
+    return require(await repository.by_id(tx, settlement.payment.id))

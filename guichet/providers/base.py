@@ -1,30 +1,47 @@
-"""The connector interface: what Guichet asks of an operator, and the few things an operator can answer.
+"""The interface of a provider: what Guichet calls, and the few results that a call can have.
 
-    initiate       debit a customer
-    status         what became of that debit
-    refund         give the money back
-    refund_status  what became of that refund
-    read_callback  which of our payments or refunds a notification speaks of (never what happened to it)
+    initiate        debit a customer
+    status          ask what became of that debit
+    refund          give the money back
+    refund_status   ask what became of that refund
+    parse_callback  find which payment or refund a callback is about (never what happened to it)
 
-Answers are types. Only `Succeeded` and `Refused` are explicit; everything unclear is `Unknown` and moves no money
-(D21). `NotProcessed` alone permits another route: the request provably never reached the operator's books.
+Results are types. Only `Succeeded` and `Refused` are explicit answers of the provider. Whatever is unclear is `Unknown`
+and moves no money (D21). Only after `NotProcessed` may another route be tried: the provider did not take the request.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 import msgspec
 
+from guichet.clock import Instant
+from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.domain.records import Record
 
-#: The contract's operator codes of cards; every other code is Mobile Money.
+#: The operator codes of cards; every other code is Mobile Money (docs/contract.md, "Operators").
 CARDS: Final = frozenset({"VISA", "MASTERCARD"})
 
-#: Why something was refused, in words we share across families (docs/providers/README.md, "Reasons for a refusal").
-#: Keys of the French sentences below.
-REFUSAL_REASONS: Final[dict[str, str]] = {
+#: Why something was refused (docs/providers/README.md, "Reasons for a refusal").
+RefusalReason = Literal[
+    "insufficient_funds",
+    "payer_not_found",
+    "rejected_by_payer",
+    "expired",
+    "bad_otp",
+    "limit_reached",
+    "operator_unavailable",
+    "configuration",
+    "declined",
+    "not_connected",
+    "no_refund",
+    "refused",
+]
+
+#: The French sentence that merchants and customers read for each reason.
+REFUSAL_REASONS: Final[dict[RefusalReason, str]] = {
     "insufficient_funds": "Le solde du client ne suffit pas pour ce paiement.",
     "payer_not_found": "Ce numéro n'a pas de compte actif chez l'opérateur.",
     "rejected_by_payer": "Le client a refusé le paiement.",
@@ -41,83 +58,92 @@ REFUSAL_REASONS: Final[dict[str, str]] = {
 
 
 class Charge(Record, frozen=True):
-    """A debit as a connector sees it. `amount` is hundredths, already rounded to what the currency has (D27)."""
+    """A debit of a customer. `amount` is already rounded to the smallest unit of the currency (D27)."""
 
     reference: str
     operator: str
-    amount: int
+    amount: Hundredths
     currency: str
     description: str
-    created_at: int
+    created_at: Instant
     phone_number: str | None = None
     otp: str | None = None
     firstname: str | None = None
     lastname: str | None = None
     email: str | None = None
     country: str | None = None
+    #: The merchant's page to which the provider's page sends the customer back.
     return_url: str | None = None
-    #: Where the operator may notify us, ending in our reference; None where no public address is configured.
-    callback_url: str | None = None
-    #: What `Accepted` returned when it was initiated.
-    provider_ref: str | None = None
-    memo: Mapping[str, str] = msgspec.field(default_factory=dict)
+    #: Where the provider may send callbacks; its path ends with our reference. None without a public address.
+    notify_url: str | None = None
+    #: The provider's own reference, once it is known.
+    provider_reference: str | None = None
+    #: What `Accepted.provider_data` held when the debit was initiated.
+    provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Reversal:
-    """A refund as a connector sees it: our reference for it, and the debit it undoes."""
+    """A refund: our reference for it, the debit that it gives back, and how much."""
 
     reference: str
     charge: Charge
-    amount: int
+    amount: Hundredths
     currency: str
-    #: The connection asked is the one that took the payment; otherwise only a payout can give the money back.
+    #: True when the account that is called also took the payment; otherwise only a payout can give the money back.
     collected_here: bool = True
-    provider_ref: str | None = None
-    memo: Mapping[str, str] = field(default_factory=dict)
-    #: When its disbursement was last sent (Instant).
-    sent_at: int | None = None
+    provider_reference: str | None = None
+    provider_data: Mapping[str, str] = field(default_factory=dict)
+    #: When the refund was last sent to the provider.
+    sent_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Taken, not final. `next_poll_at` (Instant) is when asking first makes sense; None leaves it to the usual intervals."""
+    """The provider took the request and the result is not final yet.
 
-    provider_ref: str | None = None
+    `redirect_url` is the provider's page on which the customer confirms. `provider_data` is stored and comes back with
+    the next calls. `next_poll_at` is when to ask first; None means after the usual interval.
+    """
+
+    provider_reference: str | None = None
     redirect_url: str | None = None
-    memo: Mapping[str, str] = field(default_factory=dict)
-    next_poll_at: int | None = None
+    provider_data: Mapping[str, str] = field(default_factory=dict)
+    next_poll_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """Explicitly done. `amount` (hundredths) and `currency` are what the operator says it moved; compared with ours."""
+    """The provider says that it moved the money: `amount` and `currency` as it states them, None if it does not.
 
-    amount: int | None
+    The caller compares both with ours before anything is booked.
+    """
+
+    amount: Hundredths | None
     currency: str | None
-    provider_ref: str | None = None
+    provider_reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Explicitly not done, and never will be. `reason` is a key of REASONS; `raw` goes to the log only."""
+    """The provider says that it did not move the money and never will. `raw` is for the log only."""
 
-    reason: str = "refused"
+    reason: RefusalReason = "refused"
     raw: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing can be concluded: timeout, broken connection, 5xx, unreadable body. Ask again later."""
+    """Nothing can be concluded (timeout, broken connection, 5xx, unreadable body): ask again later."""
 
     raw: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NotProcessed:
-    """Provably not taken (connection refused, explicit unavailability before acceptance): another route may try."""
+    """The provider certainly did not take the request (no connection, or it says so): another route may be tried."""
 
-    reason: str = "operator_unavailable"
+    reason: RefusalReason = "operator_unavailable"
     raw: str = ""
 
 
@@ -128,7 +154,7 @@ OtpRequestResult = Accepted | Refused | Unknown | NotProcessed
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A notification as received. `body` is raw: signatures are computed over it."""
+    """A callback as we received it. `body` is not decoded, because signatures are computed over its bytes."""
 
     method: str
     path: str
@@ -138,27 +164,25 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class CallbackReference:
-    """What a notification lets us look up: our reference or the operator's. `verified`: its signature was checked."""
+    """How a callback names a payment or a refund: by our reference, by the provider's, or both."""
 
-    kind: str = "payment"
     reference: str | None = None
-    provider_ref: str | None = None
-    verified: bool = False
+    provider_reference: str | None = None
 
 
 class Provider(Protocol):
-    """One API family over one connection. Never raises for what an operator does; every fault is an answer."""
+    """One provider's API through one account. Never raises for what the provider does: every fault is a result."""
 
-    #: False for a connector that answers from what we know already: asking it needs no lease and no network.
+    #: False when every result comes from what we know already: such a call needs no lease and no network.
     remote: bool
 
-    def first_poll_at(self, charge: Charge) -> int | None:
-        """When to ask first about a debit whose initiation was never answered (Instant); None for the default."""
+    def first_poll_at(self, charge: Charge) -> Instant | None:
+        """When to ask first about a debit whose initiation was not answered; None for the usual interval."""
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
-        """Whether `refund` can give money back to customers of this operator code.
+        """Whether `refund` can give money back to a customer of this operator.
 
-        `collected_here`: this connection took the payment; otherwise only a payout can serve.
+        `collected_here`: this account took the payment; otherwise only a payout can give the money back.
         """
 
     async def initiate(self, charge: Charge) -> InitiationResult: ...
@@ -170,23 +194,23 @@ class Provider(Protocol):
     async def refund_status(self, reversal: Reversal) -> StatusResult: ...
 
     async def probe(self) -> str:
-        """Asks something harmless; `ok`, or what is wrong."""
+        """Make a harmless call that needs our credentials; return `ok`, or what is wrong."""
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        """None when the notification is not readable, or its signature is wrong."""
+        """The references in a callback; None when it is not readable or its signature is wrong."""
 
 
 @runtime_checkable
 class History(Protocol):
-    """What a connector also has when its family lists its own movements; `guichet reconcile --fetch` asks for it."""
+    """A provider that lists its own transactions; `guichet reconcile --fetch` uses it."""
 
-    async def history(self, since: int, until: int) -> list[Line] | Unknown:
-        """Every movement dated between two Instants, whole days; Unknown when the list cannot be had whole."""
+    async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
+        """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete."""
 
 
 @runtime_checkable
 class SendsOtpCodes(Protocol):
-    """What a connector also has when the operator itself texts the customer the code that `initiate` needs."""
+    """A provider that texts the customer the code that `initiate` needs."""
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
-        """Moves no money, whatever happens. Accepted: the code is on its way. `charge` is a debit to come, unstored."""
+        """Ask for the code; moves no money. `charge` is the debit to come, not stored yet. Accepted: code sent."""

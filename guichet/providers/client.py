@@ -1,44 +1,52 @@
-"""What every connector shares: its connection's settings, and one HTTP call whose failures are already answers."""
+"""The HTTP client of one account, and the base class of the providers that use it.
 
-import re
-import unicodedata
+A call that fails returns a result of base.py instead of raising.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 
+from guichet.clock import Clock, Instant
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
-from guichet.providers.base import Callback, Charge, NotProcessed, Unknown
+from guichet.providers.base import (
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    Refused,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.fields import decode_json, decode_json_object
 
-#: An operator may wait for the customer's PIN before it answers an initiation; seconds.
+#: Seconds. Some providers wait for the customer's PIN before they answer an initiation.
 TIMEOUT: Final = 30.0
-#: More digits than any amount has: what an operator states may be anything.
-_MOST_DIGITS: Final = 20
-#: A body nested too deep is as unreadable as one that is not JSON.
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderAccount:
-    """One account at one operator or aggregator: a name of ours, the API family, where it is, its settings."""
+    """One account with one provider: our name for it, the provider's type, the address of its API, its settings."""
 
     name: str
-    family: str
+    provider: str
     base_url: str
     settings: Mapping[str, str]
 
     def __repr__(self) -> str:
-        """Settings hold secrets: they are never printed."""
-        return f"Connection({self.name!r}, {self.family!r}, {self.base_url!r})"
+        """Without the settings, because they contain secrets."""
+        return f"ProviderAccount({self.name!r}, {self.provider!r}, {self.base_url!r})"
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderResponse:
-    """Whatever came back, whole or not."""
+    """An HTTP response. `complete` is False when the connection broke or the body was cut off."""
 
     status: int
     headers: Mapping[str, str]
@@ -50,30 +58,37 @@ class ProviderResponse:
         return 200 <= self.status < 300
 
     def object(self) -> dict[str, Any] | None:
-        """The JSON object in the body; None when there is none that can be read."""
-        value = self.value()
-        return value if isinstance(value, dict) else None
+        """The JSON object in the body; None when the body is anything else."""
+        return decode_json_object(self.body) if self.complete else None
+
+    def ok_object(self) -> dict[str, Any]:
+        """The JSON object of a 2xx response; empty for every other response."""
+        return (self.object() or {}) if self.ok else {}
+
+    def error_code(self) -> str:
+        """The field `code` of the body; empty when there is none."""
+        return str((self.object() or {}).get("code", ""))
 
     def value(self) -> Any:
-        if not self.complete:
-            return None
-        try:
-            return msgspec.json.decode(self.body)
-        except _UNREADABLE:
-            return None
+        """The JSON value in the body; None when the body is not JSON."""
+        return decode_json(self.body) if self.complete else None
 
     @property
     def raw(self) -> str:
-        """The beginning of the answer, for the log."""
+        """The status and the beginning of the body, for the log."""
         return f"{self.status} {self.body[:300].decode('utf-8', 'replace')}"
 
 
+#: What a call returns: the response; NotProcessed when nothing was sent; Unknown when no response came back.
+CallResult = ProviderResponse | NotProcessed | Unknown
+
+
 class ProviderClient:
-    """Calls one connection's API."""
+    """Calls one account's API."""
 
     def __init__(self, http_client: HttpClient, base_url: str) -> None:
         self._http_client = http_client
-        self._base_url = base_url.rstrip("/")
+        self.base_url = base_url.rstrip("/")
 
     async def send(
         self,
@@ -87,95 +102,59 @@ class ProviderClient:
         headers: Mapping[str, str] | None = None,
         timeout: float = TIMEOUT,
         max_bytes: int = MAX_BODY,
-    ) -> ProviderResponse | NotProcessed | Unknown:
-        """NotTaken: provably nothing was sent. Unknown: it may have been, and no answer can be read."""
-        url = f"{self._base_url}{path}" + (f"?{urlencode(query)}" if query else "")
-        sent = {"Accept": "application/json", **(headers or {})}
+    ) -> CallResult:
+        """Send one request, with `json`, `form` or `body` as its body. `timeout` in seconds."""
+        url = f"{self.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
+        sent_headers = {"Accept": "application/json", **(headers or {})}
         if json is not None:
             body = msgspec.json.encode(json)
-            sent.setdefault("Content-Type", "application/json")
+            sent_headers.setdefault("Content-Type", "application/json")
         elif form is not None:
             body = urlencode(form).encode()
-            sent.setdefault("Content-Type", "application/x-www-form-urlencoded")
+            sent_headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
         try:
             response = await self._http_client.request(
-                method, url, headers=sent, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
+                method, url, headers=sent_headers, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
             )
-        except NotSent as fault:
-            return NotProcessed(raw=str(fault))
-        except Lost as fault:
-            return Unknown(raw=str(fault))
-        return ProviderResponse(response.status, response.headers, response.body, response.complete)
+        except NotSent as error:
+            return NotProcessed(raw=str(error))
+        except Lost as error:
+            return Unknown(raw=str(error))
+        return ProviderResponse(
+            status=response.status, headers=response.headers, body=response.body, complete=response.complete
+        )
 
 
-def unclear(answer: NotProcessed | Unknown) -> Unknown:
-    """A question that could not be asked has no answer either."""
-    return answer if isinstance(answer, Unknown) else Unknown(answer.raw)
+class HttpProvider(ABC):
+    """A provider called over HTTP. Without overrides: no refunds, no callbacks, the usual poll intervals."""
 
+    remote = True
 
-def classify_http_error(reply: ProviderResponse) -> NotProcessed | Unknown | None:
-    """What every family means by these statuses at initiation; None where the family's own words decide.
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Subclasses raise ValueError for settings that cannot work."""
+        self._http = ProviderClient(http_client, account.base_url)
+        self._clock = clock
 
-    401 and 403 are faults of ours (nothing was taken), 429 is a request nobody looked at, 5xx says nothing at all.
-    """
-    if reply.status in (401, 403):
-        return NotProcessed("configuration", reply.raw)
-    if reply.status == 429:
-        return NotProcessed("operator_unavailable", reply.raw)
-    if reply.status >= 500 or not reply.complete:
-        return Unknown(reply.raw)
-    return None
-
-
-def parse_callback_json(callback: Callback) -> dict[str, Any] | None:
-    """The JSON object a notification carries; None when there is none that can be read."""
-    try:
-        value = msgspec.json.decode(callback.body)
-    except _UNREADABLE:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
-    return value if isinstance(value, dict) else None
 
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return False
 
-def header(callback: Callback, name: str) -> str:
-    """A header of a notification whatever its case; empty when it is absent."""
-    wanted = name.lower()
-    return next((value for key, value in callback.headers.items() if key.lower() == wanted), "")
+    @abstractmethod
+    async def initiate(self, charge: Charge) -> InitiationResult: ...
 
+    @abstractmethod
+    async def status(self, charge: Charge) -> StatusResult: ...
 
-def return_page(charge: Charge, configured: str | None, longest: int = 2048) -> str | None:
-    """Where an operator's page sends the customer back: the merchant's page, the connection's, else our own address."""
-    ours = urlsplit(charge.callback_url or "")
-    pages = (charge.return_url, configured, f"{ours.scheme}://{ours.netloc}/" if ours.netloc else None)
-    return next((page for page in pages if page and len(page) <= longest), None)
+    async def refund(self, reversal: Reversal) -> InitiationResult:
+        return Refused("no_refund")
 
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
+        return Unknown("this provider has no refunds")
 
-def text(value: object) -> str | None:
-    """A reference an operator states, as text; None when it states none."""
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) and value != "" else None
+    @abstractmethod
+    async def probe(self) -> str: ...
 
-
-def plain_text(text: str, longest: int) -> str:
-    """Letters, digits and spaces only, which every provider accepts.
-
-    Source: docs/providers/README.md, "Rules common to every family".
-    """
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return " ".join(_NOT_PLAIN.sub(" ", ascii_text).split())[:longest].strip() or "Paiement"
-
-
-def units(hundredths: int) -> int:
-    """The main unit of a currency without decimals; amounts reach a connector rounded to it (D27)."""
-    return hundredths // 100
-
-
-def hundredths(value: object) -> int | None:
-    """An amount an operator states (number or decimal text, main unit) in hundredths; None if it is not exact."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None
-    try:
-        scaled = Decimal(str(value)).scaleb(2)
-    except ArithmeticError:
-        return None
-    if not scaled.is_finite() or scaled.adjusted() > _MOST_DIGITS or scaled != scaled.to_integral_value():
-        return None
-    return int(scaled)

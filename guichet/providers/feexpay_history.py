@@ -1,89 +1,110 @@
-"""FeexPay's history as lines of a statement (docs/providers/feexpay.md, "Other calls").
+"""FeexPay's history of transactions: to find a lost reference, and to compare with our books.
 
-An answer holds at most 500 rows and 31 days.
+Source: docs/providers/feexpay.md, "Other calls". A response has at most 500 rows and 31 days, and is not paged.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from guichet.clock import DAY, Instant, from_datetime, iso
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
-from guichet.providers.base import NotProcessed, Unknown
-from guichet.providers.client import ProviderResponse, hundredths, text, unclear
+from guichet.providers.base import Unknown
+from guichet.providers.client import CallResult, ProviderResponse
+from guichet.providers.feexpay_responses import STATUSES
+from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.results import FAILED, SUCCEEDED, as_unknown, parse_status_word
 
-_MOST_DAYS: Final = 31
-#: An answer with this many rows may be cut off.
-_FULL: Final = 500
+Kind = Literal["PAYIN", "PAYOUT"]
+#: One call to the history with this body.
+Ask = Callable[[Mapping[str, str]], Awaitable[CallResult]]
+
+_MAX_DAYS: Final = 31
+#: A response with this many rows may be cut off.
+_MAX_ROWS: Final = 500
 _REFERENCES: Final = ("callback_info", "reference", "financial_transaction_id", "custom_id")
-_STATUSES: Final = {
-    "SUCCESSFUL": "succeeded",
-    "SUCCESS": "succeeded",
-    "FAILED": "failed",
-    "CANCELLED": "failed",
-    "REJECTED": "failed",
-    "EXPIRED": "failed",
-}
-
-Ask = Callable[[Mapping[str, object]], Awaitable[ProviderResponse | NotProcessed | Unknown]]
+_KINDS: Final[tuple[Kind, ...]] = ("PAYIN", "PAYOUT")
+_LINE_STATUSES: Final = {SUCCEEDED: "succeeded", FAILED: "failed", None: "pending"}
 
 
-async def read_history(ask: Ask, shop: str, since: Instant, until: Instant) -> list[Line] | Unknown:
-    """Asks by month, then by ever fewer days, then by kind and state, until no answer is full."""
-    days = [_day(at) for at in range(since, until, DAY)]
-    days += [_day(until)] if not days or days[-1] != _day(until) else []
-    waiting = [days[at : at + _MOST_DAYS] for at in range(0, len(days), _MOST_DAYS)]
-    rows: dict[str, dict[str, Any]] = {}
-    while waiting:
-        span = waiting.pop()
-        found = await _rows(ask, shop, span)
-        if not isinstance(found, Unknown) and len(found) >= _FULL:
-            if len(span) > 1:
-                waiting += [span[: len(span) // 2], span[len(span) // 2 :]]
-                continue
-            found = await _full_day(ask, shop, span)
-        if isinstance(found, Unknown):
-            return found
-        rows.update({str(row.get("reference")): row for row in found})
-    ordered = sorted(rows.values(), key=lambda row: str(row.get("date")))
-    return [_line(number, row) for number, row in enumerate(ordered, 1)]
+class FeexPayHistory:
+    """The history of one shop."""
 
+    def __init__(self, ask: Ask, shop: str) -> None:
+        self._ask = ask
+        self._shop = shop
 
-async def _full_day(ask: Ask, shop: str, day: list[str]) -> list[dict[str, Any]] | Unknown:
-    rows: list[dict[str, Any]] = []
-    for kind in ("PAYIN", "PAYOUT"):
-        for status in ("SUCCESSFUL", "FAILED", "PENDING"):
-            found = await _rows(ask, shop, day, kind, status)
+    async def find(self, reference: str, *, sent_at: Instant, kind: Kind) -> str | Unknown:
+        """FeexPay's reference of the transaction that was sent with our `reference` at about `sent_at`.
+
+        Unknown when it is not listed, which proves nothing: the history may lag, or be cut off.
+        """
+        days = {"start_date": _day(sent_at - DAY), "end_date": _day(sent_at + DAY)}
+        result = await self._ask({"shop": self._shop, "type": kind, **days})
+        if not isinstance(result, ProviderResponse):
+            return as_unknown(result)
+        rows = result.ok_object().get("data")
+        for row in rows if isinstance(rows, list) else ():
+            if isinstance(row, dict) and row.get("callback_info") == reference and row.get("reference"):
+                return str(row["reference"])
+        return Unknown(f"not in the history: {result.raw[:80]}")
+
+    async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
+        """Every transaction of these days: asked by month, and by halves of a period whose response is full."""
+        days = [_day(at) for at in range(since, until, DAY)]
+        days += [_day(until)] if not days or days[-1] != _day(until) else []
+        periods = [days[at : at + _MAX_DAYS] for at in range(0, len(days), _MAX_DAYS)]
+        rows: dict[str, dict[str, Any]] = {}
+        while periods:
+            period = periods.pop()
+            found = await self._rows(period)
+            if not isinstance(found, Unknown) and len(found) >= _MAX_ROWS:
+                if len(period) > 1:
+                    periods += [period[: len(period) // 2], period[len(period) // 2 :]]
+                    continue
+                found = await self._rows_of_full_day(period)
             if isinstance(found, Unknown):
                 return found
-            if len(found) >= _FULL:
-                return Unknown(f"FeexPay lists only {_FULL} movements: {day[0]} has more; use its export")
-            rows += found
-    return rows
+            rows.update({str(row.get("reference")): row for row in found})
+        ordered = sorted(rows.values(), key=lambda row: str(row.get("date")))
+        return [_line(number, row) for number, row in enumerate(ordered, 1)]
 
+    async def _rows_of_full_day(self, day: list[str]) -> list[dict[str, Any]] | Unknown:
+        """A day with more than 500 transactions, asked by kind and by status."""
+        rows: list[dict[str, Any]] = []
+        for kind in _KINDS:
+            for status in ("SUCCESSFUL", "FAILED", "PENDING"):
+                found = await self._rows(day, kind=kind, status=status)
+                if isinstance(found, Unknown):
+                    return found
+                if len(found) >= _MAX_ROWS:
+                    return Unknown(f"FeexPay lists only {_MAX_ROWS} transactions: {day[0]} has more; use its export")
+                rows += found
+        return rows
 
-async def _rows(
-    ask: Ask, shop: str, days: list[str], kind: str = "ALL", status: str = "ALL"
-) -> list[dict[str, Any]] | Unknown:
-    body = {"shop": shop, "start_date": days[0], "end_date": days[-1], "type": kind, "status": status}
-    reply = await ask(body)
-    if not isinstance(reply, ProviderResponse):
-        return unclear(reply)
-    rows = (reply.object() or {}).get("data") if reply.ok else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return Unknown(reply.raw)
-    return rows
+    async def _rows(
+        self, days: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: str = "ALL"
+    ) -> list[dict[str, Any]] | Unknown:
+        result = await self._ask(
+            {"shop": self._shop, "start_date": days[0], "end_date": days[-1], "type": kind, "status": status}
+        )
+        if not isinstance(result, ProviderResponse):
+            return as_unknown(result)
+        rows = result.ok_object().get("data")
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            return Unknown(result.raw)
+        return rows
 
 
 def _line(number: int, row: Mapping[str, Any]) -> Line:
-    """Rows carry no currency: it is not compared."""
+    """Rows have no currency, so it is not compared."""
     return Line(
         number=number,
         kind=REFUND if "PAYOUT" in str(row.get("type", "")).upper() else PAYMENT,
-        references=tuple(found for name in _REFERENCES if (found := text(row.get(name)))),
+        references=tuple(found for name in _REFERENCES if (found := text_or_none(row.get(name)))),
         amount=hundredths(row.get("amount")),
         currency=None,
-        status=_STATUSES.get(str(row.get("status", "")).upper(), "pending"),
+        status=_LINE_STATUSES[parse_status_word(STATUSES, row.get("status"))],
         at=_instant(str(row.get("date", ""))),
     )
 

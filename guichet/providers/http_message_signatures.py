@@ -1,7 +1,7 @@
-"""HTTP message signatures (RFC 9421) in the shape pawaPay uses them, both directions.
+"""HTTP message signatures (RFC 9421) as pawaPay uses them: signing our requests, verifying its callbacks.
 
-Source: docs/providers/pawapay.md, "Signatures". RFC 9421 encodes an ECDSA signature as r||s, pawaPay's samples as DER:
-ours are r||s, both are accepted.
+Source: docs/providers/pawapay.md, "Signatures". RFC 9421 encodes an ECDSA signature as r||s, pawaPay's samples encode
+it as DER. We sign with r||s and accept both.
 """
 
 import base64
@@ -18,29 +18,32 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 from guichet.clock import SECOND, Instant, iso
 from guichet.providers.base import Callback
-from guichet.providers.client import header
+from guichet.providers.fields import header
 
-_LIFE: Final = 60
-#: Clocks differ, and a queue may hold a notification for a while.
+PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+
+#: Seconds that a signature of ours is valid, and one of theirs that does not say.
+_LIFETIME: Final = 60
+#: Seconds. Clocks differ, and a callback may wait in a queue.
 _TOLERANCE: Final = 300
-_LABELLED: Final = re.compile(r'\s*([a-z0-9-]+)=(\((?:"[^"]+"\s*)*\)[^,]*)')
+_SIGNATURE_INPUT: Final = re.compile(r'\s*([a-z0-9-]+)=(\((?:"[^"]+"\s*)*\)[^,]*)')
 _SIGNATURE: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]+):")
 _PARAMETER: Final = re.compile(r';(\w+)=(?:"([^"]*)"|(\d+))')
-#: What a signature must cover to say anything about a notification.
-_NEEDED: Final = frozenset({"@method", "@path", "content-digest"})
+#: What a signature must cover to prove anything about a callback.
+_REQUIRED: Final = frozenset({"@method", "@path", "content-digest"})
 _DIGESTS: Final = {"sha-512": hashlib.sha512, "sha-256": hashlib.sha256}
 
 
 def private_key(pem: str) -> ec.EllipticCurvePrivateKey:
-    """Raises ValueError for anything but a PEM of an unencrypted P-256 key."""
+    """Raises ValueError for anything but an unencrypted P-256 key in PEM."""
     key = serialization.load_pem_private_key(_pem(pem), None)
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise ValueError("the signing key must be an EC key on P-256")  # noqa: TRY004  a wrong file, no wrong call
+        raise ValueError("the signing key must be an EC key on P-256")  # noqa: TRY004  the setting is wrong, not the call
     return key
 
 
-def public_key(pem: str) -> ec.EllipticCurvePublicKey | rsa.RSAPublicKey:
-    """Raises ValueError for anything but a PEM of an EC or RSA public key."""
+def public_key(pem: str) -> PublicKey:
+    """Raises ValueError for anything but an EC or RSA public key in PEM."""
     key = serialization.load_pem_public_key(_pem(pem))
     if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
         raise ValueError("the public key must be an EC or RSA key")  # noqa: TRY004
@@ -48,25 +51,25 @@ def public_key(pem: str) -> ec.EllipticCurvePublicKey | rsa.RSAPublicKey:
 
 
 def _pem(text: str) -> bytes:
-    """Environment variables often carry a PEM on one line, with its line ends spelled out."""
+    """Environment variables often hold a PEM on one line, with its line ends written as `\\n`."""
     return text.replace("\\n", "\n").encode()
 
 
-def sign(key: ec.EllipticCurvePrivateKey, key_id: str, url: str, body: bytes, now: Instant) -> dict[str, str]:
-    """The headers of a signed JSON POST."""
-    where = urlsplit(url)
+def sign(key: ec.EllipticCurvePrivateKey, *, key_id: str, url: str, body: bytes, now: Instant) -> dict[str, str]:
+    """The headers to add to a JSON POST of `body` to `url`."""
+    address = urlsplit(url)
     created = now // SECOND
     covered = {
         "@method": "POST",
-        "@authority": where.netloc.lower(),
-        "@path": where.path or "/",
+        "@authority": address.netloc.lower(),
+        "@path": address.path or "/",
         "signature-date": iso(now)[:23] + "Z",
         "content-digest": f"sha-512=:{base64.b64encode(hashlib.sha512(body).digest()).decode()}:",
         "content-type": "application/json",
     }
     names = " ".join(f'"{name}"' for name in covered)
-    parameters = f'({names});alg="ecdsa-p256-sha256";keyid="{key_id}";created={created};expires={created + _LIFE}'
-    r, s = utils.decode_dss_signature(key.sign(_base(covered, parameters), ec.ECDSA(hashes.SHA256())))
+    parameters = f'({names});alg="ecdsa-p256-sha256";keyid="{key_id}";created={created};expires={created + _LIFETIME}'
+    r, s = utils.decode_dss_signature(key.sign(_signature_base(covered, parameters), ec.ECDSA(hashes.SHA256())))
     raw = r.to_bytes(32, "big") + s.to_bytes(32, "big")
     return {
         "Content-Digest": covered["content-digest"],
@@ -77,26 +80,26 @@ def sign(key: ec.EllipticCurvePrivateKey, key_id: str, url: str, body: bytes, no
     }
 
 
-def verified(key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey, callback: Callback, now: Instant) -> bool:
-    """Whether the notification is whole, fresh, and signed by this key."""
-    described = _LABELLED.match(header(callback, "signature-input"))
-    carried = _SIGNATURE.match(header(callback, "signature"))
-    if described is None or carried is None or described[1] != carried[1]:
+def verify(key: PublicKey, callback: Callback, now: Instant) -> bool:
+    """Whether the callback's body is unchanged, the signature is recent, and it was made with this key."""
+    signature_input = _SIGNATURE_INPUT.match(header(callback, "signature-input"))
+    signature_header = _SIGNATURE.match(header(callback, "signature"))
+    if signature_input is None or signature_header is None or signature_input[1] != signature_header[1]:
         return False
-    parameters = described[2].rstrip()
+    parameters = signature_input[2].rstrip()
     names = re.findall(r'"([^"]+)"', parameters.partition(")")[0])
-    stated = {name: quoted or number for name, quoted, number in _PARAMETER.findall(parameters)}
-    if not (names and set(names) >= _NEEDED and _fresh(stated, now) and _digest_matches(callback)):
+    parameter_values = {name: quoted or number for name, quoted, number in _PARAMETER.findall(parameters)}
+    if not (names and set(names) >= _REQUIRED and _is_recent(parameter_values, now) and _digest_matches(callback)):
         return False
     covered = {name: _component(callback, name) for name in names}
     try:
-        signature = base64.b64decode(carried[2], validate=True)
+        signature = base64.b64decode(signature_header[2], validate=True)
     except binascii.Error:
         return False
-    return _checks(key, stated.get("alg", ""), signature, _base(covered, parameters))
+    return _signature_matches(key, parameter_values.get("alg", ""), signature, _signature_base(covered, parameters))
 
 
-def _base(covered: Mapping[str, str], parameters: str) -> bytes:
+def _signature_base(covered: Mapping[str, str], parameters: str) -> bytes:
     lines = [f'"{name}": {value}' for name, value in covered.items()]
     return "\n".join([*lines, f'"@signature-params": {parameters}']).encode()
 
@@ -110,11 +113,11 @@ def _component(callback: Callback, name: str) -> str:
     return derived[name] if name in derived else header(callback, name).strip()
 
 
-def _fresh(stated: Mapping[str, str], now: Instant) -> bool:
+def _is_recent(parameter_values: Mapping[str, str], now: Instant) -> bool:
     seconds = now // SECOND
     try:
-        created = int(stated["created"])
-        expires = int(stated.get("expires", created + _LIFE))
+        created = int(parameter_values["created"])
+        expires = int(parameter_values.get("expires", created + _LIFETIME))
     except (KeyError, ValueError):
         return False
     return created - _TOLERANCE <= seconds <= expires + _TOLERANCE
@@ -128,10 +131,10 @@ def _digest_matches(callback: Callback) -> bool:
     return value == f":{base64.b64encode(digest(callback.body).digest()).decode()}:"
 
 
-def _checks(key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey, algorithm: str, signature: bytes, signed: bytes) -> bool:
+def _signature_matches(key: PublicKey, algorithm: str, signature: bytes, signed: bytes) -> bool:
     if isinstance(key, rsa.RSAPublicKey):
-        return _checks_rsa(key, algorithm, signature, signed)
-    wide = isinstance(key.curve, ec.SECP384R1)
+        return _rsa_signature_matches(key, algorithm, signature, signed)
+    digest = hashes.SHA384() if isinstance(key.curve, ec.SECP384R1) else hashes.SHA256()
     half = key.curve.key_size // 8
     candidates = [signature]
     if len(signature) == 2 * half:
@@ -139,14 +142,14 @@ def _checks(key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey, algorithm: str, s
         candidates.append(utils.encode_dss_signature(r, s))
     for candidate in candidates:
         try:
-            key.verify(candidate, signed, ec.ECDSA(hashes.SHA384() if wide else hashes.SHA256()))
+            key.verify(candidate, signed, ec.ECDSA(digest))
         except (InvalidSignature, ValueError):
             continue
         return True
     return False
 
 
-def _checks_rsa(key: rsa.RSAPublicKey, algorithm: str, signature: bytes, signed: bytes) -> bool:
+def _rsa_signature_matches(key: rsa.RSAPublicKey, algorithm: str, signature: bytes, signed: bytes) -> bool:
     try:
         if algorithm == "rsa-pss-sha512":
             pss = padding.PSS(padding.MGF1(hashes.SHA512()), padding.PSS.AUTO)

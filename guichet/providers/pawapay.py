@@ -1,14 +1,14 @@
-"""pawaPay Merchant API v2: eleven codes over one account (docs/providers/pawapay.md).
+"""pawaPay Merchant API v2: eleven operators with one account (docs/providers/pawapay.md).
 
-Our references are its identifiers and its idempotency keys. The business answer is in the body of a 200. A deposit it
-does not know a quarter of an hour after it was sent was never taken; a refund it does not know is sent again.
+Our references are pawaPay's ids and idempotency keys. A deposit that pawaPay does not know fifteen minutes after it was
+sent was never received; a refund that it does not know is sent again.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from guichet.clock import MINUTE, Clock, Instant
+from guichet.clock import MINUTE, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import (
@@ -24,24 +24,15 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.client import (
-    ProviderAccount,
-    ProviderClient,
-    ProviderResponse,
-    classify_http_error,
-    hundredths,
-    parse_callback_json,
-    plain_text,
-    return_page,
-    text,
-    unclear,
-    units,
-)
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
+from guichet.providers.fields import parse_callback_json, plain_text, return_url, text_or_none, units
+from guichet.providers.pawapay_responses import is_not_found, read_initiation, read_status
+from guichet.providers.results import as_status, probe_result
 
 REQUIRED: Final = ("token",)
 OPTIONAL: Final = ("signing_key", "signing_key_id", "callback_public_key", "return_url")
 
-#: Our code → provider, currency.
+#: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
     "mtn": ("MTN_MOMO_BEN", "XOF"),
     "moov": ("MOOV_BEN", "XOF"),
@@ -55,58 +46,32 @@ _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
     "wave_sn": ("WAVE_SEN", "XOF"),
     "mtn_cg": ("MTN_MOMO_COG", "XAF"),
 }
-_REDIRECTING: Final = frozenset({"wave_ci", "wave_sn"})
+#: Operators whose customers confirm on a page.
+_WITH_PAGE: Final = frozenset({"wave_ci", "wave_sn"})
+#: Operators whose customers give a code.
 _WITH_CODE: Final = frozenset({"orange_bf"})
-#: A redirecting provider gives its page shortly after: asked about this often, this many seconds apart, while the
-#: merchant waits for the answer that carries it.
-_PAGE_QUESTIONS: Final = 6
+#: The address of the page comes shortly after the deposit. It is asked for this many times, with this pause in seconds,
+#: while the merchant waits for our response.
+_PAGE_ATTEMPTS: Final = 6
 _PAGE_PAUSE: Final = 0.5
-_NEVER_TAKEN_AFTER: Final = 15 * MINUTE
-_LONGEST_MESSAGE: Final = 22
-_SHORTEST_MESSAGE: Final = 4
-_REASONS: Final = {
-    "INSUFFICIENT_BALANCE": "insufficient_funds",
-    "PAWAPAY_WALLET_OUT_OF_FUNDS": "insufficient_funds",
-    "PAYER_NOT_FOUND": "payer_not_found",
-    "RECIPIENT_NOT_FOUND": "payer_not_found",
-    "INVALID_PHONE_NUMBER": "payer_not_found",
-    "PAYMENT_NOT_APPROVED": "rejected_by_payer",
-    "PAYER_LIMIT_REACHED": "limit_reached",
-    "WALLET_LIMIT_REACHED": "limit_reached",
-    "AMOUNT_OUT_OF_BOUNDS": "limit_reached",
-}
-#: Rejections by which pawaPay says that it took nothing and another route may: its provider is closed, or our account.
-_NOT_TAKEN: Final = {
-    "PROVIDER_TEMPORARILY_UNAVAILABLE": "operator_unavailable",
-    "INVALID_PROVIDER": "configuration",
-    "INVALID_CURRENCY": "configuration",
-    "AMOUNT_OUT_OF_BOUNDS": "limit_reached",
-    "DEPOSITS_NOT_ALLOWED": "configuration",
-    "PAYOUTS_NOT_ALLOWED": "configuration",
-}
-_PENDING: Final = frozenset({"ACCEPTED", "ENQUEUED", "PROCESSING", "IN_RECONCILIATION"})
+_NEVER_RECEIVED_AFTER: Final = 15 * MINUTE
+_MIN_MESSAGE: Final = 4
+_MAX_MESSAGE: Final = 22
 
 
-class PawaPay:
-    remote = True
-
-    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+class PawaPay(HttpProvider):
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Raises ValueError for a key that cannot be used."""
-        settings = connection.settings
-        self._http = ProviderClient(http_client, connection.base_url)
-        self._base_url = connection.base_url.rstrip("/")
+        super().__init__(account, http_client, clock)
+        settings = account.settings
         self._headers = {"Authorization": f"Bearer {settings['token']}"}
-        signing, callbacks = settings.get("signing_key"), settings.get("callback_public_key")
-        self._signing_key = http_signatures.private_key(signing) if signing else None
+        signing_key, callback_key = settings.get("signing_key"), settings.get("callback_public_key")
+        self._signing_key = http_signatures.private_key(signing_key) if signing_key else None
         self._signing_key_id = settings.get("signing_key_id") or ""
         if self._signing_key is not None and not self._signing_key_id:
             raise ValueError("signing_key needs signing_key_id")
-        self._callback_key = http_signatures.public_key(callbacks) if callbacks else None
+        self._callback_key = http_signatures.public_key(callback_key) if callback_key else None
         self._return_url = settings.get("return_url")
-        self._clock = clock
-
-    def first_poll_at(self, charge: Charge) -> Instant | None:
-        return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _PROVIDERS
@@ -125,85 +90,93 @@ class PawaPay:
         }
         if charge.operator in _WITH_CODE:
             body["preAuthorisationCode"] = charge.otp
-        if charge.operator in _REDIRECTING:
-            page = return_page(charge, self._return_url)
+        if charge.operator in _WITH_PAGE:
+            page = return_url(charge, self._return_url)
             body |= {"successfulUrl": page, "failedUrl": page}
-        answer = _taken(await self._post("deposits", body), "depositId", charge.reference)
-        redirects = charge.operator in _REDIRECTING and isinstance(answer, Accepted)
-        return await self._with_page(charge) if redirects else answer
+        initiated = read_initiation(
+            await self._post("deposits", body), id_field="depositId", reference=charge.reference
+        )
+        if charge.operator in _WITH_PAGE and isinstance(initiated, Accepted):
+            return await self._wait_for_page(charge)
+        return initiated
 
-    async def _with_page(self, charge: Charge) -> Accepted:
-        """Without its page a deposit stays accepted: later questions find it."""
-        for _ in range(_PAGE_QUESTIONS):
+    async def _wait_for_page(self, charge: Charge) -> Accepted:
+        """The deposit with the address of its page. When that is late, polling finds it."""
+        for _ in range(_PAGE_ATTEMPTS):
             await self._clock.sleep(_PAGE_PAUSE)
-            answer = _outcome(await self._get(f"/v2/deposits/{charge.reference}"), charge.reference)
-            if isinstance(answer, Accepted) and answer.redirect_url:
-                return answer
-            if isinstance(answer, Succeeded | Refused):
+            status = read_status(await self._get(f"/v2/deposits/{charge.reference}"), charge.reference)
+            if isinstance(status, Accepted) and status.redirect_url:
+                return status
+            if isinstance(status, Succeeded | Refused):
                 return Accepted(charge.reference, next_poll_at=self._clock.now())
         return Accepted(charge.reference)
 
     async def status(self, charge: Charge) -> StatusResult:
-        reply = await self._get(f"/v2/deposits/{charge.reference}")
-        if not _is_not_found(reply):
-            return _outcome(reply, charge.reference)
+        result = await self._get(f"/v2/deposits/{charge.reference}")
+        if not is_not_found(result):
+            return read_status(result, charge.reference)
         age = self._clock.now() - charge.created_at
-        if charge.provider_ref is None and age >= _NEVER_TAKEN_AFTER:
+        if charge.provider_reference is None and age >= _NEVER_RECEIVED_AFTER:
             return Refused("operator_unavailable", "pawaPay never received the deposit")
         return Unknown("pawaPay does not know the deposit")
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
-        charge = reversal.charge
+        """A refund of the deposit; a payout when another account collected the payment."""
+        charge, reference = reversal.charge, reversal.reference
         provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
         if reversal.currency != currency:
             return NotProcessed("configuration", f"pawaPay does not pay {charge.operator} in {reversal.currency}")
         body: dict[str, object] = {
             "amount": str(units(reversal.amount)),
             "currency": currency,
-            "clientReferenceId": reversal.reference,
+            "clientReferenceId": reference,
         }
         if reversal.collected_here:
-            body |= {"refundId": reversal.reference, "depositId": charge.reference}
-            return _taken(await self._post("refunds", body), "refundId", reversal.reference)
-        body |= {"payoutId": reversal.reference, "recipient": _party(charge, provider)}
-        body["customerMessage"] = "Remboursement"
-        return _taken(await self._post("payouts", body), "payoutId", reversal.reference)
+            body |= {"refundId": reference, "depositId": charge.reference}
+            return read_initiation(await self._post("refunds", body), id_field="refundId", reference=reference)
+        body |= {"payoutId": reference, "recipient": _party(charge, provider), "customerMessage": "Remboursement"}
+        return read_initiation(await self._post("payouts", body), id_field="payoutId", reference=reference)
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        what = "refunds" if reversal.collected_here else "payouts"
-        reply = await self._get(f"/v2/{what}/{reversal.reference}")
-        if not _is_not_found(reply) or reversal.provider_ref is not None:
-            return _outcome(reply, reversal.reference)
-        again = await self.refund(reversal)
-        if isinstance(again, Refused) and self._clock.now() - (reversal.sent_at or 0) < _NEVER_TAKEN_AFTER:
-            # The first sending may still be under way, and be what this one was refused for.
-            return Unknown(again.raw)
-        return Unknown(again.raw) if isinstance(again, NotProcessed) else again
+        resource = "refunds" if reversal.collected_here else "payouts"
+        result = await self._get(f"/v2/{resource}/{reversal.reference}")
+        if not is_not_found(result) or reversal.provider_reference is not None:
+            return read_status(result, reversal.reference)
+        repeated = await self.refund(reversal)
+        if isinstance(repeated, Refused) and self._clock.now() - (reversal.sent_at or 0) < _NEVER_RECEIVED_AFTER:
+            # The first request may still be on its way, and may be the reason why the second is refused.
+            return Unknown(repeated.raw)
+        return as_status(repeated)
 
     async def probe(self) -> str:
-        reply = await self._get("/v2/wallet-balances")
-        return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
+        return probe_result(await self._get("/v2/wallet-balances"))
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """Signatures are checked when `callback_public_key` is configured."""
         body = parse_callback_json(callback)
         if body is None:
             return None
-        if self._callback_key and not http_signatures.verified(self._callback_key, callback, self._clock.now()):
+        if self._callback_key and not http_signatures.verify(self._callback_key, callback, self._clock.now()):
             return None
-        for name, kind in (("refundId", "refund"), ("payoutId", "refund"), ("depositId", "payment")):
-            if ours := text(body.get(name)):
-                return CallbackReference(kind, ours, ours, verified=self._callback_key is not None)
+        for id_field in ("refundId", "payoutId", "depositId"):
+            if reference := text_or_none(body.get(id_field)):
+                return CallbackReference(reference, reference)
         return None
 
-    async def _get(self, path: str) -> ProviderResponse | NotProcessed | Unknown:
+    async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)
 
-    async def _post(self, what: str, body: dict[str, object]) -> ProviderResponse | NotProcessed | Unknown:
-        path, raw = f"/v2/{what}", msgspec.json.encode(body)
+    async def _post(self, resource: str, body: dict[str, object]) -> CallResult:
+        path, raw = f"/v2/{resource}", msgspec.json.encode(body)
         headers = {**self._headers, "Content-Type": "application/json"}
         if self._signing_key is not None:
-            url, now = self._base_url + path, self._clock.now()
-            headers |= http_signatures.sign(self._signing_key, self._signing_key_id, url, raw, now)
+            headers |= http_signatures.sign(
+                self._signing_key,
+                key_id=self._signing_key_id,
+                url=self._http.base_url + path,
+                body=raw,
+                now=self._clock.now(),
+            )
         return await self._http.send("POST", path, body=raw, headers=headers)
 
 
@@ -212,55 +185,5 @@ def _party(charge: Charge, provider: str) -> dict[str, object]:
 
 
 def _message(description: str) -> str:
-    message = plain_text(description, _LONGEST_MESSAGE)
-    return message if len(message) >= _SHORTEST_MESSAGE else "Paiement"
-
-
-def _failure(body: dict[str, Any]) -> str:
-    reason = body.get("failureReason")
-    return str(reason.get("failureCode", "")) if isinstance(reason, dict) else ""
-
-
-def _taken(reply: ProviderResponse | NotProcessed | Unknown, id_name: str, reference: str) -> InitiationResult:
-    """The answer to a POST (docs/providers/pawapay.md, "Initiating a payment", "Errors").
-
-    A 500 has no status: nothing can be concluded from it.
-    """
-    if not isinstance(reply, ProviderResponse):
-        return reply
-    body = reply.object() or {}
-    if reply.ok and body.get("status") in ("ACCEPTED", "DUPLICATE_IGNORED", "ENQUEUED"):
-        echoed = body.get(id_name, reference)
-        return Accepted(reference) if echoed == reference else Unknown(reply.raw)
-    if common := classify_http_error(reply):
-        return common
-    if body.get("status") == "REJECTED" and (reply.ok or reply.status == 400):
-        return _rejection(_failure(body), reply.raw)
-    return Unknown(reply.raw)
-
-
-def _rejection(code: str, raw: str) -> NotProcessed | Refused | Unknown:
-    if code in _NOT_TAKEN:
-        return NotProcessed(_NOT_TAKEN[code], raw)
-    if code in ("", "UNKNOWN_ERROR", "REFUND_IN_PROGRESS"):
-        return Unknown(raw)
-    return Refused(_REASONS.get(code, "refused"), raw)
-
-
-def _is_not_found(reply: ProviderResponse | NotProcessed | Unknown) -> bool:
-    return isinstance(reply, ProviderResponse) and reply.ok and (reply.object() or {}).get("status") == "NOT_FOUND"
-
-
-def _outcome(reply: ProviderResponse | NotProcessed | Unknown, reference: str) -> StatusResult:
-    if not isinstance(reply, ProviderResponse):
-        return unclear(reply)
-    body = (reply.object() or {}) if reply.ok else {}
-    data = body.get("data") if body.get("status") == "FOUND" else None
-    if not isinstance(data, dict):
-        return Unknown(reply.raw)
-    status = data.get("status")
-    if status == "COMPLETED":
-        return Succeeded(hundredths(data.get("amount")), text(data.get("currency")), reference)
-    if status == "FAILED":
-        return Refused(_REASONS.get(_failure(data), "refused"), reply.raw)
-    return Accepted(reference, text(data.get("authorizationUrl"))) if status in _PENDING else Unknown(reply.raw)
+    message = plain_text(description, _MAX_MESSAGE)
+    return message if len(message) >= _MIN_MESSAGE else "Paiement"

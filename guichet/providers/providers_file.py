@@ -1,15 +1,15 @@
-"""The operators' file (`GUICHET_PROVIDERS_FILE`, TOML): connections, and for each operator code their order.
+"""The providers' file (`GUICHET_PROVIDERS_FILE`, TOML): accounts with providers, and for each operator their order.
 
-    [connections.feexpay]
-    family = "feexpay"
+    [accounts.feexpay]
+    provider = "feexpay"
     base_url = "https://…"
-    api_key = { env = "FEEXPAY_API_KEY" }     # secrets by reference to the environment
+    api_key = { env = "FEEXPAY_API_KEY" }     # a secret is the name of an environment variable
     shop = "…"
 
     [routes]
-    mtn = ["mtn_benin", "feexpay"]            # the next is tried only if the one before provably took nothing
+    mtn = ["mtn_benin", "feexpay"]            # feexpay is tried only when mtn_benin certainly took nothing
 
-Checked whole at start; each fault names the file and the line.
+The whole file is checked at start; an error names the file and the line.
 """
 
 import re
@@ -25,46 +25,50 @@ from guichet.clock import Clock
 from guichet.http_client import HttpClient
 from guichet.providers.base import Provider
 from guichet.providers.client import ProviderAccount
-from guichet.providers.families import FAMILIES
+from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
 from guichet.settings import SettingsError
 
 SIMULATOR_PATH: Final = "/simulator/"
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
-_COMMON: Final = ("family", "base_url")
+_COMMON: Final = ("provider", "base_url")
+#: Keys of earlier versions of this file, and what they are called now.
+_RENAMED_SECTIONS: Final = {"connections": "[accounts.NAME]"}
+_RENAMED_KEYS: Final = {"family": "provider"}
 
 
 class ProvidersFileError(SettingsError):
-    """The operators' file is unusable; one sentence for the person who edited it."""
+    """The providers' file cannot be used. The message is one sentence for the person who edits it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProvidersConfig:
-    """Who can be asked (by name), and in which order for each operator code of the contract."""
+    """The accounts by name, and for each operator of the contract the accounts to try in order."""
 
-    connections: Mapping[str, ProviderAccount]
+    accounts: Mapping[str, ProviderAccount]
     routes: Mapping[str, tuple[str, ...]]
-    #: Where each connection stands: file and line.
+    #: Where each account stands, as "file, line N".
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def simulated(self) -> list[str]:
-        """Connections that lead to the simulator."""
-        return [name for name, each in self.connections.items() if SIMULATOR_PATH in each.base_url]
+        """The accounts that lead to the simulator."""
+        return [name for name, account in self.accounts.items() if SIMULATOR_PATH in account.base_url]
 
     def registry(self, clock: Clock, http_client: HttpClient) -> Registry:
-        built = {name: self._build(each, http_client, clock) for name, each in self.connections.items()}
-        families: dict[str, list[str]] = defaultdict(list)
-        for name, each in self.connections.items():
-            families[each.family].append(name)
-        return Registry(clock, built, self.routes, families)
+        """Raises ProvidersFileError when an account's settings cannot work."""
+        providers = {name: self._build(account, http_client, clock) for name, account in self.accounts.items()}
+        accounts_by_type: dict[str, list[str]] = defaultdict(list)
+        for name, account in self.accounts.items():
+            accounts_by_type[account.provider].append(name)
+        return Registry(clock, providers, self.routes, accounts_by_type)
 
-    def _build(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> Provider:
+    def _build(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> Provider:
         try:
-            return FAMILIES[connection.family].build(connection, http_client, clock)
+            return PROVIDER_TYPES[account.provider].build(account, http_client, clock)
         except ValueError as error:
-            where = self.sources.get(connection.name, "the operators' file")
-            raise ProvidersFileError(f"{where}: [connections.{connection.name}] {error}.") from None
+            source = self.sources.get(account.name, "the providers' file")
+            raise ProvidersFileError(f"{source}: [accounts.{account.name}] {error}.") from None
 
 
 NO_PROVIDERS: Final = ProvidersConfig({}, {})
@@ -76,9 +80,10 @@ def read_providers_file(
     operator_codes: Collection[str],
     placeholders: Mapping[str, str] | None = None,
 ) -> ProvidersConfig:
-    """Raises OperatorsFileError: unreadable file, unknown family or setting, missing secret, route to nowhere.
+    """Read and check the file. `{name}` in its text is replaced by the placeholder of that name.
 
-    `{name}` in the text stands for the placeholder of that name.
+    Raises ProvidersFileError for a file that is not TOML, an unknown provider or setting, a secret that is not in
+    `environ`, or a route to an account that does not exist.
     """
     text = path.read_text(encoding="utf-8")
     for name, value in (placeholders or {}).items():
@@ -87,88 +92,103 @@ def read_providers_file(
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ProvidersFileError(f"{path.name}: {error}.") from None
-    return _Reader(path.name, text, environ).operators(raw, operator_codes)
+    return _Reader(path.name, text, environ).read(raw, operator_codes)
 
 
 class _Reader:
-    """Reads one file; every fault is found again in its text so that the line can be named."""
+    """Checks one file. To name the line of an error, it looks for the section and the key in the text."""
 
     def __init__(self, file: str, text: str, environ: Mapping[str, str]) -> None:
         self._file = file
         self._lines = text.splitlines()
         self._environ = environ
 
-    def operators(self, raw: Mapping[str, Any], codes: Collection[str]) -> ProvidersConfig:
-        for key in raw:
-            if key not in ("connections", "routes"):
-                self._fault(f"[{key}]", None, "only [connections.NAME] and [routes] are known")
-        connections = {name: self._connection(name, table) for name, table in raw.get("connections", {}).items()}
-        routes = {code: self._route(code, names, connections, codes) for code, names in raw.get("routes", {}).items()}
-        sources = {name: f"{self._file}, line {self._line(f'[connections.{name}]', None)}" for name in connections}
-        return ProvidersConfig(connections, routes, sources)
+    def read(self, raw: Mapping[str, Any], operator_codes: Collection[str]) -> ProvidersConfig:
+        for key, value in raw.items():
+            if key in _RENAMED_SECTIONS:
+                first = next(iter(value), None) if isinstance(value, dict) else None
+                section = f"[{key}.{first}]" if first else f"[{key}]"
+                self._error(section, None, f"is called {_RENAMED_SECTIONS[key]} now")
+            if key not in ("accounts", "routes"):
+                self._error(f"[{key}]", None, "only [accounts.NAME] and [routes] are known")
+        accounts = {name: self._account(name, table) for name, table in raw.get("accounts", {}).items()}
+        routes = {
+            operator: self._route(operator, names, accounts, operator_codes)
+            for operator, names in raw.get("routes", {}).items()
+        }
+        sources = {name: f"{self._file}, line {self._line(f'[accounts.{name}]', None)}" for name in accounts}
+        return ProvidersConfig(accounts, routes, sources)
 
-    def _connection(self, name: str, table: object) -> ProviderAccount:
-        section = f"[connections.{name}]"
+    def _account(self, name: str, table: object) -> ProviderAccount:
+        section = f"[accounts.{name}]"
         if not _NAME.fullmatch(name) or name in (SANDBOX, UNCONNECTED):
-            self._fault(
+            self._error(
                 section, None, "a name is 1 to 64 small letters, digits and underscores, and not a reserved one"
             )
         if not isinstance(table, dict):
-            self._fault(section, None, "must be a table")
-        family = FAMILIES.get(str(table.get("family")))
-        if family is None:
-            self._fault(section, "family", f"must be one of {', '.join(FAMILIES)}")
-        known = (*_COMMON, *family.required, *family.optional)
+            self._error(section, None, "must be a table")
+        for old, new in _RENAMED_KEYS.items():
+            if old in table:
+                self._error(section, old, f"is called {new} now")
+        provider_type = PROVIDER_TYPES.get(str(table.get("provider")))
+        if provider_type is None:
+            self._error(section, "provider", f"must be one of {', '.join(PROVIDER_TYPES)}")
+        known = (*_COMMON, *provider_type.required, *provider_type.optional)
         settings = {key: self._setting(section, key, value, known) for key, value in table.items()}
-        for key in (*_COMMON, *family.required):
+        for key in (*_COMMON, *provider_type.required):
             if not settings.get(key):
-                self._fault(section, None, f"{key} is missing")
+                self._error(section, None, f"{key} is missing")
         url = urlsplit(settings["base_url"])
         if url.scheme not in ("http", "https") or not url.hostname:
-            self._fault(section, "base_url", "must be an http or https address")
-        own = {key: value for key, value in settings.items() if key not in _COMMON}
-        return ProviderAccount(name, settings["family"], settings["base_url"].rstrip("/"), own)
+            self._error(section, "base_url", "must be an http or https address")
+        return ProviderAccount(
+            name=name,
+            provider=settings["provider"],
+            base_url=settings["base_url"].rstrip("/"),
+            settings={key: value for key, value in settings.items() if key not in _COMMON},
+        )
 
     def _setting(self, section: str, key: str, value: object, known: Collection[str]) -> str:
         if key not in known:
-            self._fault(section, key, f"is unknown (known: {', '.join(known)})")
+            self._error(section, key, f"is unknown (known: {', '.join(known)})")
         if isinstance(value, bool):
             return "yes" if value else "no"
         if isinstance(value, str | int):
             return str(value)
         variable = value.get("env") if isinstance(value, dict) and len(value) == 1 else None
         if not isinstance(variable, str):
-            self._fault(section, key, 'must be a text, or { env = "VARIABLE" } for a secret')
+            self._error(section, key, 'must be a text, or { env = "VARIABLE" } for a secret')
         if not self._environ.get(variable):
-            self._fault(section, key, f"refers to {variable}, which is not in the environment")
+            self._error(section, key, f"refers to {variable}, which is not in the environment")
         return self._environ[variable]
 
     def _route(
-        self, code: str, names: object, connections: Mapping[str, ProviderAccount], codes: Collection[str]
+        self, operator: str, names: object, accounts: Mapping[str, ProviderAccount], operator_codes: Collection[str]
     ) -> tuple[str, ...]:
-        if code not in codes:
-            self._fault("[routes]", code, "is not an operator code of the catalogue")
+        if operator not in operator_codes:
+            self._error("[routes]", operator, "is not an operator code of the catalogue")
         if not isinstance(names, list) or not names or len(set(map(str, names))) != len(names):
-            self._fault("[routes]", code, "must be a list of different connection names")
+            self._error("[routes]", operator, "must be a list of different account names")
         for name in names:
-            if name not in connections:
-                self._fault("[routes]", code, f"leads to {name}, which is no connection of this file")
+            if name not in accounts:
+                self._error("[routes]", operator, f"leads to {name}, which is no account of this file")
         return tuple(names)
 
-    def _fault(self, section: str, key: str | None, problem: str) -> NoReturn:
-        where = f"{section} {key}" if key else section
-        raise ProvidersFileError(f"{self._file}, line {self._line(section, key)}: {where} {problem}.")
+    def _error(self, section: str, key: str | None, problem: str) -> NoReturn:
+        place = f"{section} {key}" if key else section
+        raise ProvidersFileError(f"{self._file}, line {self._line(section, key)}: {place} {problem}.")
 
     def _line(self, section: str, key: str | None) -> int:
-        inside = 0
+        """The number of the line of `key` in `section`; of the section when the key is absent; else 1."""
+        section_line = 0
         for number, line in enumerate(self._lines, 1):
             stripped = line.strip()
             if stripped.replace('"', "").replace(" ", "") == section:
-                inside = number
+                section_line = number
                 if key is None:
                     return number
-            elif inside and stripped.startswith("["):
+            elif section_line and stripped.startswith("["):
                 break
-            elif inside and key and re.match(rf'"?{re.escape(key)}"?\s*=', stripped):
+            elif section_line and key and re.match(rf'"?{re.escape(key)}"?\s*=', stripped):
                 return number
-        return inside or 1
+        return section_line or 1

@@ -1,4 +1,4 @@
-"""Which connector serves which payment: the sandbox in test, the operators' routes in production."""
+"""Which provider serves which payment: the sandbox in the test environment, the configured routes in live."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -19,12 +19,13 @@ from guichet.providers.base import (
 )
 from guichet.providers.sandbox import Sandbox
 
+#: Names of accounts that are in no file. They are stored with payments like the others.
 SANDBOX: Final = "sandbox"
 UNCONNECTED: Final = "unconnected"
 
 
 class Unconnected:
-    """Stands where no route leads: it refuses, so that nobody waits for a debit that nobody made."""
+    """The provider of an operator without a route: it refuses at once, so that nobody waits for nothing."""
 
     remote = False
 
@@ -56,68 +57,69 @@ class Unconnected:
         return None
 
 
-class Missing(Unconnected):
-    """A connection that payments still name but the operators' file no longer does: nothing can be concluded."""
+class MissingAccount(Unconnected):
+    """An account that payments still name but the providers' file no longer has: nothing can be concluded."""
 
     remote = True
 
     def __init__(self, name: str) -> None:
-        self._why = f"the connection {name} is no longer in the operators' file"
+        self._problem = f"the account {name} is no longer in the providers' file"
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        return NotProcessed("configuration", self._why)
+        return NotProcessed("configuration", self._problem)
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
-        return NotProcessed("configuration", self._why)
+        return NotProcessed("configuration", self._problem)
 
     async def status(self, charge: Charge) -> StatusResult:
-        return Unknown(self._why)
+        return Unknown(self._problem)
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
-        return NotProcessed("configuration", self._why)
+        return NotProcessed("configuration", self._problem)
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return Unknown(self._why)
+        return Unknown(self._problem)
 
 
 class Registry:
-    """Connections by name, and for each operator code the ordered names of those that may serve it live."""
+    """The providers by the names of their accounts, and the routes of the live environment."""
 
     def __init__(
         self,
         clock: Clock,
-        connections: Mapping[str, Provider],
+        accounts: Mapping[str, Provider],
         routes: Mapping[str, Sequence[str]],
-        families: Mapping[str, Sequence[str]] | None = None,
+        accounts_by_type: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._connections: dict[str, Provider] = {
+        """`routes`: for each operator the accounts to try in order. `accounts_by_type`: for each provider type."""
+        self._accounts: dict[str, Provider] = {
             SANDBOX: Sandbox(clock),
             UNCONNECTED: Unconnected(),
-            **connections,
+            **accounts,
         }
         self._routes = routes
-        self._families = families or {}
+        self._accounts_by_type = accounts_by_type or {}
 
     def routes(self, env: str, operator: str) -> list[str]:
-        """Names to try in order; never empty."""
+        """The accounts to try for this operator, in order; never empty."""
         if env == "test":
             return [SANDBOX]
         return list(self._routes.get(operator, ())) or [UNCONNECTED]
 
     def refund_route(self, env: str, operator: str, collected_by: str) -> str | None:
-        """Who gives the money back: who took it, else another route that pays out to the same operator (or None)."""
+        """The account to refund through: the one that collected, else one that can pay out; None when there is none."""
         for name in (collected_by, *self.routes(env, operator)):
-            provider = self._connections.get(name)
+            provider = self._accounts.get(name)
             if provider and provider.can_refund(operator, collected_here=name == collected_by):
                 return name
         return None
 
     def provider(self, name: str) -> Provider:
-        """A connection that was taken out of the file says nothing any more: what it holds stays pending."""
-        return self._connections.get(name) or Missing(name)
+        """The provider of an account. For an account that left the file every status is unknown."""
+        return self._accounts.get(name) or MissingAccount(name)
 
-    def listening(self, name: str) -> Mapping[str, Provider]:
-        """Who may be meant by a notification: the connection of that name, or every connection of that family."""
-        if name in self._connections:
-            return {name: self._connections[name]}
-        return {each: self._connections[each] for each in self._families.get(name, ())}
+    def callback_providers(self, name: str) -> Mapping[str, Provider]:
+        """Who may have sent a callback to this address: the account of that name, or every account of that type."""
+        if name in self._accounts:
+            return {name: self._accounts[name]}
+        return {each: self._accounts[each] for each in self._accounts_by_type.get(name, ())}

@@ -1,13 +1,15 @@
-"""The test environment: no operator is contacted, no money moves (docs/contract.md, "The test environment").
+"""The provider of the test environment: nothing is called and no money moves.
 
-The outcome is a pure function of the phone number and the payment's age, so nothing is remembered and a restart changes
-nothing. Cards wait for the choice made on the hosted page, which is settled by the page itself.
+Source: docs/contract.md, "The test environment". The result depends only on the phone number and on the age of the
+payment, so nothing is stored and a restart changes nothing. The customer of a card payment chooses the result on the
+hosted page, and that page settles the payment itself.
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
-from guichet.clock import SECOND, Clock, Instant
+from guichet.clock import SECOND, Clock, Instant, from_datetime
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -23,22 +25,19 @@ from guichet.providers.base import (
 
 VALIDATES_AFTER: Final = 10 * SECOND
 
-#: Nothing but that it was taken: one for all.
-_WAITING: Final = Accepted()
-
-Outcome = Callable[[Charge, Instant], StatusResult]
+_PENDING: Final = Accepted()
 
 
-def _done(charge: Charge) -> Succeeded:
+def _succeeded(charge: Charge) -> Succeeded:
     return Succeeded(charge.amount, charge.currency)
 
 
 def _validates_at_once(charge: Charge, now: Instant) -> StatusResult:
-    return _done(charge)
+    return _succeeded(charge)
 
 
 def _never_validates(charge: Charge, now: Instant) -> StatusResult:
-    return _WAITING
+    return _PENDING
 
 
 def _refuses(charge: Charge, now: Instant) -> StatusResult:
@@ -46,21 +45,24 @@ def _refuses(charge: Charge, now: Instant) -> StatusResult:
 
 
 def _validates_later(charge: Charge, now: Instant) -> StatusResult:
-    return _done(charge) if now - charge.created_at >= VALIDATES_AFTER else _WAITING
+    return _succeeded(charge) if now - charge.created_at >= VALIDATES_AFTER else _PENDING
 
 
 REFUSED_AT_INITIATION: Final = "0001"
-#: The last four digits decide; any other ending validates after ten seconds.
-SUFFIXES: Final[dict[str, Outcome]] = {
+NEVER_VALIDATED: Final = "0002"
+#: The end of the year 9999: a pending payment must have a next poll.
+NEVER: Final[Instant] = from_datetime(datetime(9999, 12, 31, tzinfo=UTC))
+#: What the last four digits of the number mean; every other number validates after ten seconds.
+SUFFIXES: Final[dict[str, Callable[[Charge, Instant], StatusResult]]] = {
     "0000": _validates_at_once,
     REFUSED_AT_INITIATION: _refuses,
-    "0002": _never_validates,
+    NEVER_VALIDATED: _never_validates,
     "0003": _refuses,
 }
 
 
 class Sandbox:
-    """The connector of every payment made with a test key."""
+    """Serves every payment that is made with a test key."""
 
     remote = False
 
@@ -68,10 +70,12 @@ class Sandbox:
         self._clock = clock
 
     def first_poll_at(self, charge: Charge) -> Instant:
-        """The instant at which the outcome exists."""
-        ending = _ending(charge)
-        if ending in ("0000", "0003"):
+        """When the result is final; NEVER for a payment that no poll can settle, so that nobody polls it."""
+        digits = _last_digits(charge)
+        if digits in ("0000", "0003"):
             return charge.created_at
+        if digits == NEVER_VALIDATED or charge.operator in CARDS:
+            return NEVER
         return charge.created_at + VALIDATES_AFTER
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
@@ -81,15 +85,15 @@ class Sandbox:
         return "ok"
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if _ending(charge) == REFUSED_AT_INITIATION:
+        if _last_digits(charge) == REFUSED_AT_INITIATION:
             return Refused("refused", raw="sandbox: the number ends with 0001")
-        return _WAITING
+        return _PENDING
 
     async def status(self, charge: Charge) -> StatusResult:
         if charge.operator in CARDS:
-            return _WAITING
-        outcome = SUFFIXES.get(_ending(charge), _validates_later)
-        return outcome(charge, self._clock.now())
+            return _PENDING
+        result = SUFFIXES.get(_last_digits(charge), _validates_later)
+        return result(charge, self._clock.now())
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
         return Succeeded(reversal.amount, reversal.currency)
@@ -101,6 +105,6 @@ class Sandbox:
         return None
 
 
-def _ending(charge: Charge) -> str:
-    """A card's number of a phone decides nothing: the choice is made on the hosted page."""
+def _last_digits(charge: Charge) -> str:
+    """The last four digits of the number; none for a card, whose result does not depend on a phone number."""
     return "" if charge.operator in CARDS else (charge.phone_number or "")[-4:]

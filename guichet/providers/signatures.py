@@ -1,4 +1,4 @@
-"""Notifications signed with a shared secret and a timestamp: `t=<unix>,v1=<hex>[,v1=<hex>]` (Wave, Sonatel, Stripe)."""
+"""Signatures with a shared secret and a timestamp: `t=<unix seconds>,v1=<hex>[,v1=<hex>]` (Wave, Sonatel, Stripe)."""
 
 import hashlib
 import hmac
@@ -6,17 +6,17 @@ from typing import Final
 
 from guichet.clock import SECOND, Instant
 
-#: Seconds between the signature's time and ours.
+#: Seconds that the signature's time may differ from ours.
 TOLERANCE: Final = 300
 
 
-def verify_signature(secret: str, separator: bytes, header: str, body: bytes, now: Instant) -> bool:
-    """Whether any v1 of `header` is the HMAC-SHA256 of `{t}{separator}{body}`, made at most five minutes from now."""
+def verify_signature(header: str, body: bytes, *, secret: str, separator: bytes, now: Instant) -> bool:
+    """Whether a `v1` of the header is the HMAC-SHA256 of `{t}{separator}{body}` and `t` is near `now`."""
     parts = [part.strip().partition("=") for part in header.split(",")]
-    moment = next((value for name, _, value in parts if name == "t"), "")
-    if not (moment.isascii() and moment.isdigit() and abs(now // SECOND - int(moment)) <= TOLERANCE):
+    timestamp = next((value for name, _, value in parts if name == "t"), "")
+    if not (timestamp.isascii() and timestamp.isdigit() and abs(now // SECOND - int(timestamp)) <= TOLERANCE):
         return False
-    expected = hmac_sha256_hex(secret, moment.encode() + separator + body)
+    expected = hmac_sha256_hex(secret, timestamp.encode() + separator + body)
     return any(constant_time_equal(expected, value) for name, _, value in parts if name == "v1")
 
 
@@ -25,5 +25,5 @@ def hmac_sha256_hex(secret: str, message: bytes) -> str:
 
 
 def constant_time_equal(expected: str, given: str) -> bool:
-    """In constant time."""
+    """Takes the same time wherever the two differ, so that the time does not tell an attacker how near he is."""
     return hmac.compare_digest(expected.encode(), given.encode())

@@ -1,18 +1,17 @@
-"""Wave Business: checkout sessions on Wave's own page, their refund, payouts (docs/providers/wave.md).
+"""Wave Business: checkout sessions on Wave's page, their refund, and payouts (docs/providers/wave.md).
 
-Creation has no idempotency key: a lost answer is searched by `client_reference`, never sent again. A refund may be
-repeated: only the first moves money. A refused attempt leaves the session open: the customer may try again.
+Creating a session has no idempotency key: when the response is lost, the session is searched by `client_reference` and
+never created again. A refund may be repeated: only the first one moves money.
 """
 
 from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import HOUR, SECOND, Clock, Instant
+from guichet.clock import HOUR, SECOND, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import signatures
 from guichet.providers.base import (
-    Accepted,
     Callback,
     CallbackReference,
     Charge,
@@ -24,63 +23,39 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.client import (
-    ProviderAccount,
-    ProviderClient,
-    ProviderResponse,
-    classify_http_error,
-    header,
-    hundredths,
-    parse_callback_json,
-    return_page,
-    text,
-    unclear,
-    units,
-)
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
+from guichet.providers.results import as_status, as_unknown, most_conclusive, probe_result
+from guichet.providers.wave_responses import read_new_session, read_payout, read_refusal, read_session
 
 REQUIRED: Final = ("api_key",)
 OPTIONAL: Final = ("webhook_secret", "webhook_mode", "signing_secret", "aggregated_merchant_id", "return_url")
 _OPERATORS: Final = frozenset({"wave_ci", "wave_sn", "wave_bf"})
 _SESSIONS: Final = "/v1/checkout/sessions"
-#: A session lives half an hour. One that no search finds after an hour was never made, and nobody has its page.
-_NEVER_TAKEN_AFTER: Final = HOUR
-_REASONS: Final = {
-    "insufficient-funds": "insufficient_funds",
-    "blocked-account": "payer_not_found",
-    "recipient-account-blocked": "payer_not_found",
-    "payer-mobile-mismatch": "payer_not_found",
-    "kyb-limits-exceeded": "limit_reached",
-    "recipient-limit-exceeded": "limit_reached",
-    "customer-age-restricted": "refused",
-}
-_OURS: Final = frozenset({"currency-mismatch", "country-mismatch"})
+#: A session lives half an hour. One that is not found after an hour was never created.
+_NEVER_RECEIVED_AFTER: Final = HOUR
 
 
-class Wave:
-    remote = True
-
-    def __init__(self, connection: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        """Raises ValueError for a webhook mode that does not exist."""
-        settings = connection.settings
-        self._http = ProviderClient(http_client, connection.base_url)
+class Wave(HttpProvider):
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Raises ValueError for a `webhook_mode` that does not exist."""
+        super().__init__(account, http_client, clock)
+        settings = account.settings
         self._headers = {"Authorization": f"Bearer {settings['api_key']}"}
         self._signing_secret = settings.get("signing_secret")
         self._webhook_secret = settings.get("webhook_secret")
         self._webhook_mode = settings.get("webhook_mode") or "signing"
         if self._webhook_mode not in ("signing", "shared"):
             raise ValueError("webhook_mode must be signing or shared")
-        self._aggregated = settings.get("aggregated_merchant_id")
+        merchant_id = settings.get("aggregated_merchant_id")
+        self._merchant_field = {"aggregated_merchant_id": merchant_id} if merchant_id else {}
         self._return_url = settings.get("return_url")
-        self._clock = clock
-
-    def first_poll_at(self, charge: Charge) -> Instant | None:
-        return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _OPERATORS
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        page = return_page(charge, self._return_url)
+        page = return_url(charge, self._return_url)
         if charge.operator not in _OPERATORS or charge.currency != "XOF" or page is None:
             return NotProcessed("configuration", f"Wave: {charge.operator} in {charge.currency}, back to {page}")
         body = {
@@ -89,59 +64,51 @@ class Wave:
             "success_url": page,
             "error_url": page,
             "client_reference": charge.reference,
+            **self._merchant_field,
         }
         if charge.phone_number:
             body["restrict_payer_mobile"] = f"+{charge.phone_number}"
-        if self._aggregated:
-            body["aggregated_merchant_id"] = self._aggregated
-        reply = await self._post(_SESSIONS, body)
-        session = reply.object() if isinstance(reply, ProviderResponse) and reply.ok else None
-        if isinstance(reply, ProviderResponse) and reply.ok:
-            return _waiting(session) if session else Unknown(reply.raw)
-        return _refusal(reply)
+        result = await self._post(_SESSIONS, body)
+        if isinstance(result, ProviderResponse) and result.ok:
+            return read_new_session(result)
+        return read_refusal(result)
 
     async def status(self, charge: Charge) -> StatusResult:
-        if charge.provider_ref is None:
+        if charge.provider_reference is None:
             return await self._search(charge)
-        reply = await self._get(f"{_SESSIONS}/{charge.provider_ref}")
-        session = reply.object() if isinstance(reply, ProviderResponse) and reply.ok else None
-        return (
-            _outcome(session)
-            if session
-            else unclear(reply)
-            if not isinstance(reply, ProviderResponse)
-            else Unknown(reply.raw)
-        )
+        result = await self._get(f"{_SESSIONS}/{charge.provider_reference}")
+        session = result.ok_object() if isinstance(result, ProviderResponse) else None
+        return read_session(session) if session else as_unknown(result)
 
     async def _search(self, charge: Charge) -> StatusResult:
-        sessions = await self._found(f"{_SESSIONS}/search", charge.reference)
+        """The session that was created under our reference, when the response with its id was lost."""
+        sessions = await self._sessions_by_reference(charge.reference)
         if isinstance(sessions, Unknown):
             return sessions
-        if not sessions:
-            if self._clock.now() - charge.created_at >= _NEVER_TAKEN_AFTER:
-                return Refused("operator_unavailable", "Wave never made the session")
-            return Unknown("no session found")
-        answers = [_outcome(session) for session in sessions]
-        kinds = (Succeeded, Accepted, Unknown, Refused)
-        return min(answers, key=lambda answer: kinds.index(type(answer)))
+        if found := most_conclusive(read_session(session) for session in sessions):
+            return found
+        if self._clock.now() - charge.created_at >= _NEVER_RECEIVED_AFTER:
+            return Refused("operator_unavailable", "Wave never created the session")
+        return Unknown("no session found")
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
+        """A refund of the session; a payout when another account collected the payment."""
         if not reversal.collected_here:
             return await self._pay_out(reversal)
-        session = reversal.charge.provider_ref
-        if session is None:
+        session_id = reversal.charge.provider_reference
+        if session_id is None:
             return NotProcessed("operator_unavailable", "the session is not known")
-        reply = await self._post(f"{_SESSIONS}/{session}/refund", None)
-        if isinstance(reply, ProviderResponse) and reply.ok:
+        result = await self._post(f"{_SESSIONS}/{session_id}/refund", None)
+        if isinstance(result, ProviderResponse) and result.ok:
+            # The response is empty: Wave refunds a session as a whole.
             return Succeeded(reversal.amount, reversal.currency)
-        return _refusal(reply)
+        return read_refusal(result)
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        """There is nothing to poll: the repeat of a refund, or of a payout under its key, tells how it went."""
-        if not reversal.collected_here and reversal.provider_ref is not None:
-            return _paid_out(await self._get(f"/v1/payout/{reversal.provider_ref}"))
-        answer = await self.refund(reversal)
-        return Unknown(answer.raw) if isinstance(answer, NotProcessed) else answer
+        """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it."""
+        if not reversal.collected_here and reversal.provider_reference is not None:
+            return read_payout(await self._get(f"/v1/payout/{reversal.provider_reference}"))
+        return as_status(await self.refund(reversal))
 
     async def _pay_out(self, reversal: Reversal) -> InitiationResult:
         if reversal.currency != "XOF":
@@ -152,108 +119,57 @@ class Wave:
             "mobile": f"+{reversal.charge.phone_number}",
             "client_reference": reversal.reference,
             "payment_reason": "Remboursement",
+            **self._merchant_field,
         }
-        if self._aggregated:
-            body["aggregated_merchant_id"] = self._aggregated
-        reply = await self._post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
-        if isinstance(reply, ProviderResponse) and reply.ok:
-            return _paid_out(reply)
-        return _refusal(reply)
+        result = await self._post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
+        return read_payout(result) if isinstance(result, ProviderResponse) and result.ok else read_refusal(result)
 
     async def probe(self) -> str:
-        reply = await self._get("/v1/balance")
-        return "ok" if isinstance(reply, ProviderResponse) and reply.ok else reply.raw
+        return probe_result(await self._get("/v1/balance"))
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         body = parse_callback_json(callback)
         session = body.get("data") if body else None
-        if not isinstance(session, dict) or not self._authentic(callback):
+        if not isinstance(session, dict) or not self._signature_is_valid(callback):
             return None
-        ours, theirs = text(session.get("client_reference")), text(session.get("id"))
-        return (
-            CallbackReference("payment", ours, theirs, verified=bool(self._webhook_secret)) if ours or theirs else None
-        )
+        reference, session_id = text_or_none(session.get("client_reference")), text_or_none(session.get("id"))
+        return CallbackReference(reference, session_id) if reference or session_id else None
 
-    def _authentic(self, callback: Callback) -> bool:
-        """Without a configured secret a notification stays an unverified hint."""
+    def _signature_is_valid(self, callback: Callback) -> bool:
+        """True without a configured secret: the provider is asked before anything is booked in any case."""
         if not self._webhook_secret:
             return True
         if self._webhook_mode == "shared":
             return signatures.constant_time_equal(f"Bearer {self._webhook_secret}", header(callback, "authorization"))
-        given = header(callback, "wave-signature")
-        return signatures.verify_signature(self._webhook_secret, b"", given, callback.body, self._clock.now())
+        return signatures.verify_signature(
+            header(callback, "wave-signature"),
+            callback.body,
+            secret=self._webhook_secret,
+            separator=b"",
+            now=self._clock.now(),
+        )
 
-    async def _found(self, path: str, reference: str) -> list[dict[str, Any]] | Unknown:
-        reply = await self._http.send("GET", path, query={"client_reference": reference}, headers=self._headers)
-        if not isinstance(reply, ProviderResponse):
-            return unclear(reply)
-        rows = (reply.object() or {}).get("result") if reply.ok else None
+    async def _sessions_by_reference(self, reference: str) -> list[dict[str, Any]] | Unknown:
+        path, query = f"{_SESSIONS}/search", {"client_reference": reference}
+        result = await self._http.send("GET", path, query=query, headers=self._headers)
+        if not isinstance(result, ProviderResponse):
+            return as_unknown(result)
+        rows = result.ok_object().get("result")
         if not isinstance(rows, list):
-            return Unknown(reply.raw)
+            return Unknown(result.raw)
         return [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
 
-    async def _get(self, path: str) -> ProviderResponse | NotProcessed | Unknown:
+    async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)
 
     async def _post(
-        self, path: str, body: dict[str, str] | None, extra: dict[str, str] | None = None
-    ) -> ProviderResponse | NotProcessed | Unknown:
+        self, path: str, body: dict[str, str] | None, more_headers: dict[str, str] | None = None
+    ) -> CallResult:
+        """Signs when `signing_secret` is configured (docs/providers/wave.md, "Addresses and credentials")."""
         raw = b"" if body is None else msgspec.json.encode(body)
-        headers = {**self._headers, "Content-Type": "application/json", **(extra or {})}
+        headers = {**self._headers, "Content-Type": "application/json", **(more_headers or {})}
         if self._signing_secret:
-            moment = str(self._clock.now() // SECOND)
-            proof = signatures.hmac_sha256_hex(self._signing_secret, moment.encode() + raw)
-            headers["Wave-Signature"] = f"t={moment},v1={proof}"
+            timestamp = str(self._clock.now() // SECOND)
+            signature = signatures.hmac_sha256_hex(self._signing_secret, timestamp.encode() + raw)
+            headers["Wave-Signature"] = f"t={timestamp},v1={signature}"
         return await self._http.send("POST", path, body=raw, headers=headers)
-
-
-def _waiting(session: dict[str, Any]) -> Accepted | Unknown:
-    theirs = text(session.get("id"))
-    return Accepted(theirs, text(session.get("wave_launch_url"))) if theirs else Unknown("a session without an id")
-
-
-def _outcome(session: dict[str, Any]) -> StatusResult:
-    checkout, payment = session.get("checkout_status"), session.get("payment_status")
-    if checkout == "complete" and payment == "succeeded":
-        return Succeeded(hundredths(session.get("amount")), text(session.get("currency")), text(session.get("id")))
-    if payment == "cancelled" or (checkout == "expired" and payment != "succeeded"):
-        error = session.get("last_payment_error")
-        code = str(error.get("code")) if isinstance(error, dict) else ""
-        return Refused(_REASONS.get(code, "expired" if checkout == "expired" else "rejected_by_payer"), code)
-    if checkout == "open" and payment == "processing":
-        return _waiting(session)
-    return Unknown(f"{checkout} and {payment}")
-
-
-def _paid_out(reply: ProviderResponse | NotProcessed | Unknown) -> Accepted | Succeeded | Refused | Unknown:
-    if not isinstance(reply, ProviderResponse):
-        return unclear(reply)
-    payout = (reply.object() or {}) if reply.ok else {}
-    theirs = text(payout.get("id"))
-    match payout.get("status"):
-        case "succeeded":
-            return Succeeded(hundredths(payout.get("receive_amount")), text(payout.get("currency")), theirs)
-        case "failed" | "reversed":
-            error = payout.get("payout_error")
-            code = str(error.get("error_code")) if isinstance(error, dict) else ""
-            return Refused(_REASONS.get(code, "refused"), reply.raw)
-        case "processing" if theirs:
-            return Accepted(theirs)
-    return Unknown(reply.raw)
-
-
-def _refusal(reply: ProviderResponse | NotProcessed | Unknown) -> NotProcessed | Refused | Unknown:
-    """An answer that is not 2xx (docs/providers/wave.md, "Errors").
-
-    A reused key means that something was taken under it.
-    """
-    if not isinstance(reply, ProviderResponse):
-        return reply
-    if common := classify_http_error(reply):
-        return common
-    code = str((reply.object() or {}).get("code", ""))
-    if code in _OURS:
-        return NotProcessed("configuration", reply.raw)
-    if reply.status not in (400, 404, 409, 422) or not code or code == "idempotency-mismatch":
-        return Unknown(reply.raw)
-    return Refused(_REASONS.get(code, "refused"), reply.raw)

@@ -1,8 +1,9 @@
-"""One listening socket for several processes, each with its share of the connections.
+"""One listening socket for several processes, which share the connections evenly (D77).
 
-An event loop accepts all that waits as soon as it wakes, and of two idle processes the same one wakes first each time:
-it gets every kept connection of a proxy, and the other has nothing to do. Here each process writes how many it has into
-a table that all of them see, and who has more than the others leaves the next one to them for a moment.
+Without this, one process can end up with every connection: an event loop accepts everything that waits as soon as it
+wakes, and of two idle processes the same one wakes first each time. A proxy that keeps its connections open would then
+leave the other process without work. So each process writes its number of connections into a table in shared memory,
+and a process that has clearly more than another one waits a moment before it accepts.
 """
 
 import asyncio
@@ -16,121 +17,120 @@ from typing import IO, Final
 
 from guichet.logs import log
 
-#: Seconds that a process with more than its share leaves a caller to the others. If none of them has time, it comes
-#: back: nobody waits longer.
-_YIELD: Final = 0.005
-#: Seconds until the next try when the system gives no more descriptors.
-_EXHAUSTED: Final = 0.5
-#: What the table holds of a process is its connections and this; zero is a process that is not there.
+#: Seconds that a process with more than its share waits before it accepts a connection that no other one took.
+ACCEPT_DELAY: Final = 0.005
+#: Seconds until the next attempt when the system has no file descriptors left.
+_ACCEPT_RETRY_DELAY: Final = 0.5
+#: The table holds the number of connections plus this; zero means that the process does not accept connections.
 _PRESENT: Final = 1
 
 
-class Share:
-    """One process's place in the table; `number` counts from 1."""
+class ConnectionShare:
+    """One process's entry in the table of connection counts."""
 
     def __init__(self, table: int, number: int) -> None:
-        """`table`: the descriptor of a file made by `table_for`."""
+        """`table`: descriptor of a file made by `connection_table`; `number`: which process this is, from 1."""
         self._table = memoryview(mmap.mmap(table, 0)).cast("i")
-        self._place = number - 1
+        self._index = number - 1
 
     def set(self, connections: int) -> None:
-        self._table[self._place] = connections + _PRESENT
+        self._table[self._index] = connections + _PRESENT
 
-    def leave(self) -> None:
-        """Nobody accepts here any more: no other process leaves anybody to this one."""
-        self._table[self._place] = 0
+    def clear(self) -> None:
+        """This process accepts no more connections: the others do not compare themselves with it."""
+        self._table[self._index] = 0
 
     @property
-    def is_ahead(self) -> bool:
-        """Whether this process has clearly more than the one that has least."""
-        mine = self._table[self._place] - _PRESENT
-        least = min(count for count in self._table if count) - _PRESENT
-        return mine > least + least // 8
+    def is_exceeded(self) -> bool:
+        """Whether this process has clearly more connections than the process that has the fewest."""
+        own = self._table[self._index] - _PRESENT
+        fewest = min(count for count in self._table if count) - _PRESENT
+        return own > fewest + fewest // 8
 
 
 @contextmanager
-def table_for(count: int) -> Iterator[IO[bytes]]:
-    """A file for the shares of so many processes, none of which is there yet."""
+def connection_table(processes: int) -> Iterator[IO[bytes]]:
+    """A file that holds the connection counts of so many processes; none of them accepts connections yet."""
     with tempfile.TemporaryFile() as file:
-        file.truncate(4 * count)
+        file.truncate(4 * processes)
         yield file
 
 
-class Sharing:
-    """Accepts from `listening` until it is closed. Stands where uvicorn expects an `asyncio.Server`."""
+class SharedListener:
+    """Accepts connections from a socket that other processes accept from too; replaces uvicorn's `asyncio.Server`."""
 
     def __init__(
         self,
-        listening: socket.socket,
+        listener: socket.socket,
         protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
-        share: Share,
-        connections: Callable[[], int],
+        share: ConnectionShare,
+        open_connections: Callable[[], int],
     ) -> None:
-        """`connections`: how many this process has open now."""
+        """`open_connections`: how many connections this process has open now."""
         self._loop = asyncio.get_running_loop()
-        self._listening = listening
+        self._listener = listener
         self._protocol = protocol
         self._tls = tls
         self._share = share
-        self._connections = connections
-        self._beginning: set[asyncio.Task[None]] = set()
-        self._pause: asyncio.TimerHandle | None = None
-        self._open = True
-        self._count()
-        self._loop.add_reader(listening, self._accept)
+        self._open_connections = open_connections
+        self._handshakes: set[asyncio.Task[None]] = set()
+        self._retry: asyncio.TimerHandle | None = None
+        self._is_open = True
+        self._update_share()
+        self._loop.add_reader(listener, self._on_readable)
 
     def close(self) -> None:
-        if self._open:
-            self._open = False
-            self._share.leave()
-            self._loop.remove_reader(self._listening)
-            if self._pause:
-                self._pause.cancel()
+        if self._is_open:
+            self._is_open = False
+            self._share.clear()
+            self._loop.remove_reader(self._listener)
+            if self._retry:
+                self._retry.cancel()
 
     async def wait_closed(self) -> None:
-        """Who has not even shaken hands by now has asked for nothing."""
-        for task in self._beginning:
+        """Cancels unfinished handshakes: those clients have not sent a request yet."""
+        for task in self._handshakes:
             task.cancel()
-        await asyncio.gather(*self._beginning, return_exceptions=True)
+        await asyncio.gather(*self._handshakes, return_exceptions=True)
 
-    def _count(self) -> None:
-        """Every caller wakes every process that has time, so what others read here is as old as their last one."""
-        self._share.set(self._connections() + len(self._beginning))
+    def _update_share(self) -> None:
+        """A new connection wakes every process that is idle, so the counts are as old as the last connection."""
+        self._share.set(self._open_connections() + len(self._handshakes))
+
+    def _on_readable(self) -> None:
+        self._update_share()
+        if self._share.is_exceeded:
+            self._accept_later(ACCEPT_DELAY)
+        else:
+            self._accept()
 
     def _accept(self) -> None:
-        self._count()
-        if self._share.is_ahead:
-            self._accept_after(_YIELD)
-        else:
-            self._take()
-
-    def _take(self) -> None:
         try:
-            connection, _ = self._listening.accept()
+            connection, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return  # Another process was faster, or the caller has gone.
+            return  # Another process accepted it first, or the client has left.
         except OSError as error:
-            log.error("process.accepts_nobody", error=str(error), again_in_seconds=_EXHAUSTED)
-            self._accept_after(_EXHAUSTED)
+            log.error("process.accept_failed", error=str(error), retry_in_seconds=_ACCEPT_RETRY_DELAY)
+            self._accept_later(_ACCEPT_RETRY_DELAY)
             return
         connection.setblocking(False)
-        task = self._loop.create_task(self._begin(connection))
-        self._beginning.add(task)
-        task.add_done_callback(self._beginning.discard)
+        task = self._loop.create_task(self._start(connection))
+        self._handshakes.add(task)
+        task.add_done_callback(self._handshakes.discard)
 
-    def _accept_after(self, seconds: float) -> None:
-        self._loop.remove_reader(self._listening)
-        self._pause = self._loop.call_later(seconds, self._accept_again)
+    def _accept_later(self, seconds: float) -> None:
+        self._loop.remove_reader(self._listener)
+        self._retry = self._loop.call_later(seconds, self._accept_again)
 
     def _accept_again(self) -> None:
-        self._loop.add_reader(self._listening, self._accept)
-        self._take()
+        self._loop.add_reader(self._listener, self._on_readable)
+        self._accept()
 
-    async def _begin(self, connection: socket.socket) -> None:
-        """A caller that breaks off, or speaks no TLS, is nobody's affair but its own."""
+    async def _start(self, connection: socket.socket) -> None:
+        """Starts the protocol, after the TLS handshake if there is one. A client that fails in it is not reported."""
         try:
             await self._loop.connect_accepted_socket(self._protocol, connection, ssl=self._tls)
-        except (OSError, TimeoutError):  # ssl.SSLError is one
+        except (OSError, TimeoutError):  # ssl.SSLError is an OSError.
             with suppress(OSError):
                 connection.close()

@@ -1,4 +1,4 @@
-"""Figures that only `/metrics` shows; what a person is woken for as well stands in `checkup.py`."""
+"""Queries for what only `/metrics` shows; what `guichet doctor` reports too stands in `health_checks.py`."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,19 +7,19 @@ from sqlalchemy import Executable, Table, bindparam, case, func, literal_column,
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
 from guichet.db.engine import Database
-from guichet.db.tables import deliveries, payments, refunds
+from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.server.health_checks import PENDING, STUCK_AFTER
 
-#: Pending payments and refunds are counted by how long ago they were made: below each age, and older.
+#: Pending payments and refunds are counted by age: created less than that long ago, and OLDER.
 AGES: Final = {"1m": MINUTE, "10m": 10 * MINUTE, "1h": STUCK_AFTER, "1d": DAY, "3d": 3 * DAY}
 OLDER: Final = "older"
-#: Deliveries that ended are counted among so many of the latest.
+#: Finished deliveries are counted among so many of the latest.
 _LATEST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """How many were made so long ago (a key of AGES, or OLDER). `operator` is empty for refunds."""
+    """How many are of one age (a key of AGES, or OLDER). `operator` is empty for refunds."""
 
     env: str
     operator: str
@@ -39,18 +39,18 @@ _PENDING: Final = {
     "payments": _by_age(payments, payments.c.operator),
     "refunds": _by_age(refunds, literal_column("''")),
 }
-_NEVER_ANSWERED: Final = deliveries.c.answered_at.is_(None)
+_NEVER_ANSWERED: Final = webhook_deliveries.c.last_attempt_at.is_(None)
 _UNDELIVERED: Final = (
-    select(_NEVER_ANSWERED, func.count()).where(deliveries.c.status == PENDING).group_by(_NEVER_ANSWERED)
+    select(_NEVER_ANSWERED, func.count()).where(webhook_deliveries.c.status == PENDING).group_by(_NEVER_ANSWERED)
 )
 _ENDED: Final = (
-    select(deliveries.c.status, func.count())
+    select(webhook_deliveries.c.status, func.count())
     .where(
-        deliveries.c.id > select(func.max(deliveries.c.id)).scalar_subquery() - _LATEST,
-        deliveries.c.created_at >= bindparam("since"),
-        deliveries.c.status != "pending",
+        webhook_deliveries.c.id > select(func.max(webhook_deliveries.c.id)).scalar_subquery() - _LATEST,
+        webhook_deliveries.c.created_at >= bindparam("since"),
+        webhook_deliveries.c.status != "pending",
     )
-    .group_by(deliveries.c.status)
+    .group_by(webhook_deliveries.c.status)
 )
 
 

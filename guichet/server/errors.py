@@ -2,4 +2,4 @@
 
 
 class StartupError(Exception):
-    """The server cannot start; the message is one sentence for the person who started it. Exit code 1."""
+    """The server cannot start. The message is one sentence for the person who started it; the exit code is 1."""

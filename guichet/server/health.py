@@ -1,4 +1,4 @@
-"""What a load balancer asks: is the process up, can it work."""
+"""`/healthz` and `/readyz`, for load balancers: whether the process is up, and whether it can work."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -7,13 +7,16 @@ from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from guichet.db.engine import Database, StorageError
-from guichet.db.tables import merchants_table
+from guichet.db.engine import Database
+from guichet.db.errors import StorageError
+from guichet.db.tables import merchants
 
-_PROBE = select(merchants_table.c.id).limit(1)
+_PROBE = select(merchants.c.id).limit(1)
 
 
 class Alive(Protocol):
+    """A worker: whether all its loops run."""
+
     @property
     def alive(self) -> bool: ...
 
@@ -23,7 +26,10 @@ async def healthz(request: Request) -> Response:
 
 
 def readyz(db: Database, worker: Alive | None) -> Callable[[Request], Awaitable[Response]]:
-    """200 when the database answers and, where this process has a worker, its loops turn; else 503 that says which."""
+    """The handler of `/readyz`: 200 if the database answers and the loops of this process's worker run, else 503.
+
+    `worker`: None if this process has none. The body says which of them does not work.
+    """
 
     async def ready(request: Request) -> Response:
         try:

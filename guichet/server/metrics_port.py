@@ -1,4 +1,4 @@
-"""`/metrics` on a port of its own, beside whatever this process serves; each process of a machine has one."""
+"""`/metrics` on a port of its own. Each process of a machine has one."""
 
 import errno
 import socket
@@ -15,16 +15,16 @@ from guichet.settings import Settings
 
 @asynccontextmanager
 async def metrics_port(ctx: AppContext, number: int = 1) -> AsyncIterator[None]:
-    """Serves until the block ends; nothing without `GUICHET_METRICS_PORT`.
+    """Serves `/metrics` until the block ends; does nothing if `GUICHET_METRICS_PORT` is not set.
 
-    `number`: which process of `--workers` this is, from 1; the next ports belong to the next processes.
+    `number`: which process of `--workers` this is, from 1; each process has the port after that of the one before.
     """
-    with _listening(ctx.settings, number) as listening:
-        if listening is None:
+    with _bind(ctx.settings, number) as listener:
+        if listener is None:
             yield
             return
         config = uvicorn.Config(
-            _exposition(ctx),
+            _metrics_app(ctx),
             log_config=None,
             access_log=False,
             proxy_headers=False,
@@ -36,37 +36,35 @@ async def metrics_port(ctx: AppContext, number: int = 1) -> AsyncIterator[None]:
         config.load()
         server = uvicorn.Server(config)
         server.lifespan = config.lifespan_class(config)
-        await server.startup(sockets=[listening])
+        await server.startup(sockets=[listener])
         try:
             yield
-        finally:  # Nobody loses money with a scrape: it is not waited for.
-            for each in server.servers:
-                each.close()
+        finally:  # Does not wait for a scrape that is under way: Prometheus asks again.
+            for bound in server.servers:
+                bound.close()
             for connection in list(server.server_state.connections):
                 connection.shutdown()
 
 
-def _exposition(ctx: AppContext) -> ASGIApp:
-    from starlette.routing import Router  # noqa: PLC0415 - `guichet --help` does without
-
-    from guichet.server.json_response import no_such_address  # noqa: PLC0415
+def _metrics_app(ctx: AppContext) -> ASGIApp:
+    from guichet.server.error_handler import application  # noqa: PLC0415 - `guichet --help` does not need it
     from guichet.server.metrics_endpoint import routes  # noqa: PLC0415
 
-    return Router(routes(ctx), redirect_slashes=False, default=no_such_address)
+    return application(routes(ctx))
 
 
 def check_metrics_ports(settings: Settings, workers: int) -> None:
-    """Refuses what the processes of `--workers` would each refuse for themselves, and what would mislead."""
+    """Raises StartupError for settings that no process of `--workers` could start with, or that would mislead."""
     if settings.metrics_port is None and settings.metrics_token is not None:
         raise StartupError(
             "With --workers, GUICHET_METRICS_TOKEN alone would show one process at random: set GUICHET_METRICS_PORT."
         )
     for number in range(1, workers + 1):
-        with _listening(settings, number):
-            """Free."""
+        with _bind(settings, number):
+            pass  # The port is free.
 
 
-def _listening(settings: Settings, number: int) -> "socket.socket | nullcontext[None]":
+def _bind(settings: Settings, number: int) -> "socket.socket | nullcontext[None]":
     if settings.metrics_port is None:
         return nullcontext()
     port = settings.metrics_port + number - 1
@@ -74,8 +72,8 @@ def _listening(settings: Settings, number: int) -> "socket.socket | nullcontext[
     try:
         return socket.create_server((settings.metrics_host, port), family=family)
     except (OSError, OverflowError) as error:
-        taken = getattr(error, "errno", None) == errno.EADDRINUSE
-        why = "it is already in use" if taken else str(getattr(error, "strerror", error))
+        in_use = getattr(error, "errno", None) == errno.EADDRINUSE
+        reason = "it is already in use" if in_use else str(getattr(error, "strerror", error))
         raise StartupError(
-            f"GUICHET_METRICS_PORT: cannot listen on {settings.metrics_host}, port {port}: {why}."
+            f"GUICHET_METRICS_PORT: cannot listen on {settings.metrics_host}, port {port}: {reason}."
         ) from None

@@ -1,4 +1,4 @@
-"""Several processes behind one port: a parent that owns the socket and starts a process again when it dies."""
+"""Several server processes on one port: a parent that owns the socket and restarts a process that ends."""
 
 import asyncio
 import signal
@@ -10,89 +10,91 @@ from contextlib import suppress
 from typing import Final
 
 from guichet.logs import log
-from guichet.server.connection_sharing import Share, table_for
+from guichet.server.connection_sharing import ConnectionShare, connection_table
 
-#: Seconds before a process that died is started again: the first time, and at most.
-FIRST_PAUSE: Final = 0.2
-LONGEST_PAUSE: Final = 15.0
-#: Who lived so long, in seconds, died of something new.
-HEALTHY: Final = 30.0
-#: How long the processes have to stop by themselves, in seconds, unless told otherwise; each of them takes less.
-STOP_WITHIN: Final = 1.8
+#: Seconds before a process that ended is started again: the first time, and at most.
+MIN_RESTART_DELAY: Final = 0.2
+MAX_RESTART_DELAY: Final = 15.0
+#: A process that lived for so many seconds was healthy: the delay begins again at its minimum.
+HEALTHY_AFTER: Final = 30.0
+#: Seconds that the processes have to stop before they are killed, unless the caller says otherwise.
+STOP_TIMEOUT: Final = 1.8
 _STDIN: Final = 0
 
 
 def on_stop(stop: Callable[[int, None], None]) -> None:
+    """Calls `stop` when this process receives SIGINT or SIGTERM."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number, None)
 
 
 def stop_with_parent(stop: Callable[[int, None], None]) -> None:
-    """The parent holds the other end of standard input: when it ends, however it ended, so does this process."""
+    """Calls `stop` when the parent process ends. The parent holds the other end of this process's standard input."""
     loop = asyncio.get_running_loop()
 
-    def ended() -> None:
+    def parent_ended() -> None:
         loop.remove_reader(_STDIN)
         stop(signal.SIGTERM, None)
 
-    loop.add_reader(_STDIN, ended)
+    loop.add_reader(_STDIN, parent_ended)
 
 
 async def supervise(
-    listening: socket.socket, count: int, arguments: list[str], stop_within: float = STOP_WITHIN
+    listener: socket.socket, count: int, arguments: list[str], stop_timeout: float = STOP_TIMEOUT
 ) -> None:
-    """Runs `count` processes of `arguments` on the socket until this one is told to stop; then they have stopped,
-    those that take longer than `stop_within` seconds by force.
+    """Runs `count` processes of `guichet` with `arguments` on the socket until this process is told to stop.
+
+    It returns when all of them have stopped; those that take longer than `stop_timeout` seconds are killed.
     """
     stopping = asyncio.Event()
     on_stop(lambda *_: stopping.set())
-    with table_for(count) as table:
-        inherited = listening.fileno(), table.fileno()
-        command = [sys.executable, "-m", "guichet", *arguments, "--inherit", *map(str, inherited)]
-        keepers = [
-            asyncio.create_task(_keep(number, command, inherited, stopping, stop_within))
+    with connection_table(count) as table:
+        descriptors = listener.fileno(), table.fileno()
+        command = [sys.executable, "-m", "guichet", *arguments, "--inherit", *map(str, descriptors)]
+        supervisors = [
+            asyncio.create_task(_keep_running(number, command, descriptors, stopping, stop_timeout))
             for number in range(1, count + 1)
         ]
         await stopping.wait()
-        await asyncio.gather(*keepers)
+        await asyncio.gather(*supervisors)
 
 
-async def _keep(
-    number: int, command: list[str], inherited: tuple[int, int], stopping: asyncio.Event, stop_within: float
+async def _keep_running(
+    number: int, command: list[str], descriptors: tuple[int, int], stopping: asyncio.Event, stop_timeout: float
 ) -> None:
-    """One of the processes, started again whenever it ends by itself; the back-off grows while it does not live."""
+    """Starts one process again whenever it ends by itself. The delay doubles while it does not stay alive."""
     loop = asyncio.get_running_loop()
-    share = Share(inherited[1], number)
-    pause = FIRST_PAUSE
+    share = ConnectionShare(descriptors[1], number)
+    delay = MIN_RESTART_DELAY
     while not stopping.is_set():
-        began = loop.time()
-        process = await _started([*command, "--number", str(number)], inherited)
+        started_at = loop.time()
+        process = await _start([*command, "--number", str(number)], descriptors)
         log.info("process.started", number=number, pid=process.pid)
         ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopping.wait())
         await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
         if stopping.is_set():
-            await _stop(process, stop_within)
+            await _stop(process, stop_timeout)
             return
-        share.leave()
-        pause = FIRST_PAUSE if loop.time() - began >= HEALTHY else pause
-        log.error("process.died", number=number, pid=process.pid, code=process.returncode, again_in_seconds=pause)
+        share.clear()
+        delay = MIN_RESTART_DELAY if loop.time() - started_at >= HEALTHY_AFTER else delay
+        log.error("process.died", number=number, pid=process.pid, code=process.returncode, restart_in_seconds=delay)
         with suppress(TimeoutError):
-            async with asyncio.timeout(pause):
+            async with asyncio.timeout(delay):
                 await told
-        pause = min(2 * pause, LONGEST_PAUSE)
+        delay = min(2 * delay, MAX_RESTART_DELAY)
 
 
-async def _started(command: list[str], inherited: tuple[int, int]) -> Process:
-    """In a session of its own: Ctrl-C reaches the parent, and the parent tells everybody once."""
-    return await asyncio.create_subprocess_exec(*command, stdin=PIPE, pass_fds=inherited, start_new_session=True)
+async def _start(command: list[str], descriptors: tuple[int, int]) -> Process:
+    """In a session of its own: Ctrl-C reaches the parent only, which then tells each process once."""
+    return await asyncio.create_subprocess_exec(*command, stdin=PIPE, pass_fds=descriptors, start_new_session=True)
 
 
-async def _stop(process: Process, within: float) -> None:
+async def _stop(process: Process, timeout: float) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
     try:
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(timeout):
             await process.wait()
     except TimeoutError:
         log.error("process.killed", pid=process.pid)

@@ -1,97 +1,87 @@
-"""The outermost layer of every HTTP request: an id, one log line, the path as it was sent, and no traceback ever."""
+"""The outermost middleware of every HTTP request: its id, its log line and its metrics."""
 
 import asyncio
 import re
 import time
-from collections.abc import Awaitable
 from secrets import token_hex
 from typing import Final
 
-import structlog
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.domain.errors import ServerError
-from guichet.logs import log
-from guichet.schemas import wire
+from guichet.logs import log, request_id_of_line
+from guichet.server.json_response import error_response
 
-_SANE_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
-_INCIDENT: Final = wire.failure(ServerError())
+_ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 class RequestContext:
-    """Gives the request an id (the caller's own, if sane), returned as `X-Request-Id` and put on every log line.
+    """Gives the request an id (the caller's own if it is well formed), returned as `X-Request-Id`, on every log line.
 
     Routing sees the path percent-encoded as it was sent, so that an `external_id` may hold a slash (D10).
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._log = log.bind()  # Made once; the name for all is looked up and configured anew at each line.
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         scope["path"] = scope["raw_path"].decode("ascii", "replace")
-        started = time.perf_counter()
-        request_id = _sane_id(scope) or token_hex(16)
-        bound = structlog.contextvars.bind_contextvars(request_id=request_id)
+        started_at = time.perf_counter()
+        request_id = _request_id(scope)
+        token = request_id_of_line.set(request_id)
         status = 0
 
-        def send_with_id(message: Message) -> Awaitable[None]:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
-            return send(message)
+                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+            await send(message)
 
         try:
             await self._app(scope, receive, send_with_id)
-        except asyncio.CancelledError:  # The service stops, and this request had its time.
+        except asyncio.CancelledError:  # The service stops and does not wait any longer for this request.
             if status:
                 raise
-            await _incident(send_with_id)
-        except Exception as error:  # Whatever it is, the caller gets the envelope and the log gets the reason.
+            await error_response(ServerError())(scope, receive, send_with_id)
+        except Exception as error:  # A bug. The error handler has answered it already, and Starlette raises it again.
             log.error("request.crashed", error=repr(error), exc_info=True)
-            if status:
-                raise
-            await _incident(send_with_id)
         finally:
-            seconds = time.perf_counter() - started
-            method, route = scope["method"], template(scope)
-            metrics.request(method, route, status, seconds)
-            self._log.info(
-                "request", method=method, path=route or scope["path"][:200], status=status, ms=round(seconds * 1000, 1)
-            )
-            structlog.contextvars.reset_contextvars(**bound)
+            _record(scope, status, time.perf_counter() - started_at)
+            request_id_of_line.reset(token)
 
 
-def _sane_id(scope: Scope) -> str | None:
-    asked = header(scope, b"x-request-id")
-    return asked if asked and _SANE_ID.fullmatch(asked) else None
+def _request_id(scope: Scope) -> str:
+    given = Headers(scope=scope).get("x-request-id")
+    return given if given and _ACCEPTED_ID.fullmatch(given) else token_hex(16)
 
 
-def header(scope: Scope, name: bytes) -> str | None:
-    """The first header of that name (in lower case): one walk over a few pairs, and nothing made of the others."""
-    for known, value in scope["headers"]:
-        if known == name:
-            text: str = value.decode("latin-1")
-            return text
-    return None
+def _record(scope: Scope, status: int, seconds: float) -> None:
+    method, route = scope["method"], route_template(scope)
+    metrics.request(method, route, status, seconds)
+    path = route or _first_segment(scope["path"])
+    log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1))
 
 
-async def _incident(send: Send) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(_INCIDENT)).encode())]
-    await send({"type": "http.response.start", "status": ServerError.status, "headers": headers})
-    await send({"type": "http.response.body", "body": _INCIDENT})
+def _first_segment(path: str) -> str:
+    """`/v1/*` of a path that no route serves: the rest may hold what no log may, such as a phone number."""
+    first, slash, _ = path[1:].partition("/")
+    return f"/{first[:200]}{slash and '/*'}"
 
 
-def template(scope: Scope) -> str | None:
-    """The route rather than the path: a hosted page's token opens it, and belongs in no log. None without a route."""
+def route_template(scope: Scope) -> str | None:
+    """`/v1/payments/{reference}` rather than the path, which may open a hosted page and belongs in no log.
+
+    `/pay/*` when a mount matched and no route in it; None when nothing matched.
+    """
     route = scope.get("route")
-    if isinstance(route, Mount):  # A room was found, and no route in it.
+    if isinstance(route, Mount):
         return f"{scope['root_path']}/*"
     path = getattr(route, "path", None)
     return f"{scope['root_path']}{path}" if path else None

@@ -1,7 +1,8 @@
-"""Webhook deliveries: the queue and the log are one table.
+"""Webhook deliveries: one table is both the queue and the log.
 
-A claim counts the attempt, so that a crash can repeat a send but never exceed five; `due_at` is the claim's lease. The
-first attempts of one payment's events keep their order: an event waits until the one before it was tried once (D35).
+The claim counts the attempt, so that a crash may repeat a send but never exceeds five; the claim's lease is the due
+time. First attempts of one payment's events keep their order: an event waits until the one before it was attempted once
+(D35).
 """
 
 from collections.abc import Collection, Sequence
@@ -11,82 +12,85 @@ from typing import Final
 from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
 
 from guichet.clock import Instant
-from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Transaction
-from guichet.db.tables import deliveries
-from guichet.db.work_queue import PENDING, Claim, WorkQueue, is_still_pending
+from guichet.db.list_pages import ListScope, read_page
+from guichet.db.tables import webhook_deliveries
+from guichet.db.work_queue import Claim, WorkQueue
+from guichet.db.work_queue_statements import PENDING, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 
-_NEW_COLUMNS: Final = [column.name for column in deliveries.c if column.name != "id"]
-_INSERT: Final = insert(deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
-_MINE: Final = (deliveries.c.merchant_id == bindparam("merchant_id"), deliveries.c.env == bindparam("environment"))
+_NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c if column.name != "id"]
+_INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
+_MINE: Final = (
+    webhook_deliveries.c.merchant_id == bindparam("merchant_id"),
+    webhook_deliveries.c.env == bindparam("environment"),
+)
 
 
-_earlier: Final = deliveries.alias("earlier")
+_earlier: Final = webhook_deliveries.alias("earlier")
 
 
 def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
-    """Attempts are left, and the event before it was tried once (D35)."""
-    # Counted, and neither an anti-join nor a first row found: either may be planned as a walk through all that is
-    # pending, once for each row.
+    """Attempts are left, and the event before it was attempted once (D35)."""
+    # A count, because PostgreSQL may plan NOT EXISTS or a first row as a walk through all pending rows, once a row.
     waits_for = select(func.count()).where(
         _earlier.c.payment_id == rows.c.payment_id,
         _earlier.c.id < rows.c.id,
         _earlier.c.status == PENDING,
-        _earlier.c.answered_at.is_(None),
+        _earlier.c.last_attempt_at.is_(None),
     )
     return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery() == 0
 
 
-#: A lane is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts takes
-#: all the room.
+#: The partition is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts
+#: can take all attempts.
 _QUEUE: Final = WorkQueue(
-    deliveries,
+    webhook_deliveries,
+    "next_attempt_at",
     ("destination", "merchant_id"),
-    {"attempts": deliveries.c.attempts + 1},
-    tuple(deliveries.c),
+    {"attempts": webhook_deliveries.c.attempts + 1},
+    tuple(webhook_deliveries.c),
     lambda row: Delivery(*row),
     _ready,
     reads=("attempts", "payment_id"),
 )
-#: The fifth attempt was claimed and its process died: nothing more may be sent.
+#: Deliveries whose fifth attempt was claimed by a process that died: nothing more may be sent.
 _EXPIRE: Final = (
-    update(deliveries)
+    update(webhook_deliveries)
     .where(
-        deliveries.c.status == PENDING,
-        deliveries.c.due_at <= bindparam("now"),
-        deliveries.c.attempts == literal_column(str(MAX_ATTEMPTS)),  # spelled out, as its index says it
+        webhook_deliveries.c.status == PENDING,
+        webhook_deliveries.c.next_attempt_at <= bindparam("now"),
+        webhook_deliveries.c.attempts == literal_column(str(MAX_ATTEMPTS)),  # spelled out, as its index says it
     )
-    .values(status="failed", due_at=None, answered_at=bindparam("now"))
+    .values(status="failed", next_attempt_at=None, last_attempt_at=bindparam("now"))
 )
-_NEW_STATUS: Final = bindparam("new_status", type_=deliveries.c.status.type)
+_NEW_STATUS: Final = bindparam("new_status", type_=webhook_deliveries.c.status.type)
 _RECORD: Final = (
-    update(deliveries)
+    update(webhook_deliveries)
     .where(
-        deliveries.c.id == bindparam("delivery_id"),
-        is_still_pending(deliveries),
-        # A lease that ran out: another attempt was claimed since, and its outcome is the one to keep, unless this one
-        # reached the merchant.
-        or_(deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
+        webhook_deliveries.c.id == bindparam("delivery_id"),
+        is_still_pending(webhook_deliveries),
+        # After the lease ran out another attempt may have been claimed: its result is kept, unless this one succeeded.
+        or_(webhook_deliveries.c.attempts == bindparam("tried"), _NEW_STATUS == "success"),
     )
     .values(
         status=_NEW_STATUS,
         response_code=bindparam("code"),
-        answered_at=bindparam("ended_at"),
-        delivered_at=bindparam("arrived_at", type_=deliveries.c.delivered_at.type),
-        due_at=bindparam("next_due"),
+        last_attempt_at=bindparam("ended_at"),
+        delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
+        next_attempt_at=bindparam("next_due"),
     )
 )
 _CANCEL: Final = (
-    update(deliveries)
-    .where(*_MINE, deliveries.c.status == "pending", deliveries.c.target == "account")
-    .values(status="failed", due_at=None)
+    update(webhook_deliveries)
+    .where(*_MINE, webhook_deliveries.c.status == "pending", webhook_deliveries.c.target == "account")
+    .values(status="failed", next_attempt_at=None)
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one attempt ended. `next_due` of a failure: when to try again, None when that was the last attempt."""
+class AttemptResult:
+    """How one attempt ended. `next_due` of a failure: when to try again; None after the last attempt."""
 
     delivery: Delivery
     delivered: bool
@@ -96,47 +100,49 @@ class Outcome:
 
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
-    """In their order, which is the one of their first attempts."""
+    """Inserts deliveries; their order is the order of their first attempts."""
     await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Delivery], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `counts.py`."""
-    rows, total = await counts.page(db, deliveries, counts.Scope("deliveries", merchant_id, env), limit, offset)
+    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
+    rows, total = await read_page(db, webhook_deliveries, ListScope(merchant_id, env), limit, offset)
     return [Delivery(*row) for row in rows], total
 
 
 async def claim_due(
     db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
 ) -> Claim[Delivery]:
-    """Up to `most` deliveries to attempt now, the attempt already counted; they come back at `until` if this process
-    dies. `saturated`: destinations, and ids of merchants, that take none now. Cost: see `queues.py`."""
+    """Claims up to `most` deliveries, each with its attempt counted; due again at `until` if this process dies.
+
+    `saturated`: destinations, then ids of merchants, that take none now. Cost: see `db/work_queue.py`.
+    """
     return await _QUEUE.claim(db, now, until, most, saturated)
 
 
 async def give_up_exhausted(db: Database, now: Instant) -> None:
-    """Ends deliveries whose fifth attempt was claimed by a process that died. Cost: those rows."""
+    """Marks deliveries as failed whose last attempt nobody recorded. Cost: those rows."""
     await db.write(_EXPIRE, now=now)
 
 
-async def record(db: Database, outcomes: Sequence[Outcome]) -> None:
-    """All of them or none, in one round trip."""
-    await db.execute_many(_RECORD, [_recorded(outcome) for outcome in outcomes])
+async def record(db: Database, results: Sequence[AttemptResult]) -> None:
+    """Records all results or none, in one round trip."""
+    await db.execute_many(_RECORD, [_recorded(result) for result in results])
 
 
-def _recorded(outcome: Outcome) -> dict[str, object]:
-    final = "success" if outcome.delivered else "failed"
+def _recorded(result: AttemptResult) -> dict[str, object]:
+    final = "success" if result.delivered else "failed"
     return {
-        "delivery_id": outcome.delivery.id,
-        "tried": outcome.delivery.attempts,
-        "new_status": final if outcome.next_due is None else "pending",
-        "code": outcome.response_code,
-        "ended_at": outcome.ended_at,
-        "arrived_at": outcome.ended_at if outcome.delivered else None,
-        "next_due": outcome.next_due,
+        "delivery_id": result.delivery.id,
+        "tried": result.delivery.attempts,
+        "new_status": final if result.next_due is None else "pending",
+        "code": result.response_code,
+        "ended_at": result.ended_at,
+        "arrived_at": result.ended_at if result.delivered else None,
+        "next_due": result.next_due,
     }
 
 
 async def cancel_waiting(tx: Transaction, merchant_id: int, env: str) -> None:
-    """The account endpoint was disabled: what still waits for it has failed (D36). Cost: those rows."""
+    """Fails what still waits for the account endpoint, which was disabled (D36). Cost: those rows."""
     await tx.write(_CANCEL, merchant_id=merchant_id, environment=env)

@@ -1,9 +1,10 @@
-"""One notification endpoint per merchant and environment: address, secret, test event.
+"""The webhook endpoint of a merchant in one environment: its address, its secret, the test event.
 
 Source: docs/contract.md, "Webhooks".
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
@@ -11,14 +12,17 @@ from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.merchants import new_webhook_secret
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import Vault
+from guichet.schemas.notification import WebhookMessageObject
 from guichet.webhooks import deliveries, outbox
 
-_TEST_DATA = {"message": "Ceci est un événement de test : votre point de terminaison reçoit bien les notifications."}
+_TEST_DATA: Final[WebhookMessageObject] = {
+    "message": "Ceci est un événement de test : votre point de terminaison reçoit bien les notifications."
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """An endpoint with its secret in clear, for its owner's eyes."""
+    """An endpoint with its secret in clear, to be shown to its owner only."""
 
     url: str | None
     secret: str
@@ -42,13 +46,11 @@ async def configure(
 
 
 async def queue_test(db: Database, merchant_id: int, env: str, now: Instant) -> Delivery | None:
-    """A `webhook.test` for the configured address; None when there is none (D37)."""
+    """Queues a `webhook.test` for the configured address; None when there is none (D37)."""
     async with db.transaction() as tx:
         endpoint = await merchants.endpoint(tx, merchant_id, env)
         if endpoint.url is None:
             return None
-        delivery = outbox.new_delivery(
-            merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, dict(_TEST_DATA), now
-        )
+        delivery = outbox.new_delivery(merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, _TEST_DATA, now)
         await deliveries.insert_new(tx, [delivery])
     return delivery

@@ -1,4 +1,4 @@
-"""Writes a delivery in the transaction of the change it tells: the row is the queue and the log."""
+"""The outbox: webhooks are written in the transaction of the change they tell of, with their bytes frozen."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,14 @@ from urllib.parse import urlsplit
 
 from guichet.clock import Instant
 from guichet.db.engine import Transaction
+from guichet.db.references import new_reference
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import Delivery
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.references import new_reference
 from guichet.merchants import repository as merchants
-from guichet.schemas import wire
+from guichet.schemas.notification import WebhookMessageObject, notification_body
+from guichet.schemas.payment import PaymentObject, payment_object
+from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries
 
 ACCOUNT: Final = "account"
@@ -21,7 +23,7 @@ CALLBACK: Final = "callback"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to a payment, or to its refund."""
+    """What happened to a payment, or to its refund. `refund` is given for the events `refund.*`."""
 
     name: str
     payment: Payment
@@ -31,20 +33,20 @@ class Event:
 
 
 async def emit(tx: Transaction, events: Sequence[Event]) -> None:
-    """Queues each event, in this order; nothing when its merchant has nowhere to receive it.
+    """Queues each event, in this order; none for a merchant without an address.
 
-    The payment's own `callback_url` takes the place of the account endpoint (D32). Address and bytes are frozen here.
+    The payment's own `callback_url` takes the place of the account endpoint (D32). Address and body are frozen here.
     """
     for_accounts = {event.payment.merchant_id for event in events if event.payment.callback_url is None}
     endpoints = await merchants.endpoints_of(tx, for_accounts) if for_accounts else {}
-    made = []
+    queued = []
     for event in events:
         payment = event.payment
         target, url = CALLBACK, payment.callback_url
         if url is None:
             target, url = ACCOUNT, endpoints[payment.merchant_id, payment.env].url
         if url is not None:
-            made.append(
+            queued.append(
                 new_delivery(
                     payment.merchant_id,
                     payment.env,
@@ -56,13 +58,13 @@ async def emit(tx: Transaction, events: Sequence[Event]) -> None:
                     payment_id=payment.id,
                 )
             )
-    await deliveries.insert_new(tx, made)
+    await deliveries.insert_new(tx, queued)
 
 
-def _data(event: Event) -> dict[str, object]:
+def _data(event: Event) -> PaymentObject | RefundObject:
     if event.refund is not None:
-        return wire.render_refund(event.refund)
-    return wire.render_payment(event.payment, event.catalogue.by_operator(event.payment.operator))
+        return refund_object(event.refund)
+    return payment_object(event.payment, event.catalogue.by_operator(event.payment.operator))
 
 
 def new_delivery(
@@ -71,7 +73,7 @@ def new_delivery(
     event: str,
     target: str,
     url: str,
-    data: dict[str, object],
+    data: PaymentObject | RefundObject | WebhookMessageObject,
     now: Instant,
     payment_id: int | None = None,
 ) -> Delivery:
@@ -87,18 +89,18 @@ def new_delivery(
         target=target,
         url=url,
         destination=destination_of(url),
-        body=wire.webhook_body(reference, event, data, now, livemode=env == "live"),
+        body=notification_body(reference, event, data, now, livemode=env == "live"),
         status="pending",
         attempts=0,
         response_code=None,
         created_at=now,
         delivered_at=None,
-        answered_at=None,
-        due_at=now,
+        last_attempt_at=None,
+        next_attempt_at=now,
     )
 
 
 def destination_of(url: str) -> str:
-    """What the cap on attempts at once counts: a host and port."""
+    """The host and port whose attempts at once are limited together."""
     parts = urlsplit(url)
     return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"

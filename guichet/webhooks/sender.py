@@ -1,7 +1,4 @@
-"""One attempt at one delivery (docs/contract.md, "Webhooks").
-
-Knows no database: what is due and what follows is the worker's.
-"""
+"""One attempt at one delivery: signed, sent once, judged by the status (docs/contract.md, "Webhooks")."""
 
 import time
 from dataclasses import dataclass
@@ -27,12 +24,10 @@ class Attempt:
 async def send(
     http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float = ANSWER_TIMEOUT
 ) -> Attempt:
-    """Sign with `secret` (the whole `whsec_…` string) as of `now`, post once, judge the status.
+    """Signs with `secret` (the whole `whsec_…` string) as of `now` and posts once. Raises no HttpClientError.
 
-    A request that fails is an attempt like any other: no HttpClientError is raised.
-
-    The status acknowledges, not the body: a 2xx that came in time counts even if its body then breaks off or drips
-    beyond the limit, because that receiver has taken the event and would only see it twice.
+    The status acknowledges, not the body: a 2xx that came in time counts even if its body breaks off or never ends,
+    because that receiver has taken the event and would only see it twice.
     """
     began = time.perf_counter()
     attempt = await _post(http_client, delivery, secret, now, timeout)

@@ -1,55 +1,59 @@
-"""Keeps house: folds, counts, seals, prunes, and ends what can no longer end by itself."""
+"""Housekeeping: what keeps the tables small and the books provable, a little at each turn."""
 
 import asyncio
 from typing import Final
 
 from guichet.clock import SECOND, Instant
 from guichet.context import AppContext
-from guichet.db import list_counts as counts
-from guichet.ledger import hash_chain as seals
-from guichet.ledger import postings as ledger
+from guichet.db.list_rollup import roll_up_list_counts
+from guichet.ledger import hash_chain, postings, wallets
 from guichet.webhooks import deliveries
-from guichet.worker.loops import POLL, Turn
 from guichet.worker.pruning import Pruning
+from guichet.worker.queue_loop import POLL_INTERVAL, Step
 
-#: Rows of wallets handled at once.
-BATCH: Final = 64
-#: Entries folded at once. On SQLite that holds the event loop: two milliseconds when each belongs to another merchant.
-FOLDED: Final = 128
-#: How often postings are sealed while they are few.
-SEAL_EVERY: Final = 10 * SECOND
+#: Suspended credits released by one turn.
+RELEASED_AT_ONCE: Final = 64
+#: Entries added up by one turn. On SQLite this holds the event loop: two milliseconds when each is another merchant's.
+ROLLED_UP_AT_ONCE: Final = 128
+#: How often the hash chain is extended while there are few new postings.
+CHAIN_EVERY: Final = 10 * SECOND
 
 
 class Housekeeping:
-    """Folds wallet entries into their wallets and list entries into their counts, credits what waited for a frozen
-    wallet, ends deliveries whose fifth attempt nobody recorded, seals postings, prunes old logs."""
+    """Rolls up wallet entries and list counts, releases suspended credits, ends deliveries whose last attempt nobody
+    recorded, extends the hash chain over the postings, prunes old logs."""
 
     name = "housekeeping"
 
     def __init__(self, ctx: AppContext) -> None:
         self.wake = asyncio.Event()
-        self._core = ctx
-        self._seal_at: Instant = 0
+        self._ctx = ctx
+        self._chain_at: Instant = 0
         self._pruning = Pruning(ctx.db, ctx.settings)
 
-    async def step(self) -> Turn:
-        released = await ledger.release_suspended(self._core.db, self._core.clock.now(), BATCH)
-        folded = await ledger.fold(self._core.db, FOLDED)
-        counted = await counts.fold(self._core.db, FOLDED)
-        await deliveries.give_up_exhausted(self._core.db, self._core.clock.now())
-        sealed = await self._seal(self._core.clock.now())
-        await self._pruning.step(self._core.clock.now())  # What is left of it can wait for the next turn.
-        full = released == BATCH or FOLDED in (folded, counted) or sealed == seals.BATCH
-        return Turn(full, 0.0 if full else POLL)
+    async def step(self) -> Step:
+        db, clock = self._ctx.db, self._ctx.clock
+        released = await postings.release_suspended(db, clock.now(), RELEASED_AT_ONCE)
+        entries = await wallets.roll_up(db, ROLLED_UP_AT_ONCE)
+        changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
+        await deliveries.give_up_exhausted(db, clock.now())
+        chained = await self._extend_hash_chain(clock.now())
+        await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
+        more = (
+            released == RELEASED_AT_ONCE
+            or ROLLED_UP_AT_ONCE in (entries, changes)
+            or chained == hash_chain.POSTINGS_PER_LINK
+        )
+        return Step(more, 0.0 if more else POLL_INTERVAL)
 
-    async def _seal(self, now: Instant) -> int:
-        """Few postings are sealed together every SEAL_EVERY, many as soon as a seal is full."""
-        if now < self._seal_at:
+    async def _extend_hash_chain(self, now: Instant) -> int:
+        """How many postings were added. Few are added together every CHAIN_EVERY, many as soon as a link is full."""
+        if now < self._chain_at:
             return 0
-        sealed = await seals.seal_next(self._core.db, now)
-        if sealed < seals.BATCH:
-            self._seal_at = now + SEAL_EVERY
-        return sealed
+        chained = await hash_chain.extend_hash_chain(self._ctx.db, now)
+        if chained < hash_chain.POSTINGS_PER_LINK:
+            self._chain_at = now + CHAIN_EVERY
+        return chained
 
     async def idle(self) -> None:
         """Every step ends with its work done."""

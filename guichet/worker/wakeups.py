@@ -1,6 +1,6 @@
-"""Wakes the loops of other processes: who has no loops announces what it made due, who has loops listens.
+"""Wakes the loops of other processes. A process without a worker announces what it made due; workers listen.
 
-Nothing depends on it: every loop also looks by itself, so an announcement that is lost costs a second.
+Correctness does not depend on it: every loop also looks by itself, so a lost announcement costs a second.
 """
 
 import asyncio
@@ -10,12 +10,11 @@ from dataclasses import fields
 from typing import Final
 
 from guichet.context import AppContext, WakeUps
-from guichet.db.engine import StorageError
+from guichet.db.errors import StorageError
 from guichet.logs import log
 
-#: At most one announcement of a topic in so many seconds: a busy server tells its workers a hundred times a second, not
-#: at each payment.
-GAP: Final = 0.01
+#: Seconds between two announcements of one topic: a busy server announces a hundred times a second, not each payment.
+ANNOUNCEMENT_INTERVAL: Final = 0.01
 #: Seconds between attempts to listen again, the first and the longest.
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
@@ -23,7 +22,7 @@ LONGEST_PAUSE: Final = 5.0
 
 @asynccontextmanager
 async def wakeups(ctx: AppContext, *, working: bool) -> AsyncIterator[None]:
-    """Runs beside the service. `working`: this process has loops, which hear of what the others announce."""
+    """Runs beside the service. `working`: this process has a worker, so it listens instead of announcing."""
     running = asyncio.create_task(_listen(ctx) if working else _announce(ctx), name="wakeups")
     try:
         yield
@@ -41,7 +40,7 @@ async def _announce(ctx: AppContext) -> None:
 
 
 async def _announce_topic(ctx: AppContext, topic: str, due: asyncio.Event) -> None:
-    """Off the path of requests: what they make due while one announcement is on its way shares the next."""
+    """Announces in the background: what becomes due while one announcement is on its way shares the next."""
     while True:
         await due.wait()
         due.clear()
@@ -49,7 +48,7 @@ async def _announce_topic(ctx: AppContext, topic: str, due: asyncio.Event) -> No
             await ctx.db.announce(topic)
         except StorageError as error:
             log.warning("wakeups.not_announced", topic=topic, error=str(error))
-        await asyncio.sleep(GAP)
+        await asyncio.sleep(ANNOUNCEMENT_INTERVAL)
 
 
 async def _listen(ctx: AppContext) -> None:
@@ -57,7 +56,7 @@ async def _listen(ctx: AppContext) -> None:
     pause = FIRST_PAUSE
 
     def connected() -> None:
-        """What was announced meanwhile was missed, so every loop looks."""
+        """Announcements made while nobody listened are lost, so every loop looks now."""
         nonlocal pause
         pause = FIRST_PAUSE
         log.info("wakeups.listening")
@@ -65,13 +64,13 @@ async def _listen(ctx: AppContext) -> None:
             due.set()
 
     def heard(topic: str) -> None:
-        if topic in topics:  # Another version of Guichet may have more of them.
+        if topic in topics:  # Another version of Guichet may announce topics that this one does not have.
             topics[topic].set()
 
     while True:
         try:
             await ctx.db.listen(connected, heard)
-        except Exception as error:  # A refused password too: the loops go on looking by themselves meanwhile.
+        except Exception as error:  # Whatever it is, even a refused password: the loops look by themselves meanwhile.
             log.warning("wakeups.lost", error=repr(error), again_in_seconds=pause)
         else:
             return

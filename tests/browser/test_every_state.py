@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Browser
 
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.providers.base import Unknown
 from guichet.settings import Settings
@@ -136,7 +136,7 @@ async def _suspended(shop: Shop, awa: Customer) -> None:
 async def _frozen(shop: Shop, awa: Customer) -> None:
     path = await shop.link()
     async with shop.ctx.db.transaction() as tx:
-        await ledger.set_wallet_status(tx, shop.merchant_id, "live", "XOF", "Gelé", shop.ctx.clock.now())
+        await wallets.set_wallet_status(tx, shop.merchant_id, "live", "XOF", "Gelé", shop.ctx.clock.now())
     await awa.open(path)
 
 

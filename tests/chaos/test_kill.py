@@ -17,7 +17,7 @@ from sqlalchemy import update
 
 from guichet.bootstrap import create_merchant, service
 from guichet.clock import SECOND
-from guichet.db.tables import deliveries, payments, refunds
+from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.peers import Authority, Peer, Received, answers
@@ -197,8 +197,8 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
 async def half_a_minute_passes(settings: Settings) -> None:
     """While nobody is running: the leases of the dead run out, without this test waiting for it."""
     async with service(settings) as opened, opened.ctx.db.transaction() as tx:
-        for table in (payments, refunds, deliveries):
-            earlier = update(table).where(table.c.status == "pending").values(due_at=table.c.due_at - 30 * SECOND)
+        for due in (payments.c.next_poll_at, refunds.c.next_poll_at, webhook_deliveries.c.next_attempt_at):
+            earlier = update(due.table).where(due.table.c.status == "pending").values({due: due - 30 * SECOND})
             await tx.write(earlier)
 
 

@@ -28,7 +28,7 @@ from guichet.payments.polling import poll_payment
 from guichet.payments.refund import request_refund
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
-from guichet.worker import Worker
+from guichet.worker.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock
 from tests.invariants import check_books
@@ -166,7 +166,7 @@ def the_operators_say_the_same(world: World, made: list[Payment], returned: list
     operators = world.operators.values()
     taken = {reference for each in operators for reference in each.moved(each.debits)}
     assert {row.reference for row in made if row.status in ("succeeded", "refunded")} == taken, "each debit is credited"
-    assert all(row.failure is not None for row in made if row.status == "failed"), "no failure without a refusal"
+    assert all(row.failure_reason is not None for row in made if row.status == "failed"), "no failure without a refusal"
     given_back = {reference for each in operators for reference in each.moved(each.payouts)}
     assert {row.reference for row in returned if row.status == "succeeded"} == given_back
     assert all(sends == 1 for each in operators for sends in each.sends.values()), "nothing is ever sent twice"

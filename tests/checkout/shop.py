@@ -24,6 +24,7 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     OtpRequestResult,
+    RefusalReason,
     Refused,
     Reversal,
     StatusResult,
@@ -74,7 +75,7 @@ class Operator:
         charge = self.charges[reference]
         self.decided[reference] = Succeeded(charge.amount, charge.currency)
 
-    def refuse(self, reference: str, reason: str = "rejected_by_payer") -> None:
+    def refuse(self, reference: str, reason: RefusalReason = "rejected_by_payer") -> None:
         self.decided[reference] = Refused(reason)
 
     @property

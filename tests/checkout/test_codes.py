@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from guichet.checkout.otp_codes import PER_ADDRESS, PER_PHONE
 from guichet.db.engine import require
 from guichet.payments import link_repository as links
 from guichet.payments.otp_codes import CodeNotSent
 from guichet.providers.base import Accepted, NotProcessed, OtpRequestResult, Refused, Unknown
+from guichet.server.rate_limit import OTP_CODES_PER_ADDRESS, OTP_CODES_PER_PHONE
 from tests.checkout.shop import CATALOGUE, Answer, Shop
 
 PHONE = "01 97 00 00 45"
@@ -56,7 +56,7 @@ async def test_a_code_is_asked_for_and_nothing_is_paid(any_shop: Shop) -> None:
     assert not shop.operator.charges
     assert await shop.api("GET", "/payments") == []
     token = "".join(path.split("/")[2:])
-    assert require(await links.by_token(shop.ctx.db, token)).reserved == 0
+    assert require(await links.by_token(shop.ctx.db, token)).reserved_uses == 0
     # The same form, still open, with what was typed; the code is next.
     form = answer.form("coris")
     assert (form["phone_number"], form["otp"]) == (PHONE, "12")
@@ -161,11 +161,11 @@ async def test_nobody_can_fill_a_phone_with_codes(shop: Shop) -> None:
     """However its number is typed, and whichever link is used."""
     typed = ["01 97 00 00 45", "+229 01 97 00 00 45", "0197000045", "002290197000045", "2290197000045"]
     answers = [await ask(shop, await shop.link(), phone) for phone in typed]
-    assert [answer.status for answer in answers] == [200] * PER_PHONE + [429] * 2
+    assert [answer.status for answer in answers] == [200] * OTP_CODES_PER_PHONE.requests + [429] * 2
     refused = answers[-1]
     assert "Plusieurs codes ont déjà été demandés" in fault(refused, "otp-coris")
     assert int(refused.headers["Retry-After"]) == 600
-    assert len(shop.operator.codes) == PER_PHONE
+    assert len(shop.operator.codes) == OTP_CODES_PER_PHONE.requests
     # What was received can still be used; another number still gets its own.
     assert (await ask(shop, await shop.link(), "01 97 00 00 46")).status == 200
     path = str(re.search(r'action="([^"?]+)', refused.text)[1])  # type: ignore[index]
@@ -174,9 +174,11 @@ async def test_nobody_can_fill_a_phone_with_codes(shop: Shop) -> None:
 
 async def test_nobody_can_pester_many_phones(shop: Shop) -> None:
     path = await shop.link()
-    statuses = [(await ask(shop, path, f"01 97 00 00 {n}")).status for n in range(10, 10 + PER_ADDRESS + 2)]
-    assert statuses == [200] * PER_ADDRESS + [429] * 2
-    assert len(shop.operator.codes) == PER_ADDRESS
+    statuses = [
+        (await ask(shop, path, f"01 97 00 00 {n}")).status for n in range(10, 10 + OTP_CODES_PER_ADDRESS.requests + 2)
+    ]
+    assert statuses == [200] * OTP_CODES_PER_ADDRESS.requests + [429] * 2
+    assert len(shop.operator.codes) == OTP_CODES_PER_ADDRESS.requests
 
 
 def test_an_error_speaks_french_and_is_a_failed_payment_for_clients() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import french
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.merchants import catalogue
 from guichet.merchants import repository as merchants
 from tests.checkout.shop import CATALOGUE, Shop
@@ -349,4 +349,4 @@ async def test_the_poster_shows_the_address_as_a_code(shop: Shop) -> None:
 
 async def _set_wallet(shop: Shop, status: str) -> None:
     async with shop.ctx.db.transaction() as tx:
-        await ledger.set_wallet_status(tx, shop.merchant_id, "live", "XOF", status, shop.ctx.clock.now())
+        await wallets.set_wallet_status(tx, shop.merchant_id, "live", "XOF", status, shop.ctx.clock.now())

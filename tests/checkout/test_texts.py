@@ -8,7 +8,7 @@ import pytest
 import guichet.checkout
 from guichet.checkout import i18n
 from guichet.checkout.render import Renderer
-from guichet.checkout.states import STATES
+from guichet.checkout.state_pages import STATES
 from guichet.providers.base import REFUSAL_REASONS
 
 HERE = Path(guichet.checkout.__file__).parent
@@ -31,7 +31,7 @@ def test_a_text_takes_the_same_values_in_both_languages_and_is_used(key: str) ->
 
 
 def test_every_key_that_is_used_exists() -> None:
-    used = set(re.findall(r'(?:_|say)\(\s*"([a-z_]+\.[a-z0-9_.]+)"', SOURCES))
+    used = set(re.findall(r'(?:_|\.text)\(\s*"([a-z_]+\.[a-z0-9_.]+)"', SOURCES))
     assert len(used) > 50
     assert used <= TEXTS["fr"].keys()
 

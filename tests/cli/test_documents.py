@@ -1,4 +1,4 @@
-"""README.md and docs/operators-guide.md say what is: every setting, every command, and nothing that is not."""
+"""README.md and docs/admin-guide.md say what is: every setting, every command, and nothing that is not."""
 
 import re
 import sqlite3
@@ -12,8 +12,8 @@ from guichet.settings import VARIABLES
 from tests.cli.conftest import ROOT, Cli
 from tests.cli.tree import leaves, parses
 
-GUIDE = (ROOT / "docs" / "operators-guide.md").read_text(encoding="utf-8")
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/operators-guide.md")
+GUIDE = (ROOT / "docs" / "admin-guide.md").read_text(encoding="utf-8")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "docs/admin-guide.md")
 SHELL = re.compile(r"^ *```sh\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from guichet.bootstrap import service
 from guichet.domain.posting_rules import Movement, collection
-from guichet.ledger import postings as ledger
+from guichet.ledger import postings
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
@@ -91,7 +91,7 @@ async def test_a_frozen_wallet_and_the_credits_that_waited(cli: Cli, settings: S
         for number in range(250):  # more than one batch
             async with ctx.db.transaction() as tx:
                 waiting = collection("mtn", 1_00, 2, "XOF", to_suspense=True)
-                await ledger.post(
+                await postings.post(
                     tx, [Movement(merchant, "live", "XOF", "payment.succeeded", number, waiting, ctx.clock.now())]
                 )
     assert cli("wallet", "status", merchant, "XOF", "Fermé", "--json").json["balance"] == 0

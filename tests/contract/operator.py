@@ -23,10 +23,12 @@ class ScriptedOperator:
     """Takes every debit and says it is still waiting, until a test says otherwise."""
 
     remote: bool = True
-    initiation: Callable[[Charge], InitiationResult] = lambda charge: Accepted(provider_ref=f"op-{charge.reference}")
+    initiation: Callable[[Charge], InitiationResult] = lambda charge: Accepted(
+        provider_reference=f"op-{charge.reference}"
+    )
     state: Callable[[Charge], StatusResult] = lambda charge: Accepted()
     refunding: Callable[[Reversal], InitiationResult] = lambda reversal: Accepted(
-        provider_ref=f"re-{reversal.reference}"
+        provider_reference=f"re-{reversal.reference}"
     )
     refund_state: Callable[[Reversal], StatusResult] = lambda reversal: Accepted()
     charges: list[Charge] = field(default_factory=list)

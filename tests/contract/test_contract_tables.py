@@ -1,6 +1,6 @@
 """The pure rules agree with docs/contract.md, row by row and in both directions.
 
-What only a running server can show (status codes, fields on the wire, bounds of a request) is held by its neighbours.
+What only a running server can show (status codes, fields of an answer, bounds of a request) is held by its neighbours.
 """
 
 import pytest
@@ -10,10 +10,11 @@ from guichet.domain import catalogue, events, merchants, money, payments
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE
+from guichet.merchants import api_keys
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers import sandbox
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
-from guichet.schemas import wire
+from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 from guichet.webhooks.sender import USER_AGENT
 from guichet.webhooks.signing import sign
 from tests.contract.tables import Row, column, table, tables
@@ -126,8 +127,8 @@ STATED_IN_CODE = {
     "webhook answer time": events.ANSWER_TIMEOUT,
     "webhook attempts": events.MAX_ATTEMPTS,
     "signature age": events.SIGNATURE_AGE,
-    "body size": wire.MAX_BODY,
-    "body depth": wire.MAX_DEPTH,
+    "body size": MAX_BODY,
+    "body depth": MAX_DEPTH,
 }
 HELD_OVER_HTTP = {
     "request rate",
@@ -226,9 +227,9 @@ def test_every_endpoint_answers_a_resource_that_is_described() -> None:
 def test_key_prefixes() -> None:
     assert {row["Environment"] for row in table("keys")} == set(merchants.ENVS)
     for row in table("keys"):
-        key = merchants.new_key(row["Environment"])
+        key = api_keys.new_key(row["Environment"])
         assert key.startswith(row["Prefix"])
-        assert merchants.key_env(key) == row["Environment"]
+        assert api_keys.key_env(key) == row["Environment"]
 
 
 # --- operators --------------------------------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ def _charge(suffix: str) -> Charge:
     return Charge(
         reference="r",
         operator="mtn",
-        amount=500_000,
+        amount=money.Hundredths(500_000),
         currency="XOF",
         description="Commande",
         created_at=BORN,

@@ -11,8 +11,8 @@ import asyncpg
 import pytest
 
 from guichet.clock import SECOND
-from guichet.domain.merchants import new_key
-from guichet.merchants import repository as merchants
+from guichet.merchants import api_keys
+from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
 from tests.contract.shapes import check_error, order
 from tests.contract.tables import Row, column, table
@@ -37,7 +37,7 @@ async def _key_expired(house: House) -> Answer:
     shop = await house.merchant()
     key, now = new_key("test"), house.clock.now()
     async with house.ctx.db.transaction() as tx:
-        await merchants.add_key(tx, shop.id, "test", key, now + 5 * SECOND, now)
+        await api_keys.add(tx, shop.id, "test", key, now + 5 * SECOND, now)
     mine = Account(house, shop.id, {"test": key})
     assert (await mine.get("/balance")).status == 200
     house.clock.advance(5)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from guichet.clock import SECOND, Instant, SystemClock
-from guichet.domain.merchants import new_key
+from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
+from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings, load
 from guichet.webhooks.signing import verify
 from tests.contract.hooks import listen, notifications
@@ -213,8 +214,8 @@ async def test_d39_a_revoked_key_stops_within_a_second_everywhere(two_processes:
     there = Account(two, shop.id, shop.keys)
     for account in (shop, there):
         assert (await account.get("/balance")).status == 200
-    [test_key, _] = await merchants.keys_of(one.ctx.db, shop.id)
-    await merchants.revoke_key(one.ctx.db, test_key.id, one.clock.now())
+    [test_key, _] = await api_keys.list_of(one.ctx.db, shop.id)
+    await api_keys.revoke(one.ctx.db, test_key.id, one.clock.now())
     await asyncio.sleep(1)
     for account in (shop, there):
         check_error(await account.get("/balance"), "unauthorized")
@@ -228,7 +229,7 @@ async def test_d39_an_expired_key_stops_at_once_and_a_suspended_account_within_a
     shop = await one.merchant()
     key, now = new_key("live"), one.clock.now()
     async with one.ctx.db.transaction() as tx:
-        await merchants.add_key(tx, shop.id, "live", key, now + SECOND // 2, now)
+        await api_keys.add(tx, shop.id, "live", key, now + SECOND // 2, now)
     brief = Account(two, shop.id, {"live": key}, "live")
     assert (await brief.get("/balance")).status == 200
     await asyncio.sleep(0.5)
@@ -245,7 +246,7 @@ async def test_d39_keys_have_one_shape_and_are_not_stored(house: House, settings
     shop = await house.merchant()
     for env, key in shop.keys.items():
         assert re.fullmatch(rf"sk_{env}_[A-Za-z0-9]{{32}}", key)
-    stored = await merchants.keys_of(house.ctx.db, shop.id)
+    stored = await api_keys.list_of(house.ctx.db, shop.id)
     assert not any(key in repr(stored) for key in shop.keys.values())
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from guichet.clock import SECOND, iso
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
-from guichet.ledger import postings as ledger
+from guichet.ledger import postings, wallets
 from guichet.providers.base import Accepted, Charge, StatusResult, Succeeded, Unknown
 from tests.contract.hooks import listen, notifications
 from tests.contract.operator import ScriptedOperator, paid, paid_back, refused
@@ -21,7 +22,7 @@ from tests.peers import Peer
 async def _set_wallet(house: House, account: Account, status: str) -> None:
     """What `guichet wallet` does."""
     async with house.ctx.db.transaction() as tx:
-        await ledger.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
+        await wallets.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
 
 
 async def _events(house: House, peer: Peer, secret: str) -> list[str]:
@@ -44,7 +45,7 @@ async def test_d20_a_refusal_at_initiation_is_recorded_and_told_once(
 
 
 def _too_little(charge: Charge) -> StatusResult:
-    return Succeeded(charge.amount - 100, charge.currency)
+    return Succeeded(Hundredths(charge.amount - 100), charge.currency)
 
 
 def _wrong_currency(charge: Charge) -> StatusResult:
@@ -106,7 +107,7 @@ async def test_d23_a_refund_that_the_wallet_does_not_cover(
     withdrawal = [Posting("amount", WALLET, "bank", 100)]
     async with live_house.ctx.db.transaction() as tx:
         now = live_house.clock.now()
-        await ledger.post(tx, [Movement(shop.id, "live", "XOF", "withdrawal", 1, withdrawal, now)])
+        await postings.post(tx, [Movement(shop.id, "live", "XOF", "withdrawal", 1, withdrawal, now)])
     refund = await shop.post("/payments/a/refund")
     assert (refund.status, refund.data["status"]) == (201, "pending")
     assert (await _events(live_house, receiver, secret)) == ["payment.succeeded", "refund.failed"]
@@ -223,7 +224,7 @@ async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(
 ) -> None:
     shop = (await live_house.merchant()).live
     page = "https://pay.operator.example/s/1"
-    operator.initiation = lambda charge: Accepted(provider_ref=charge.reference, redirect_url=page)
+    operator.initiation = lambda charge: Accepted(provider_reference=charge.reference, redirect_url=page)
     created = await shop.pay(external_id="a")
     check_resource("payment", created, also=["redirect_url"])
     assert (created["redirect_url"], created["payment_url"]) == (page, None)

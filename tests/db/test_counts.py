@@ -7,8 +7,9 @@ import pytest
 from msgspec import structs
 
 from guichet.clock import DAY, HOUR, SECOND, Instant
-from guichet.db import list_counts as counts
+from guichet.db import list_pages
 from guichet.db.engine import Database
+from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.payments import Payment
 from guichet.payments import repository as payments
@@ -24,8 +25,9 @@ async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: ran
         id=0, merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending", amount=100,
         fee_amount=0, total_amount=100, currency="XOF", description="", operator="mtn", phone_number=None,
         firstname=None, lastname=None, email=None, address=None, country=None, return_url=None, callback_url=None,
-        metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0, connection="sandbox",
-        provider_ref=None, provider_memo=None, redirect_url=None, failure=None, due_at=0, asked=0, leased_until=None,
+        metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0,
+        provider_account="sandbox", provider_reference=None, provider_data=None, redirect_url=None,
+        failure_reason=None, next_poll_at=0, poll_count=0, lease_expires_at=None,
     )  # fmt: skip
     stored = []
     async with db.transaction() as tx:
@@ -33,7 +35,7 @@ async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: ran
             reference = f"00000000-0000-4000-8000-{number:012d}"
             status = rng.choice(["pending", "succeeded", "failed"])
             payment = structs.replace(template, reference=reference, created_at=moment)
-            created = await payments.insert_new(tx, payment, payment.due_at)
+            created = await payments.insert_new(tx, payment, payment.next_poll_at)
             assert created is not None
             if status != "pending":
                 await payments.finish(tx, [payments.Finish(created.id, "pending", status, moment)])
@@ -51,7 +53,7 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
     house: House, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
-    monkeypatch.setattr(counts, "NEAR", near)
+    monkeypatch.setattr(list_pages, "MAX_SKIPPED", near)
     rng = random.Random(20261121)
     shop = await house.merchant()
     spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
@@ -70,7 +72,7 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
         10**18,
     ]
     for folding in (0, 60, 10_000):
-        await counts.fold(house.ctx.db, folding) if folding else None
+        await roll_up_list_counts(house.ctx.db, folding) if folding else None
         for _ in range(40):
             wanted = PaymentFilter(
                 status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
@@ -109,7 +111,7 @@ async def test_folding_loses_nothing_and_leaves_nothing(house: House) -> None:
         await shop.pay("0000")
     assert (await shop.get("/payments?per_page=1")).body["meta"]["total"] == 30
     await house.settle()
-    assert await counts.fold(house.ctx.db, 1000) == 0
+    assert await roll_up_list_counts(house.ctx.db, 1000) == 0
     answers: list[Any] = [
         (await shop.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
     ]

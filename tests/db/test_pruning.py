@@ -11,9 +11,9 @@ from sqlalchemy import func, insert, select, update
 
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, Instant
-from guichet.db import list_counts as counts
 from guichet.db import tables as t
 from guichet.db.engine import Database
+from guichet.db.list_rollup import roll_up_list_counts
 from guichet.payments import incidents
 from guichet.settings import Settings
 from guichet.worker import pruning
@@ -72,10 +72,12 @@ async def test_deliveries_go_after_their_age_and_the_total_stays_exact(house: Ho
         # What went is counted at once, folded or not, and on every page.
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
         assert (await shop.get("/webhooks/deliveries?per_page=2&page=2")).body["meta"]["total"] == 3
-        while await counts.fold(house.ctx.db, 1000):
+        while await roll_up_list_counts(house.ctx.db, 1000):
             """Until nothing is left to fold."""
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
-        assert await house.ctx.db.all(select(t.counts).where(t.counts.c.n == 0)) == [], "nor are they remembered"
+        assert await house.ctx.db.all(select(t.list_counts).where(t.list_counts.c.row_count == 0)) == [], (
+            "nor are they remembered"
+        )
         assert (await shop.get("/payments?per_page=100")).body["meta"]["total"] == 10
         assert (await rows(house, t.payments), await rows(house, t.postings) > 0) == (12, True)
         await check_books(house.ctx.db)
@@ -116,33 +118,45 @@ async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(hou
     now = house.clock.now()
     for number in range(3):
         reference = f"00000000-0000-4000-8000-{number:012d}"
-        await incidents.report(db, shop.id, "live", incidents.MISMATCH, "payment", reference, None, "says 1", now)
+        await incidents.report(
+            db,
+            merchant_id=shop.id,
+            env="live",
+            kind=incidents.MISMATCH,
+            subject_type="payment",
+            reference=reference,
+            provider_account=None,
+            detail="says 1",
+            now=now,
+        )
     first, second, _ = await incidents.still_open(db)
     await incidents.close(db, first.id, now)
-    await incidents.store_unmatched_callback(db, "op", "/x", "{}", "unknown", now)
-    await db.write(insert(t.audits).values(started_at=now, finished_at=now, postings=0, payments=0, refunds=0))
+    await incidents.store_unmatched_callback(db, provider_account="op", path="/x", body="{}", reason="unknown", now=now)
+    await db.write(insert(t.ledger_audits).values(started_at=now, finished_at=now, postings=0, payments=0, refunds=0))
     house.clock.advance(364 * _DAY_SECONDS)
     await incidents.close(db, second.id, house.clock.now())
     await keep_house(house)
-    assert (await rows(house, t.incidents), await rows(house, t.stray_callbacks)) == (3, 1)
+    assert (await rows(house, t.incidents), await rows(house, t.unmatched_callbacks)) == (3, 1)
     house.clock.advance(2 * _DAY_SECONDS)
     await keep_house(house)
     # The second was closed two days ago: it is its closing that ages.
-    assert (await rows(house, t.incidents), await rows(house, t.stray_callbacks)) == (2, 0)
+    assert (await rows(house, t.incidents), await rows(house, t.unmatched_callbacks)) == (2, 0)
     house.clock.advance(10 * 365 * _DAY_SECONDS)
     await keep_house(house)
     assert len(await incidents.still_open(db)) == await rows(house, t.incidents) == 1
-    assert await rows(house, t.audits) == 1
+    assert await rows(house, t.ledger_audits) == 1
 
 
 async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(settings: Settings, authority: Authority) -> None:
-    for_ever = replace(settings, keep_deliveries_days=0, keep_logs_days=1)
+    for_ever = replace(settings, keep_deliveries_days=0, keep_incidents_days=1)
     async with open_house(for_ever) as house, told(house, authority) as shop:
         await paid(house, shop, 2)
-        await incidents.store_unmatched_callback(house.ctx.db, "op", "/x", "{}", "unknown", house.clock.now())
+        await incidents.store_unmatched_callback(
+            house.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=house.clock.now()
+        )
         house.clock.advance(36_500 * _DAY_SECONDS)
         await keep_house(house)
-        assert (await listed(shop), await rows(house, t.stray_callbacks)) == ((2, 2), 0)
+        assert (await listed(shop), await rows(house, t.unmatched_callbacks)) == ((2, 2), 0)
 
 
 async def test_a_backlog_goes_batch_by_batch_and_the_rest_is_left_alone_for_an_hour(house: House) -> None:
@@ -151,12 +165,12 @@ async def test_a_backlog_goes_batch_by_batch_and_the_rest_is_left_alone_for_an_h
     await _fill(house, shop, 2 * pruning.BATCH + 50, house.clock.now() - 100 * DAY)
     for left in (pruning.BATCH + 50, 50, 0):
         await keep_house(house)
-        assert await rows(house, t.deliveries) == left
+        assert await rows(house, t.webhook_deliveries) == left
     await keep_house(house)
     await _fill(house, shop, 1, house.clock.now() - 100 * DAY, first=1000)
     house.clock.advance(3500)
     await keep_house(house)
-    assert await rows(house, t.deliveries) == 1
+    assert await rows(house, t.webhook_deliveries) == 1
     house.clock.advance(200)
     await keep_house(house)
     assert await listed(shop) == (0, 0)
@@ -167,10 +181,10 @@ async def test_odd_dates_and_waiting_rows_hold_back_nobody(house: House) -> None
     shop, db = await house.merchant(), house.ctx.db
     old = house.clock.now() - 100 * DAY
     await _fill(house, shop, 30, old)
-    await db.write(update(t.deliveries).values(status="pending", due_at=old, delivered_at=None))
+    await db.write(update(t.webhook_deliveries).values(status="pending", next_attempt_at=old, delivered_at=None))
     await _fill(house, shop, 30, old + 36_500 * DAY, first=100)
     await _fill(house, shop, 40, old, first=200)
-    assert (await _round(db, old + 1, 70), await rows(house, t.deliveries)) == (40, 60)
+    assert (await _round(db, old + 1, 70), await rows(house, t.webhook_deliveries)) == (40, 60)
 
 
 async def test_several_workers_prune_at_once(settings: Settings) -> None:
@@ -205,10 +219,10 @@ async def _fill(house: House, shop: Account, number: int, created_at: int, first
         for each in range(first, first + number):
             reference = f"00000000-0000-4000-8000-{each:012d}"
             await tx.write(
-                insert(t.deliveries).values(
+                insert(t.webhook_deliveries).values(
                     merchant_id=shop.id, env="test", reference=reference, event="webhook.test", target="account",
                     url="https://localhost:9/hook", destination="https://localhost:9", body="{}", status="success",
                     attempts=1, response_code=200, created_at=created_at, delivered_at=created_at + HOUR,
-                    answered_at=created_at,
+                    last_attempt_at=created_at,
                 )
             )  # fmt: skip

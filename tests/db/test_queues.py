@@ -17,18 +17,21 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.bootstrap import create_merchant, database, service
 from guichet.clock import SECOND
-from guichet.db import list_counts as counts
-from guichet.db import postgres
 from guichet.db import tables as t
 from guichet.db.array_statements import ArrayStatements
 from guichet.db.batching import Batching
-from guichet.db.engine import Compiled, Database, require
-from guichet.db.work_queue import SHARE, WINDOW, Claim
+from guichet.db.engine import Database, require
+from guichet.db.list_rollup import _DELETE_EMPTY
+from guichet.db.postgres_pool import PLANNER_SETTINGS
+from guichet.db.read_cache import ReadCache
+from guichet.db.statement_cache import CompiledStatement
+from guichet.db.work_queue import Claim
+from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
 from guichet.domain.events import Delivery
 from guichet.domain.posting_rules import Movement, collection
-from guichet.ledger import postings as ledger
+from guichet.ledger import postings, wallets
+from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
-from guichet.merchants.ttl_cache import TtlCache
 from guichet.merchants.vault import UnreadableSecret, Vault
 from guichet.payments import link_repository as links
 from guichet.payments import refund_repository as refunds
@@ -36,7 +39,7 @@ from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import Outcome
+from guichet.webhooks.deliveries import AttemptResult
 from tests.house import ManualClock
 from tests.watched import WatchedDatabase
 
@@ -73,11 +76,11 @@ PAYMENT: dict[str, Any] = {
     "currency": "XOF",
     "description": "d",
     "operator": "mtn",
-    "connection": "sandbox",
+    "provider_account": "sandbox",
     "created_at": 1,
     "updated_at": 1,
-    "due_at": 1,
-    "asked": 0,
+    "next_poll_at": 1,
+    "poll_count": 0,
 }
 REFUND: dict[str, Any] = {
     "merchant_id": 1,
@@ -89,8 +92,8 @@ REFUND: dict[str, Any] = {
     "reason": "r",
     "created_at": 1,
     "held": True,
-    "due_at": 1,
-    "asked": 0,
+    "next_poll_at": 1,
+    "poll_count": 0,
 }
 DELIVERY: dict[str, Any] = {
     "merchant_id": 1,
@@ -103,17 +106,18 @@ DELIVERY: dict[str, Any] = {
     "status": "pending",
     "attempts": 0,
     "created_at": 1,
-    "due_at": 1,
+    "next_attempt_at": 1,
 }
 
 
 async def fill(db: Database, rows: int = ROWS) -> None:
     async with db.transaction() as tx:
         for number in range(1, rows + 1):
-            row = {"reference": str(uuid4()), "due_at": number}
+            row = {"reference": str(uuid4()), "next_poll_at": number}
+            delivery = {"reference": row["reference"], "next_attempt_at": number}
             await tx.write(insert(t.payments).values({**PAYMENT, **row, "external_id": f"e{number}"}))
             await tx.write(insert(t.refunds).values({**REFUND, **row, "payment_id": number}))
-            await tx.write(insert(t.deliveries).values({**DELIVERY, **row}))
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery}))
 
 
 CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
@@ -164,16 +168,18 @@ async def test_a_claim_comes_back_when_its_lease_runs_out(db: Database) -> None:
 
 async def test_what_waits_in_a_closed_lane_hides_nothing(db: Database) -> None:
     """However much it is, and although it is older."""
-    crowd = [{"due_at": number, "closed": True} for number in range(1, 2 * WINDOW)]
-    others = [{"due_at": 5_000 + number, "closed": False} for number in range(3)]
+    crowd = [{"due": number, "closed": True} for number in range(1, 2 * WINDOW)]
+    others = [{"due": 5_000 + number, "closed": False} for number in range(3)]
     async with db.transaction() as tx:
         for number, row in enumerate([*crowd, *others]):
-            common = {"reference": str(uuid4()), "due_at": row["due_at"]}
+            reference = str(uuid4())
+            polled = {"reference": reference, "next_poll_at": row["due"]}
+            delivery = {"reference": reference, "next_attempt_at": row["due"]}
             partition_key = "closed" if row["closed"] else f"open{number}"
-            await tx.write(insert(t.payments).values({**PAYMENT, **common, "connection": partition_key}))
-            refund = {"payment_id": number + 1, "connection": partition_key if row["closed"] else None}
-            await tx.write(insert(t.refunds).values({**REFUND, **common, **refund}))
-            await tx.write(insert(t.deliveries).values({**DELIVERY, **common, "destination": partition_key}))
+            await tx.write(insert(t.payments).values({**PAYMENT, **polled, "provider_account": partition_key}))
+            refund = {"payment_id": number + 1, "provider_account": partition_key if row["closed"] else None}
+            await tx.write(insert(t.refunds).values({**REFUND, **polled, **refund}))
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery, "destination": partition_key}))
     for queue in CLAIMS:
         found = [*await claimed_of(queue, db, 2, [["closed"], []]), *await claimed_of(queue, db, 2, [["closed"], []])]
         assert sorted(row.id for row in found) == [2 * WINDOW, 2 * WINDOW + 1, 2 * WINDOW + 2], queue
@@ -184,16 +190,21 @@ async def test_what_waits_in_a_closed_lane_hides_nothing(db: Database) -> None:
 async def test_a_merchant_with_many_destinations_is_a_lane_too(db: Database) -> None:
     async with db.transaction() as tx:
         merchant = {"name": "N", "status": "active", "currency": "XOF", "created_at": 1}
-        await tx.write(insert(t.merchants_table).values(merchant))
+        await tx.write(insert(t.merchants).values(merchant))
     async with db.transaction() as tx:
         for number in range(2 * WINDOW):
-            common = {"reference": str(uuid4()), "due_at": 1 + number, "destination": f"host{number}"}
-            await tx.write(insert(t.deliveries).values({**DELIVERY, **common}))
-        for number in range(SHARE + 2):
-            common = {"reference": str(uuid4()), "due_at": 5_000 + number, "destination": "host1", "merchant_id": 2}
-            await tx.write(insert(t.deliveries).values({**DELIVERY, **common}))
+            common = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": f"host{number}"}
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
+        for number in range(ROWS_PER_PARTITION + 2):
+            common = {
+                "reference": str(uuid4()),
+                "next_attempt_at": 5_000 + number,
+                "destination": "host1",
+                "merchant_id": 2,
+            }
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
     found = await claimed_of("deliveries", db, 50, [[], ["1"]])
-    assert [row.merchant_id for row in found] == [2] * SHARE, "the head of its lane"
+    assert [row.merchant_id for row in found] == [2] * ROWS_PER_PARTITION, "the head of its lane"
     assert len(await claimed_of("deliveries", db, 50, [[], ["1"]])) == 2
     assert await claimed_of("deliveries", db, 50, [["host1"], ["1"]]) == []
 
@@ -206,7 +217,7 @@ async def test_a_claim_says_when_to_look_again(db: Database) -> None:
         assert (await claim(db, 3, UNTIL, 9)).next_due == 3
         assert (await claim(db, 3, UNTIL, 9)).next_due == UNTIL, "the leases end"
     async with db.transaction() as tx:
-        await tx.write(update(t.payments).values(status="failed", due_at=None))
+        await tx.write(update(t.payments).values(status="failed", next_poll_at=None))
     assert (await payments.claim_due(db, UNTIL, UNTIL, 2)).next_due is None
 
 
@@ -214,14 +225,14 @@ async def test_an_event_waits_until_the_one_before_it_was_tried(db: Database) ->
     """Also where only the second look would find it."""
     async with db.transaction() as tx:
         for number in range(2 * WINDOW):
-            crowd = {"reference": str(uuid4()), "due_at": 1 + number, "destination": "closed"}
-            await tx.write(insert(t.deliveries).values({**DELIVERY, **crowd}))
-        for due_at in (9_000, 9_001):
-            pair = {"reference": str(uuid4()), "due_at": due_at, "destination": "open", "payment_id": 7}
-            await tx.write(insert(t.deliveries).values({**DELIVERY, **pair}))
+            crowd = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": "closed"}
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **crowd}))
+        for due in (9_000, 9_001):
+            pair = {"reference": str(uuid4()), "next_attempt_at": due, "destination": "open", "payment_id": 7}
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **pair}))
     (first,) = await claimed_of("deliveries", db, 9, [["closed"], []])
     assert await claimed_of("deliveries", db, 9, [["closed"], []]) == []
-    await deliveries.record(db, [Outcome(first, False, 500, NOW, next_due=UNTIL)])
+    await deliveries.record(db, [AttemptResult(first, False, 500, NOW, next_due=UNTIL)])
     (second,) = await claimed_of("deliveries", db, 9, [["closed"], []])
     assert second.id > first.id
 
@@ -230,14 +241,17 @@ async def test_outcomes_are_recorded_together(db: Database) -> None:
     await fill(db, 4)
     one, two, three, four = await claimed_of("deliveries", db, 4)
     outcomes = [
-        Outcome(one, True, 204, NOW),
-        Outcome(two, False, 500, NOW, next_due=UNTIL),
-        Outcome(three, False, None, NOW),
-        Outcome(structs.replace(four, attempts=0), False, 500, NOW),
+        AttemptResult(one, True, 204, NOW),
+        AttemptResult(two, False, 500, NOW, next_due=UNTIL),
+        AttemptResult(three, False, None, NOW),
+        AttemptResult(structs.replace(four, attempts=0), False, 500, NOW),
     ]
     await deliveries.record(db, outcomes)
     found, _ = await deliveries.page(db, 1, "test", 10, 0)
-    states = {row.id: (row.status, row.response_code, row.delivered_at, row.answered_at, row.due_at) for row in found}
+    states = {
+        row.id: (row.status, row.response_code, row.delivered_at, row.last_attempt_at, row.next_attempt_at)
+        for row in found
+    }
     assert states == {
         one.id: ("success", 204, NOW, NOW, None),
         two.id: ("pending", 500, None, NOW, UNTIL),
@@ -286,18 +300,18 @@ async def test_folding_by_several_workers_keeps_the_balance(db: Database, worker
     async def credit(number: int) -> None:
         posting = collection("mtn", 100 * number, 0, "XOF")
         async with workers[number % 4].transaction() as tx:
-            await ledger.post(tx, [Movement(1, "live", "XOF", "payment.succeeded", number, posting, number)])
+            await postings.post(tx, [Movement(1, "live", "XOF", "payment.succeeded", number, posting, number)])
 
     async def fold(each: Database) -> None:
         for _ in range(10):
-            await ledger.fold(each, 7)
-            wallet = await ledger.wallet(each, 1, "live", "XOF")
+            await wallets.roll_up(each, 7)
+            wallet = await wallets.wallet(each, 1, "live", "XOF")
             assert wallet is not None
 
     await asyncio.gather(*(credit(number) for number in range(1, 41)), *(fold(each) for each in workers))
-    while await ledger.fold(db, 100):
+    while await wallets.roll_up(db, 100):
         pass
-    wallet = require(await ledger.wallet(db, 1, "live", "XOF"))
+    wallet = require(await wallets.wallet(db, 1, "live", "XOF"))
     assert wallet.balance == 100 * sum(range(1, 41))
     assert await db.scan(select(t.wallet_entries)) == []
 
@@ -308,9 +322,9 @@ REFERENCE = "0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10"
 MINE = (1, "test")
 
 
-TRIED = Outcome(
+TRIED = AttemptResult(
     Delivery(
-        **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "answered_at"))},
+        **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "last_attempt_at"))},
         id=1,
         reference="",
     ),
@@ -335,12 +349,12 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim deliveries by lane": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
     "endpoints": lambda db: merchants.endpoints_of(db, [1]),
-    "frozen wallets": lambda db: ledger.frozen_wallets(db, [1]),
+    "frozen wallets": lambda db: wallets.frozen_wallets(db, [1]),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
     "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
     "payment by token": lambda db: payments.by_token(db, "c"),
-    "payment by operator's reference": lambda db: payments.by_provider_ref(db, "c", "p1"),
+    "payment by operator's reference": lambda db: payments.by_provider_reference(db, "c", "p1"),
     "refund by reference": lambda db: refunds.by_reference(db, *MINE, REFERENCE),
     "link by token": lambda db: links.by_token(db, "t1"),
     "link by id": lambda db: links.by_id(db, 1, 1),
@@ -351,13 +365,15 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "list links": lambda db: links.page(db, 1, 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
-    "key": lambda db: merchants.caller_by_hash(db, "h"),
+    "key": lambda db: api_keys.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
-    "balance": lambda db: ledger.wallet(db, *MINE, "XOF"),
+    "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
 }
 #: Where more than the right rows would be read by any other index.
-BY_INDEX = {"exhausted deliveries": "ix_deliveries_exhausted"}
-BIG = "payments|refunds|deliveries|payment_links|wallet_entries|postings|counts|count_entries|api_keys"
+BY_INDEX = {"exhausted deliveries": "ix_webhook_deliveries_exhausted"}
+BIG = (
+    "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|api_keys"
+)
 
 
 async def test_plans_use_indexes(settings: Settings) -> None:
@@ -379,10 +395,10 @@ async def test_plans_use_indexes(settings: Settings) -> None:
 
 #: PostgreSQL keeps a plan until its statistics change: these must be good for a table that was empty when it was made.
 MANY: dict[str, tuple[Any, str]] = {
-    "record": (deliveries._RECORD, "pk_deliveries"),
+    "record": (deliveries._RECORD, "pk_webhook_deliveries"),
     "finish": (payments._FINISH, "pk_payments"),
     "complete": (links._COMPLETE, "pk_payment_links"),
-    "forget": (counts._FORGET, "pk_counts"),
+    "delete_empty_counts": (_DELETE_EMPTY, "pk_list_counts"),
 }
 
 
@@ -392,11 +408,11 @@ async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
     server = await asyncpg.connect(postgres_server)
     await server.execute(f"CREATE DATABASE first_day TEMPLATE {postgres_template}")
     await server.close()
-    kept = {**postgres._PLANS, "plan_cache_mode": "force_generic_plan"}
+    kept = {**PLANNER_SETTINGS, "plan_cache_mode": "force_generic_plan"}
     connection = await asyncpg.connect(postgres_server.replace("/postgres?", "/first_day?"), server_settings=kept)
     unnested = ArrayStatements()
     for name, (statement, key) in MANY.items():
-        compiled = Compiled(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
+        compiled = CompiledStatement(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
         await connection.execute(f"PREPARE {name} AS {compiled.text}")
         unknown = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", compiled.text))))
         plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE {name}({unknown})"))
@@ -411,7 +427,7 @@ async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, 
         asked = statement.compile(dialect=sqlite_dialect(paramstyle="named"))  # type: ignore[attr-defined]
         explain = text(f"EXPLAIN QUERY PLAN {asked}")
         return "\n".join(row[3] for row in await db.all(explain, **{**asked.params, **params}))
-    compiled = Compiled(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
+    compiled = CompiledStatement(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
     explain = text("EXPLAIN " + re.sub(r"\$(\d+)(::\w+)?", r":p\1", compiled.text).replace("::", r"\:\:"))
     async with db.transaction() as tx:
         # The tables are small: a scan that remains is one that no index could have spared.
@@ -454,17 +470,21 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         f"INSERT INTO api_keys (merchant_id, env, hash, preview, created_at) "
         f"SELECT 1 + n % 50, 'test', 'h' || n, 'p', 1 FROM {number.format(rows)}",
         "INSERT INTO payments (merchant_id, env, reference, external_id, status, amount, fee_amount, total_amount, "
-        "currency, description, operator, connection, provider_ref, created_at, updated_at, due_at, asked) "
+        "currency, description, operator, provider_account, provider_reference, created_at, updated_at, "
+        "next_poll_at, poll_count) "
         f"SELECT 1 + n % 50, 'test', {uuid}, 'e' || n, {state}, 100, 0, 100, 'XOF', 'd', 'mtn', 'c', 'p' || n, n, n, "
         f"{due}, 0 FROM {number.format(rows)}",
         "INSERT INTO refunds (merchant_id, env, reference, payment_id, payment_reference, amount, currency, status, "
-        "reason, created_at, processed_at, held, due_at, asked) SELECT merchant_id, env, reference, id, reference, "
-        f"100, 'XOF', status, 'r', id, CASE WHEN status <> 'pending' THEN 1 END, {no}, due_at, 0 FROM payments",
-        "INSERT INTO deliveries (merchant_id, env, reference, payment_id, event, target, url, destination, body, "
-        "status, attempts, created_at, due_at) SELECT merchant_id, env, reference, id, 'payment.failed', 'account', "
-        "'u', 'd:443', '{}', status, 0, id, due_at FROM payments",
-        "INSERT INTO payment_links (merchant_id, token, type, amount, currency, description, reserved, completed, "
-        f"created_at) SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1 FROM {number.format(rows)}",
+        "reason, created_at, processed_at, held, next_poll_at, poll_count) "
+        "SELECT merchant_id, env, reference, id, reference, "
+        f"100, 'XOF', status, 'r', id, CASE WHEN status <> 'pending' THEN 1 END, {no}, next_poll_at, 0 FROM payments",
+        "INSERT INTO webhook_deliveries (merchant_id, env, reference, payment_id, event, target, url, destination, "
+        "body, status, attempts, created_at, next_attempt_at) "
+        "SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', '{}', status, 0, id, "
+        "next_poll_at FROM payments",
+        "INSERT INTO payment_links (merchant_id, token, type, amount, currency, description, reserved_uses, "
+        "completed_uses, created_at) "
+        f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1 FROM {number.format(rows)}",
         "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "
         f"SELECT 1 + n % 50, 'live', 'XOF', 1, n, {no}, 1 FROM {number.format(rows)}",
     )
@@ -489,7 +509,7 @@ async def test_a_change_is_seen_within_a_second() -> None:
         asked += 1
         return stored.get(key)
 
-    memory = TtlCache(clock, load)
+    memory = ReadCache(clock, load)
     assert [await memory.get("key") for _ in range(5)] == [1] * 5
     assert asked == 1
     stored["key"] = 2
@@ -508,7 +528,7 @@ async def test_what_does_not_exist_is_not_remembered() -> None:
     async def load(key: str) -> int | None:
         return stored.get(key)
 
-    memory = TtlCache(ManualClock(), load)
+    memory = ReadCache(ManualClock(), load)
     assert await memory.get("new") is None
     stored["new"] = 1
     assert await memory.get("new") == 1
@@ -520,7 +540,7 @@ async def test_a_clock_that_goes_back_freezes_nothing() -> None:
     async def load(key: str) -> int | None:
         return stored[key]
 
-    memory = TtlCache(clock, load)
+    memory = ReadCache(clock, load)
     assert await memory.get("key") == 1
     stored["key"] = 2
     clock.advance(-3600)
@@ -531,7 +551,7 @@ async def test_the_memory_is_bounded() -> None:
     async def load(key: int) -> int | None:
         return key
 
-    memory = TtlCache(ManualClock(), load)
+    memory = ReadCache(ManualClock(), load)
     for key in range(10_050):
         await memory.get(key)
     assert len(memory._values) == 10_000
@@ -558,7 +578,7 @@ def test_keys_are_rotated_twice() -> None:
 async def test_a_wallet_row_is_one_per_currency_however_often_it_is_frozen(db: Database) -> None:
     for status in ("Gelé", "Actif", "Gelé", "Gelé"):
         async with db.transaction() as tx:
-            await ledger.set_wallet_status(tx, 1, "live", "XOF", status, NOW)
+            await wallets.set_wallet_status(tx, 1, "live", "XOF", status, NOW)
     rows = await db.scan(select(t.wallets.c.status).where(t.wallets.c.env == "live"))
     assert [row[0] for row in rows] == ["Gelé"]
     await db.write(update(t.wallets).values(status="Actif").where(t.wallets.c.env == "live"))

@@ -12,7 +12,6 @@ from uuid import uuid4
 import asyncpg
 import pytest
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Table, create_engine, insert, text
@@ -22,7 +21,9 @@ from sqlalchemy.pool import NullPool
 from guichet.bootstrap import create_merchant, database, service
 from guichet.db import migrate
 from guichet.db import tables as t
-from guichet.db.engine import ConstraintViolated, Database
+from guichet.db.engine import Database
+from guichet.db.errors import ConstraintViolated
+from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.domain.catalogue import ModeOverride
 from guichet.domain.events import Delivery, Endpoint
 from guichet.domain.merchants import ApiKey, Merchant
@@ -33,13 +34,13 @@ from guichet.payments.incidents import Incident
 from guichet.settings import Settings
 
 CLASSES = {
-    t.merchants_table: Merchant,
+    t.merchants: Merchant,
     t.api_keys: ApiKey,
     t.webhook_endpoints: Endpoint,
     t.payment_links: PaymentLink,
     t.payments: Payment,
     t.refunds: Refund,
-    t.deliveries: Delivery,
+    t.webhook_deliveries: Delivery,
     t.wallets: Wallet,
     t.incidents: Incident,
 }
@@ -76,16 +77,13 @@ async def test_the_migrations_make_the_tables(settings: Settings) -> None:
     assert await _in_connection(settings, _differences) == []
 
 
-def test_the_last_file_is_the_last_revision() -> None:
-    config = Config()
-    config.set_main_option("script_location", str(Path(migrate.__file__).parent / "migrations"))
-    config.set_main_option("path_separator", "os")
-    assert migrate.head() == ScriptDirectory.from_config(config).get_current_head()
+def test_the_required_revision_is_the_last_migration() -> None:
+    assert ScriptDirectory.from_config(migrate.alembic_config()).get_current_head() == REQUIRED_REVISION
 
 
 async def test_migrating_twice_is_harmless(settings: Settings) -> None:
-    assert await migrate.upgrade(settings) == (migrate.head(), migrate.head())
-    assert await migrate.current(settings) == migrate.head()
+    assert await migrate.upgrade(settings) == (REQUIRED_REVISION, REQUIRED_REVISION)
+    assert await current_revision(settings) == REQUIRED_REVISION
 
 
 async def test_two_processes_may_migrate_at_once(postgres_server: str, base_settings: Settings) -> None:
@@ -95,7 +93,7 @@ async def test_two_processes_may_migrate_at_once(postgres_server: str, base_sett
     url = postgres_server.replace("/postgres?", "/migrated_twice?")
     fresh = replace(base_settings, database_url=url)
     both = await asyncio.gather(*(migrate.upgrade(fresh) for _ in range(2)))
-    assert sorted(before or "" for before, _ in both) == ["", migrate.head()]
+    assert sorted(before or "" for before, _ in both) == ["", REQUIRED_REVISION]
 
 
 def test_autogenerate_does_not_look_at_checks_so_we_do_on_sqlite(sqlite_template: Path, tmp_path: Path) -> None:
@@ -152,7 +150,7 @@ def test_a_row_is_its_class(table: Table, described: type) -> None:
 
 
 def test_an_override_is_selected_in_the_order_of_its_class() -> None:
-    columns = [column.name for column in t.mode_overrides.columns if column.name != "id"]
+    columns = [column.name for column in t.payment_mode_overrides.columns if column.name != "id"]
     assert columns == [field.name for field in fields(ModeOverride)]
 
 
@@ -180,8 +178,8 @@ PAYMENT = {
     "operator": "mtn",
     "created_at": 1,
     "updated_at": 1,
-    "due_at": 1,
-    "asked": 0,
+    "next_poll_at": 1,
+    "poll_count": 0,
 }
 REFUND = {
     "merchant_id": 1,
@@ -195,8 +193,8 @@ REFUND = {
     "reason": "r",
     "created_at": 1,
     "held": True,
-    "due_at": 1,
-    "asked": 0,
+    "next_poll_at": 1,
+    "poll_count": 0,
 }
 LINK = {
     "merchant_id": 1,
@@ -205,8 +203,8 @@ LINK = {
     "amount": 1,
     "currency": "XOF",
     "description": "d",
-    "reserved": 0,
-    "completed": 0,
+    "reserved_uses": 0,
+    "completed_uses": 0,
     "created_at": 1,
 }
 DELIVERY = {
@@ -221,7 +219,7 @@ DELIVERY = {
     "status": "pending",
     "attempts": 0,
     "created_at": 1,
-    "due_at": 1,
+    "next_attempt_at": 1,
 }
 POSTING = {
     "merchant_id": 1,
@@ -252,35 +250,56 @@ INCIDENT = {
     "merchant_id": 1,
     "env": "live",
     "kind": "stuck",
-    "subject": "payment",
+    "subject_type": "payment",
     "reference": PAYMENT["reference"],
     "detail": "d",
-    "seen": 1,
+    "occurrences": 1,
     "opened_at": 1,
-    "seen_at": 1,
+    "last_seen_at": 1,
 }
-SEAL = {"first_id": 1, "last_id": 2, "ids": "1,2", "marks": "m", "digest": "d", "created_at": 1}
-COUNT = {"merchant_id": 1, "env": "test", "list": "payments", "level": "day", "bucket": 1, "status": "", "n": 1}
+LINK_OF_CHAIN = {
+    "first_posting_id": 1,
+    "last_posting_id": 2,
+    "posting_ids": "1,2",
+    "row_hashes": "m",
+    "digest": "d",
+    "created_at": 1,
+}
+COUNT = {
+    "merchant_id": 1,
+    "env": "test",
+    "list_name": "payments",
+    "level": "day",
+    "bucket": 1,
+    "status": "",
+    "row_count": 1,
+}
 OVERRIDE = {"operator": "mtn", "active": True}
 UUID = "11111111-2222-4333-8444-555555555555"
 
 #: (table, a good row or none, the faulty row's difference from a good one, the constraint's name)
 FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any], str]] = [
-    (t.merchants_table, MERCHANT, None, {"status": "closed"}, "ck_merchants_status"),
+    (t.merchants, MERCHANT, None, {"status": "closed"}, "ck_merchants_status"),
     (t.api_keys, KEY, {}, {}, "uq_api_keys_hash"),
     (t.api_keys, KEY, None, {"env": "prod"}, "ck_api_keys_env"),
     (t.webhook_endpoints, ENDPOINT, None, {}, "pk_webhook_endpoints"),
     (t.webhook_endpoints, ENDPOINT, None, {"env": "prod"}, "ck_webhook_endpoints_env"),
-    (t.mode_overrides, OVERRIDE, {}, {}, "uq_mode_overrides_everybody"),
-    (t.mode_overrides, OVERRIDE, {"merchant_id": 1}, {"merchant_id": 1}, "uq_mode_overrides_merchant"),
-    (t.mode_overrides, OVERRIDE, None, {"fee_percent": -1}, "ck_mode_overrides_fee_percent"),
-    (t.mode_overrides, OVERRIDE, None, {"fee_fixed": -1}, "ck_mode_overrides_fee_fixed"),
+    (t.payment_mode_overrides, OVERRIDE, {}, {}, "uq_payment_mode_overrides_all_merchants"),
+    (
+        t.payment_mode_overrides,
+        OVERRIDE,
+        {"merchant_id": 1},
+        {"merchant_id": 1},
+        "uq_payment_mode_overrides_merchant_id",
+    ),
+    (t.payment_mode_overrides, OVERRIDE, None, {"fee_percent": -1}, "ck_payment_mode_overrides_fee_percent"),
+    (t.payment_mode_overrides, OVERRIDE, None, {"fee_fixed": -1}, "ck_payment_mode_overrides_fee_fixed"),
     (t.payment_links, LINK, {}, {}, "uq_payment_links_token"),
     (t.payment_links, LINK, None, {"type": "limite"}, "ck_payment_links_type"),
     (t.payment_links, LINK, None, {"amount": 0}, "ck_payment_links_amount"),
     (t.payment_links, LINK, None, {"max_uses": 0}, "ck_payment_links_max_uses"),
-    (t.payment_links, LINK, None, {"max_uses": 2, "reserved": 3}, "ck_payment_links_uses"),
-    (t.payment_links, LINK, None, {"reserved": 1, "completed": 2}, "ck_payment_links_uses"),
+    (t.payment_links, LINK, None, {"max_uses": 2, "reserved_uses": 3}, "ck_payment_links_uses"),
+    (t.payment_links, LINK, None, {"reserved_uses": 1, "completed_uses": 2}, "ck_payment_links_uses"),
     (t.payments, PAYMENT, {}, {}, "uq_payments_reference"),
     (t.payments, PAYMENT, {"external_id": "e"}, {"external_id": "e", "reference": UUID}, "uq_payments_external_id"),
     (
@@ -291,26 +310,26 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
         "uq_payments_checkout_token",
     ),
     (t.payments, PAYMENT, None, {"env": "prod"}, "ck_payments_env"),
-    (t.payments, PAYMENT, None, {"status": "paid", "due_at": None}, "ck_payments_status"),
+    (t.payments, PAYMENT, None, {"status": "paid", "next_poll_at": None}, "ck_payments_status"),
     (t.payments, PAYMENT, None, {"amount": 0, "total_amount": 5}, "ck_payments_amount"),
     (t.payments, PAYMENT, None, {"fee_amount": -1, "total_amount": 499}, "ck_payments_amount"),
     (t.payments, PAYMENT, None, {"total_amount": 506}, "ck_payments_total"),
-    (t.payments, PAYMENT, None, {"due_at": None}, "ck_payments_due"),
-    (t.payments, PAYMENT, None, {"status": "failed"}, "ck_payments_due"),
+    (t.payments, PAYMENT, None, {"next_poll_at": None}, "ck_payments_next_poll_at"),
+    (t.payments, PAYMENT, None, {"status": "failed"}, "ck_payments_next_poll_at"),
     (t.refunds, REFUND, {}, {"reference": UUID}, "uq_refunds_payment_id"),
     (t.refunds, REFUND, {}, {"payment_id": 2}, "uq_refunds_reference"),
     (t.refunds, REFUND, None, {"env": "prod"}, "ck_refunds_env"),
-    (t.refunds, REFUND, None, {"status": "paid", "processed_at": 1, "due_at": None}, "ck_refunds_status"),
+    (t.refunds, REFUND, None, {"status": "paid", "processed_at": 1, "next_poll_at": None}, "ck_refunds_status"),
     (t.refunds, REFUND, None, {"amount": 0}, "ck_refunds_amount"),
     (t.refunds, REFUND, None, {"processed_at": 1}, "ck_refunds_processed_at"),
-    (t.refunds, REFUND, None, {"due_at": None}, "ck_refunds_due"),
-    (t.deliveries, DELIVERY, {}, {}, "uq_deliveries_reference"),
-    (t.deliveries, DELIVERY, None, {"env": "prod"}, "ck_deliveries_env"),
-    (t.deliveries, DELIVERY, None, {"status": "sent", "due_at": None}, "ck_deliveries_status"),
-    (t.deliveries, DELIVERY, None, {"target": "other"}, "ck_deliveries_target"),
-    (t.deliveries, DELIVERY, None, {"attempts": 6}, "ck_deliveries_attempts"),
-    (t.deliveries, DELIVERY, None, {"delivered_at": 1}, "ck_deliveries_delivered_at"),
-    (t.deliveries, DELIVERY, None, {"due_at": None}, "ck_deliveries_due"),
+    (t.refunds, REFUND, None, {"next_poll_at": None}, "ck_refunds_next_poll_at"),
+    (t.webhook_deliveries, DELIVERY, {}, {}, "uq_webhook_deliveries_reference"),
+    (t.webhook_deliveries, DELIVERY, None, {"env": "prod"}, "ck_webhook_deliveries_env"),
+    (t.webhook_deliveries, DELIVERY, None, {"status": "sent", "next_attempt_at": None}, "ck_webhook_deliveries_status"),
+    (t.webhook_deliveries, DELIVERY, None, {"target": "other"}, "ck_webhook_deliveries_target"),
+    (t.webhook_deliveries, DELIVERY, None, {"attempts": 6}, "ck_webhook_deliveries_attempts"),
+    (t.webhook_deliveries, DELIVERY, None, {"delivered_at": 1}, "ck_webhook_deliveries_delivered_at"),
+    (t.webhook_deliveries, DELIVERY, None, {"next_attempt_at": None}, "ck_webhook_deliveries_next_attempt_at"),
     (t.postings, POSTING, {}, {"amount": 2}, "uq_postings_cause"),
     (t.postings, POSTING, None, {"env": "prod"}, "ck_postings_env"),
     (t.postings, POSTING, None, {"amount": 0}, "ck_postings_amount"),
@@ -321,11 +340,11 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
     (t.wallet_entries, ENTRY, None, {"env": "prod"}, "ck_wallet_entries_env"),
     (t.incidents, INCIDENT, {}, {}, "uq_incidents_reference"),
     (t.incidents, INCIDENT, None, {"env": "prod"}, "ck_incidents_env"),
-    (t.incidents, INCIDENT, None, {"subject": "link"}, "ck_incidents_subject"),
-    (t.ledger_seals, SEAL, {}, {}, "uq_ledger_seals_first_id"),
-    (t.ledger_seals, SEAL, None, {"last_id": 0}, "ck_ledger_seals_range"),
-    (t.counts, COUNT, {}, {}, "pk_counts"),
-    (t.counts, COUNT, None, {"level": "week"}, "ck_counts_level"),
+    (t.incidents, INCIDENT, None, {"subject_type": "link"}, "ck_incidents_subject_type"),
+    (t.ledger_hash_chain, LINK_OF_CHAIN, {}, {}, "uq_ledger_hash_chain_first_posting_id"),
+    (t.ledger_hash_chain, LINK_OF_CHAIN, None, {"last_posting_id": 0}, "ck_ledger_hash_chain_id_range"),
+    (t.list_counts, COUNT, {}, {}, "pk_list_counts"),
+    (t.list_counts, COUNT, None, {"level": "week"}, "ck_list_counts_level"),
 ]
 
 
@@ -335,7 +354,11 @@ def test_no_named_constraint_is_forgotten() -> None:
         for table in t.metadata.tables.values()
         for each in (*table.constraints, *(index for index in table.indexes if index.unique))
     }
-    never_collide = {f"pk_{name}" for name in t.metadata.tables} - {"pk_wallets", "pk_webhook_endpoints", "pk_counts"}
+    never_collide = {f"pk_{name}" for name in t.metadata.tables} - {
+        "pk_wallets",
+        "pk_webhook_endpoints",
+        "pk_list_counts",
+    }
     foreign = {name for name in named if name.startswith("fk_")}
     assert {fault[-1] for fault in FAULTS} == named - never_collide - foreign
 
@@ -366,7 +389,7 @@ async def test_a_row_of_nobody_is_refused(db: Database, settings: Settings) -> N
 
 async def test_a_missing_value_is_refused(db: Database) -> None:
     with pytest.raises(ConstraintViolated):
-        await db.write(insert(t.merchants_table).values({"name": "M", "status": "active", "created_at": 1}))
+        await db.write(insert(t.merchants).values({"name": "M", "status": "active", "created_at": 1}))
 
 
 async def test_the_embedded_database_is_durable_and_strict(sqlite_settings: Settings) -> None:

@@ -13,12 +13,13 @@ import pytest
 from sqlalchemy import Integer, Text, bindparam, func, insert, select, text, update
 
 from guichet.bootstrap import database
-from guichet.db.engine import ConstraintViolated, Database, StorageError, StorageUnavailable
-from guichet.db.tables import merchants_table, payment_links
+from guichet.db.engine import Database
+from guichet.db.errors import ConstraintViolated, StorageError, StorageUnavailable
+from guichet.db.tables import merchants, payment_links
 from guichet.settings import Settings
 
-ADD = insert(merchants_table).values(status="active", currency="XOF", created_at=1).returning(merchants_table.c.id)
-NAMES = select(merchants_table.c.name).order_by(merchants_table.c.id)
+ADD = insert(merchants).values(status="active", currency="XOF", created_at=1).returning(merchants.c.id)
+NAMES = select(merchants.c.name).order_by(merchants.c.id)
 ORPHAN = insert(payment_links).values(
     merchant_id=999,
     token="t",
@@ -26,8 +27,8 @@ ORPHAN = insert(payment_links).values(
     amount=1,
     currency="XOF",
     description="d",
-    reserved=0,
-    completed=0,
+    reserved_uses=0,
+    completed_uses=0,
     created_at=1,
 )
 
@@ -101,19 +102,19 @@ async def test_one_failing_body_among_many_is_alone(db: Database) -> None:
     assert sorted(await names(db)) == sorted(str(number) for number in range(40) if number % 7 != 3)
 
 
-LINK = {"merchant_id": 1, "type": "permanent", "amount": 1, "currency": "XOF", "completed": 0, "created_at": 1}
+LINK = {"merchant_id": 1, "type": "permanent", "amount": 1, "currency": "XOF", "completed_uses": 0, "created_at": 1}
 LINKS = insert(payment_links).values(
-    {name: bindparam(name) for name in (*LINK, "token", "description", "max_uses", "reserved")}
+    {name: bindparam(name) for name in (*LINK, "token", "description", "max_uses", "reserved_uses")}
 )
 USED = (
     update(payment_links)
-    .where(payment_links.c.token == bindparam("whose"), payment_links.c.reserved < 5)
+    .where(payment_links.c.token == bindparam("whose"), payment_links.c.reserved_uses < 5)
     .values(
-        reserved=payment_links.c.reserved + bindparam("uses", type_=Integer),
+        reserved_uses=payment_links.c.reserved_uses + bindparam("uses", type_=Integer),
         description=func.coalesce(bindparam("text", type_=Text), payment_links.c.description),
         max_uses=7,
     )
-    .returning(payment_links.c.token, payment_links.c.reserved, payment_links.c.description)
+    .returning(payment_links.c.token, payment_links.c.reserved_uses, payment_links.c.description)
 )
 
 
@@ -126,7 +127,7 @@ async def test_many_rows_are_written_as_if_one_by_one(db: Database) -> None:
             "token": token,
             "description": f"« {token} »\n'\"{{}},\\",
             "max_uses": place or None,
-            "reserved": place,
+            "reserved_uses": place,
         }
         for place, token in enumerate(tokens)
     ]
@@ -413,4 +414,4 @@ async def test_a_slow_question_leaves_the_loop_free(embedded: Database) -> None:
         turns += 1
     assert await scanning == [(2_000_000,)]
     assert turns > 10
-    assert (await embedded.scan(select(func.count()).select_from(merchants_table)))[0][0] == 0
+    assert (await embedded.scan(select(func.count()).select_from(merchants)))[0][0] == 0

@@ -106,7 +106,7 @@ async def test_the_books_keep_currencies_and_families_apart(simulator: Simulator
 
 def test_two_processes_decide_one_request_once(tmp_path: Path) -> None:
     first, second = Store(tmp_path / "s.sqlite"), Store(tmp_path / "s.sqlite")
-    values = {"family": "mtn", "kind": "debit", "operator": "mtn", "ref": "1", "amount": 500_00, "currency": "XOF"}
+    values = {"provider": "mtn", "kind": "debit", "operator": "mtn", "ref": "1", "amount": 500_00, "currency": "XOF"}
     tx = first.add(values | {"state": "pending", "scenario": "waits", "created_at": 0})
     assert first.settle(tx, "succeeded", None, 1)
     assert not second.settle(second.get(tx.id), "failed", "expired", 2)

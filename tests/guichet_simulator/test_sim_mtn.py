@@ -55,7 +55,7 @@ async def ask_until(simulator: Simulator, path: str, headers: dict[str, str], wa
 
 
 async def test_the_way_of_a_collection(simulator: Simulator, mailbox: Mailbox) -> None:
-    headers = await access(simulator) | {"X-Callback-Url": f"{mailbox.url}/operators/mtn/callback/ref-1"}
+    headers = await access(simulator) | {"X-Callback-Url": f"{mailbox.url}/providers/mtn/callback/ref-1"}
     ref, body = await create_payment(simulator, headers)
     assert body is None
     pending = await simulator.json("GET", f"{COLLECT}/{ref}", headers=headers)
@@ -66,7 +66,7 @@ async def test_the_way_of_a_collection(simulator: Simulator, mailbox: Mailbox) -
     assert done.pop("financialTransactionId")
     assert done == order() | {"status": "SUCCESSFUL"}
     [notice] = await mailbox.wait_for(1)
-    assert (notice.method, notice.path) == ("PUT", "/operators/mtn/callback/ref-1")
+    assert (notice.method, notice.path) == ("PUT", "/providers/mtn/callback/ref-1")
     assert json.loads(notice.body)["status"] == "SUCCESSFUL"
     assert "x-reference-id" not in notice.headers
 

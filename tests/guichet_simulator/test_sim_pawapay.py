@@ -183,7 +183,7 @@ async def verify(simulator: Simulator, notice: Received, url: str) -> bool:
 
 
 async def test_callbacks_are_signed(simulator: Simulator, mailbox: Mailbox) -> None:
-    url = f"{mailbox.url}/operators/pawapay/callback/x"
+    url = f"{mailbox.url}/providers/pawapay/callback/x"
     await simulator.json("POST", "/control/dashboard", json={"family": "pawapay", "callback_url": url})
     ref, _ = await deposit(simulator, "2290161009007")
     [notice] = await mailbox.wait_for(1)

@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from guichet_simulator.scenarios import SCENARIOS, Answer, Scenario
+from guichet_simulator.scenarios import SCENARIOS, ResponseKind, Scenario
 from tests.guichet_simulator import test_sim_feexpay as feexpay
 from tests.guichet_simulator import test_sim_mtn, test_sim_orange, test_sim_sonatel
 from tests.guichet_simulator import test_sim_pawapay as pawapay
@@ -79,16 +79,16 @@ CALLS: dict[str, Callable[[Simulator], Awaitable[Call]]] = {
 }
 
 #: What a client is told at most, by the way of answering; families differ in how they word a refusal.
-STATUSES: dict[Answer, set[int]] = {
-    Answer.BROKEN: {500},
-    Answer.GARBAGE: {200},
-    Answer.UNAUTHORIZED: {401, 403},
-    Answer.RATE_LIMITED: {429},
-    Answer.UNAVAILABLE: {503},
-    Answer.REFUSED: {200, 400, 403, 500},
-    Answer.BUSINESS_500: {200, 400, 403, 500},
-    Answer.NOT_CONFIGURED: {200, 403, 404, 500},
-    Answer.DUPLICATE: {200, 400, 409},
+STATUSES: dict[ResponseKind, set[int]] = {
+    ResponseKind.SERVER_ERROR: {500},
+    ResponseKind.UNREADABLE: {200},
+    ResponseKind.UNAUTHORIZED: {401, 403},
+    ResponseKind.RATE_LIMITED: {429},
+    ResponseKind.UNAVAILABLE: {503},
+    ResponseKind.REFUSED: {200, 400, 403, 500},
+    ResponseKind.BUSINESS_500: {200, 400, 403, 500},
+    ResponseKind.NOT_CONFIGURED: {200, 403, 404, 500},
+    ResponseKind.DUPLICATE: {200, 400, 409},
 }
 TAKEN = {200, 201, 202}
 
@@ -106,7 +106,7 @@ async def outcome(simulator: Simulator, call: Call) -> tuple[int | None, str | N
 
 def settled_debits(scenario: Scenario, family: str) -> int:
     """How many debits the books hold once everything due has happened. Coris leaves nothing pending."""
-    succeeds = scenario.plan == "succeeded" or (scenario.name == "never_final" and family == "coris")
+    succeeds = scenario.final_state == "succeeded" or (scenario.name == "never_final" and family == "coris")
     return int(scenario.stored and succeeds)
 
 
@@ -117,9 +117,9 @@ async def test_every_scenario(simulator: Simulator, family: str) -> None:
         call = await CALLS[family](simulator)
         await simulator.force(family, scenario.name, after=0, delay=0.05)
         status, retry_after = await outcome(simulator, call)
-        broken = scenario.answer in (Answer.DROPPED, Answer.HALVED)
-        assert status in ({None} if broken else STATUSES.get(scenario.answer, TAKEN)), (family, scenario.name, status)
-        assert (retry_after is not None) == (scenario.answer is Answer.RATE_LIMITED), (family, scenario.name)
+        broken = scenario.response in (ResponseKind.DROPPED, ResponseKind.TRUNCATED)
+        assert status in ({None} if broken else STATUSES.get(scenario.response, TAKEN)), (family, scenario.name, status)
+        assert (retry_after is not None) == (scenario.response is ResponseKind.RATE_LIMITED), (family, scenario.name)
         held = (await simulator.truth(family=family))["transactions"]
         assert len(held) == int(scenario.stored), (family, scenario.name)
         assert await simulator.debits(family=family) == settled_debits(scenario, family), (family, scenario.name)

@@ -11,7 +11,7 @@ import asyncpg
 from guichet.clock import DAY, SECOND, SystemClock
 from guichet.domain.catalogue import quote
 from guichet.domain.money import round_to_currency
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusResult
 from guichet.settings import Settings
@@ -119,7 +119,7 @@ async def _freeze_and_thaw(house: House, shop: Account) -> None:
 
 async def _status(house: House, account: Account, status: str) -> None:
     async with house.ctx.db.transaction() as tx:
-        await ledger.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
+        await wallets.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
 
 
 class Hands:

@@ -34,40 +34,42 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
         stuck = (await shop.live.get("/payments")).data[0]
         await incidents.report(
             house.ctx.db,
-            shop.id,
-            "live",
-            incidents.MISMATCH,
-            "payment",
-            stuck["reference"],
-            "op",
-            "x",
-            house.clock.now(),
+            merchant_id=shop.id,
+            env="live",
+            kind=incidents.MISMATCH,
+            subject_type="payment",
+            reference=stuck["reference"],
+            provider_account="op",
+            detail="x",
+            now=house.clock.now(),
         )
-        await incidents.store_unmatched_callback(house.ctx.db, "op", "/x", "{}", "unknown", SystemClock().now())
+        await incidents.store_unmatched_callback(
+            house.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=SystemClock().now()
+        )
         await house.settle(20)
-    await hands.run(f"UPDATE deliveries SET created_at = {SystemClock().now() - MINUTE}")
+    await hands.run(f"UPDATE webhook_deliveries SET created_at = {SystemClock().now() - MINUTE}")
     soon = iso(SystemClock().now() + 10 * DAY)
     assert cli("key", "create", shop.id, "--env", "live", "--expires-at", soon).code == 0
     cli("key", "create", shop.id, "--env", "live", "--expires-at", iso(SystemClock().now() + 40 * DAY))
     said = _checks(cli)
     [pending] = said["stuck payments and refunds"]["rows"]
-    assert (pending["what"], pending["operator"], pending["count"]) == ("payment", "mtn", 1)
+    assert (pending["type"], pending["operator"], pending["count"]) == ("payment", "mtn", 1)
     late = {row["queue"] for row in said["queues"]["rows"]}
-    assert late == {"questions about payments", "webhook deliveries"}
+    assert late == {"payments to poll", "webhook deliveries"}
     [failing] = said["webhook endpoints"]["rows"]
     assert (failing["destination"], failing["retrying"], failing["abandoned"]) == ("localhost:9", 1, 0)
     [expiring] = said["API keys"]["rows"]
     assert expiring["expires_at"] == soon
     assert [(row["kind"], row["count"]) for row in said["incidents"]["rows"]] == [
         ("mismatch", 1),
-        ("stray callbacks", 1),
+        ("unmatched_callbacks", 1),
     ]
-    assert "to be sealed" in said["ledger seals"]["problems"][0]
-    assert said["ledger audit"]["problems"] == ["there was none yet: `guichet ledger audit`"]
+    assert "to enter the hash chain" in said["ledger hash chain"]["problems"][0]
+    assert said["ledger audit"]["problems"] == ["there has been none yet: `guichet ledger audit`"]
     await hands.run("UPDATE postings SET amount = amount + 1")
     assert cli("ledger", "audit").code == 1
     assert "it found: Payment " in _checks(cli)["ledger audit"]["problems"][0]
-    await hands.run(f"UPDATE audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
+    await hands.run(f"UPDATE ledger_audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
     assert _checks(cli)["ledger audit"]["problems"] == ["the last one is 8 days old"]
     shown = cli("doctor")
     assert shown.code == 1
@@ -93,8 +95,8 @@ async def test_a_route_that_fails(settings: Settings, cli: Cli) -> None:
     assert paid == [402, 201, 402, 402, 201]
     cli("ledger", "audit")
     said = _checks(cli)
-    assert said["routes"]["rows"] == [{"connection": "down", "operator": "moov", "failed": 2, "succeeded": 1}]
-    assert "`guichet operators check`" in said["routes"]["problems"][0]
+    assert said["routes"]["rows"] == [{"provider_account": "down", "operator": "moov", "failed": 2, "succeeded": 1}]
+    assert "`guichet providers check`" in said["routes"]["problems"][0]
     assert [name for name, check in said.items() if not check["ok"]] == ["routes"]
 
 

@@ -8,9 +8,9 @@ import msgspec
 
 from guichet.clock import DAY, from_datetime
 from guichet.domain.reconciliation import Line
-from guichet.providers.base import NotProcessed, Unknown
-from guichet.providers.client import ProviderResponse
-from guichet.providers.feexpay_history import read_history
+from guichet.providers.base import Unknown
+from guichet.providers.client import CallResult, ProviderResponse
+from guichet.providers.feexpay_history import FeexPayHistory
 
 START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -33,7 +33,7 @@ class Gateway:
             for number in range(count)
         ]
 
-    async def ask(self, body: Mapping[str, object]) -> ProviderResponse | NotProcessed | Unknown:
+    async def ask(self, body: Mapping[str, object]) -> CallResult:
         self.asked.append(body)
         kind = {"PAYIN": "PAYMENT_API", "PAYOUT": "PAYOUT_API"}.get(str(body["type"]))
         wanted = [
@@ -50,7 +50,7 @@ class Gateway:
 
 async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
     gateway = Gateway({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
-    found = await read_history(gateway.ask, "s", START, START + 45 * DAY)
+    found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 45 * DAY)
     assert isinstance(found, list)
     assert {line.references[0] for line in found} == {row["callback_info"] for row in gateway.rows}
     assert len(found) == len(gateway.rows)
@@ -65,7 +65,7 @@ async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
 
 async def test_a_day_that_cannot_be_had_whole_is_refused() -> None:
     gateway = Gateway({"2026-01-02": 600}, split=False)
-    found = await read_history(gateway.ask, "s", START, START + 3 * DAY)
+    found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 3 * DAY)
     assert isinstance(found, Unknown)
     assert "2026-01-02 has more" in found.raw
 
@@ -74,4 +74,4 @@ async def test_an_answer_that_is_none_is_refused() -> None:
     async def broken(_: Mapping[str, object]) -> ProviderResponse:
         return ProviderResponse(200, {}, b'{"success": true, "data": nul', True)
 
-    assert isinstance(await read_history(broken, "s", START, START), Unknown)
+    assert isinstance(await FeexPayHistory(broken, "s").lines(START, START), Unknown)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from guichet.cli.provider_statement_file import PRESETS
+from guichet.cli.provider_statement import PRESETS
 from guichet.clock import DAY, SystemClock, iso
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
@@ -18,8 +18,8 @@ from tests.ledger.life import Hands, Life, live, operator, yesterday
 from tests.providers.world import Setup, World, open_world
 
 OPERATORS = """
-[connections.op]
-family = "feexpay"
+[accounts.op]
+provider = "feexpay"
 base_url = "http://127.0.0.1:9/simulator/feexpay"
 api_key = "k"
 shop = "s"
@@ -84,7 +84,7 @@ async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
     out = cli.folder / "out.csv"
     said = _said(cli("reconcile", "op", _statement(cli, "".join(lines)), "--csv", out, "--json"), 1)
     assert said["counts"] == {"matched": 7, "missing here": 3, "missing there": 1, "different amount": 1}
-    found = {(each["outcome"], each["note"], (each["ours"] or {}).get("reference")) for each in said["differences"]}
+    found = {(each["result"], each["note"], (each["ours"] or {}).get("reference")) for each in said["differences"]}
     assert found == {
         ("different amount", "", life.paid["reference"]),
         ("missing here", "a second time", life.refunded["reference"]),
@@ -94,7 +94,7 @@ async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
     }
     rows = list(csv.DictReader(out.read_text(encoding="utf-8-sig").splitlines(), delimiter=";"))
     assert len(rows) == 12
-    assert {row["outcome"] for row in rows} == set(said["counts"])
+    assert {row["result"] for row in rows} == set(said["counts"])
     shown = cli("reconcile", "op", cli.folder / "statement.csv")
     assert shown.code == 1
     assert "a second time" in shown.out
@@ -146,8 +146,8 @@ async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
         ("reference;amount\nx;5,000\n", "line 2: the amount '5,000' cannot be read"),
         ("reference,amount\n,5\n", "line 2: it has no reference"),
         ("reference,amount\nx,\n", "line 2: it has no amount"),
-        ("reference,amount,status\nx,5,done\n", "line 2: the status 'done' says nothing"),
-        ("reference,amount,type\nx,5,paid\n", "line 2: the type 'paid' says nothing"),
+        ("reference,amount,status\nx,5,done\n", "line 2: the status 'done' is unknown"),
+        ("reference,amount,type\nx,5,paid\n", "line 2: the type 'paid' is unknown"),
         ("reference,amount,currency\nx,5,CFA\n", "line 2: CFA is not one of XOF"),
         ("reference,amount,date\nx,5,hier\n", "line 2: the date 'hier' cannot be read"),
         ('reference,amount\n"x,5\n', "line 2: unexpected end of data"),
@@ -168,13 +168,13 @@ def test_misuse(sqlite_settings: Settings) -> None:
     done = cli("reconcile", "feexpay", latin)
     assert done.code == 2
     assert "latin.csv, line 2: this is not UTF-8" in done.err
-    assert "no connection is of the family wave" in cli("reconcile", "wave", latin).misuse
+    assert "there is no account with the provider wave" in cli("reconcile", "wave", latin).misuse
     assert "either a file or --fetch" in cli("reconcile", "feexpay").misuse
     assert "either a file or --fetch" in cli("reconcile", "feexpay", latin, "--fetch").misuse
     assert "--fetch needs --from" in cli("reconcile", "feexpay", "--fetch").err
     unreachable = cli("reconcile", "feexpay", "--fetch", "--from", "2026-01-01", "--to", "2026-01-02")
     assert unreachable.code == 2
-    assert "The history of op cannot be had" in unreachable.err
+    assert "The history of op cannot be read" in unreachable.err
 
 
 FEEXPAY = Setup(
@@ -210,9 +210,7 @@ async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
 
 
 def _fetching(cli: Cli, world: World) -> Any:
-    text = OPERATORS.replace("http://127.0.0.1:9/simulator", world.simulator).replace(
-        "connections.op", "connections.fx"
-    )
+    text = OPERATORS.replace("http://127.0.0.1:9/simulator", world.simulator).replace("accounts.op", "accounts.fx")
     wired = _with_operators(cli, text.replace('["op"]', '["fx"]'))
 
     yesterday_day = iso(SystemClock().now() - DAY)[:10]
@@ -224,7 +222,7 @@ def _fetching(cli: Cli, world: World) -> Any:
 
 
 def test_the_guide_names_the_columns_that_are_known() -> None:
-    guide = (ROOT / "docs" / "operators-guide.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "admin-guide.md").read_text(encoding="utf-8")
     rows = guide.split("<!-- table: columns -->")[1].split("\n\n")[1].splitlines()
     told = {}
     for row in rows[2:]:

@@ -1,5 +1,5 @@
 """docs/operations: the dashboard and the alert rules ask for metrics, labels and values that `/metrics` really has, and
-the operator's guide names every one of them."""
+the staff's guide names every one of them."""
 
 import json
 import re
@@ -35,7 +35,7 @@ EXPRESSIONS: Final = {
     **{f"{panel['title']} {target['refId']}": target["expr"] for panel in PANELS for target in panel["targets"]},
 }
 CHAPTER: Final = (
-    (ROOT / "docs" / "operators-guide.md")
+    (ROOT / "docs" / "admin-guide.md")
     .read_text(encoding="utf-8")
     .split("\n## Metrics and alerts\n")[1]
     .split("\n## ")[0]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from guichet.domain.posting_rules import ACTIVE
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.settings import Settings
 from tests.fakes import ScriptedOperator
 from tests.house import Account, House, open_house
@@ -35,7 +35,7 @@ class Live:
 
     async def set_wallet(self, status: str = ACTIVE, currency: str = "XOF") -> None:
         async with self.ctx.db.transaction() as tx:
-            await ledger.set_wallet_status(tx, self.shop.id, "live", currency, status, self.ctx.clock.now())
+            await wallets.set_wallet_status(tx, self.shop.id, "live", currency, status, self.ctx.clock.now())
 
     async def told(self) -> list[str]:
         """Events in the order in which they were queued."""

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import POLL_INTERVALS, Payment
 from guichet.payments import incidents
 from guichet.payments import repository as payments
@@ -29,17 +30,17 @@ async def stored(live: Live, payment: Any) -> Payment:
 
 async def test_many_settlers_apply_one_success(live: Live) -> None:
     row = await stored(live, await live.shop.pay())
-    success = Succeeded(row.total_amount, row.currency, "tx")
+    success = Succeeded(Hundredths(row.total_amount), row.currency, "tx")
     settled = await asyncio.gather(*(settle_payment(live.ctx, row, success) for _ in range(16)))
     assert {each.status for each in settled} == {"succeeded"}
     assert await live.balance() == 5000
     assert await live.told() == ["payment.succeeded"]
 
 
-@pytest.mark.parametrize("late", [Refused("expired"), Succeeded(1, "XOF")])
+@pytest.mark.parametrize("late", [Refused("expired"), Succeeded(Hundredths(1), "XOF")])
 async def test_what_comes_after_a_success_changes_nothing(live: Live, late: Refused | Succeeded) -> None:
     row = await stored(live, await live.shop.pay())
-    await settle_payment(live.ctx, row, Succeeded(row.total_amount, row.currency))
+    await settle_payment(live.ctx, row, Succeeded(Hundredths(row.total_amount), row.currency))
     after = await stored(live, {"reference": row.reference})
     live.house.clock.advance(60)
     assert (await settle_payment(live.ctx, row, late)).status == "succeeded"
@@ -51,14 +52,15 @@ async def test_what_comes_after_a_success_changes_nothing(live: Live, late: Refu
 async def test_a_success_after_a_failure_changes_nothing(live: Live) -> None:
     row = await stored(live, await live.shop.pay())
     await settle_payment(live.ctx, row, Refused("rejected_by_payer"))
-    assert (await settle_payment(live.ctx, row, Succeeded(row.total_amount, row.currency))).status == "failed"
+    success = Succeeded(Hundredths(row.total_amount), row.currency)
+    assert (await settle_payment(live.ctx, row, success)).status == "failed"
     assert await live.balance() == 0
     assert await live.told() == ["payment.failed"]
 
 
 async def test_a_success_and_a_failure_at_once_leave_one_of_them(live: Live) -> None:
     rows = [await stored(live, await live.shop.pay()) for _ in range(8)]
-    both = [(Succeeded(row.total_amount, row.currency), Refused("expired")) for row in rows]
+    both = [(Succeeded(Hundredths(row.total_amount), row.currency), Refused("expired")) for row in rows]
     await asyncio.gather(
         *(settle_payment(live.ctx, row, end) for row, ends in zip(rows, both, strict=True) for end in ends)
     )
@@ -100,14 +102,14 @@ async def test_our_reference_is_stored_before_the_first_byte_leaves(live: Live) 
 
     async def look(charge: Charge) -> Accepted:
         row = await payments.by_reference(live.ctx.db, live.shop.id, "live", charge.reference)
-        seen.append((require(row).status, require(row).connection))
+        seen.append((require(row).status, require(row).provider_account))
         return taken(charge)
 
     live.first.script("initiate", NotProcessed())
     live.second.script("initiate", look)
     payment = await live.shop.pay()
     assert seen == [("pending", "second")]
-    assert (await stored(live, payment)).provider_ref == f"op-{payment['reference'][:8]}"
+    assert (await stored(live, payment)).provider_reference == f"op-{payment['reference'][:8]}"
 
 
 async def test_a_refusal_at_initiation_is_told_in_the_answer_and_nowhere_else(live: Live) -> None:
@@ -127,7 +129,7 @@ async def test_only_a_request_that_was_not_taken_goes_to_the_next_route(live: Li
     live.first.script("initiate", NotProcessed())
     live.second.script("status", done)
     payment = await live.shop.pay()
-    assert (await stored(live, payment)).connection == "second"
+    assert (await stored(live, payment)).provider_account == "second"
     await live.house.settle(5)
     assert await live.state(payment["reference"]) == "succeeded"
     assert [verb for verb, _ in live.first.calls] == ["initiate"]
@@ -166,7 +168,7 @@ async def test_nobody_asks_about_a_debit_that_is_still_being_requested(live: Liv
         assert (await live.shop.get("/payments/e")).data["status"] == "pending"
     assert live.first.asked("status") == []
     payment = await creating
-    assert (await stored(live, payment)).connection == "second"
+    assert (await stored(live, payment)).provider_account == "second"
     live.second.script("status", done)
     assert (await live.shop.get("/payments/e")).data["status"] == "succeeded", "a read asks at once afterwards"
 
@@ -189,10 +191,10 @@ async def test_a_creation_that_never_came_back_is_asked_about(live: Live) -> Non
     """What a process killed between the insert and the operator's answer leaves behind."""
     payment = await live.shop.pay()
     row = await stored(live, payment)
-    orphan = structs.replace(row, id=0, reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10", provider_ref=None)
+    orphan = structs.replace(row, id=0, reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10", provider_reference=None)
     now = live.ctx.clock.now()
-    orphan = structs.replace(orphan, due_at=now + 30 * SECOND, leased_until=now + 30 * SECOND, created_at=now)
-    assert await payments.insert_new(live.ctx.db, orphan, orphan.due_at)
+    orphan = structs.replace(orphan, next_poll_at=now + 30 * SECOND, lease_expires_at=now + 30 * SECOND, created_at=now)
+    assert await payments.insert_new(live.ctx.db, orphan, orphan.next_poll_at)
     live.first.script("status", done)
     await live.house.settle(29)
     assert await live.state(orphan.reference) == "pending"
@@ -215,7 +217,7 @@ async def test_what_is_unknown_stays_pending_and_is_asked_at_growing_intervals(s
     payment = await live.shop.pay()
     started = live.ctx.clock.now()
     while live.ctx.clock.now() - started < 6 * DAY:
-        (due,) = require(await live.ctx.db.one(text("SELECT min(due_at) FROM payments WHERE status = 'pending'")))
+        (due,) = require(await live.ctx.db.one(text("SELECT min(next_poll_at) FROM payments WHERE status = 'pending'")))
         assert due is not None, "nothing pending is ever without a next question"
         assert due > live.ctx.clock.now()
         await live.house.settle((due - live.ctx.clock.now()) / SECOND)
@@ -238,11 +240,11 @@ async def test_reading_often_does_not_push_the_planned_question_away(sqlite_live
     live = sqlite_live
     live.first.script("status", Accepted())
     payment = await live.shop.pay()
-    planned = (await stored(live, payment)).due_at
+    planned = (await stored(live, payment)).next_poll_at
     for _ in range(15):
         await live.shop.get(f"/payments/{payment['reference']}")
     assert len(live.first.asked("status")) == 15, "a read asks at once"
-    assert (await stored(live, payment)).due_at == planned
+    assert (await stored(live, payment)).next_poll_at == planned
     live.first.script("status", done)
     await live.house.settle(5)
     assert await live.state(payment["reference"]) == "succeeded"

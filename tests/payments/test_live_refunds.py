@@ -8,7 +8,7 @@ import pytest
 
 from guichet.db.engine import require
 from guichet.domain.posting_rules import WALLET, Movement, Posting
-from guichet.ledger import postings as ledger
+from guichet.ledger import postings
 from guichet.payments import refund_repository as refunds
 from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
 from tests.fakes import done, slow
@@ -90,7 +90,7 @@ async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: Live) -> None
     payment = await paid(live)
     async with live.ctx.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", 100_000)]
-        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
+        await postings.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
     assert await live.balance() == 4000
     refund = await refund_of(live, payment)
     assert refund["status"] == "pending"
@@ -107,7 +107,7 @@ async def test_two_refunds_cannot_spend_the_same_money(live: Live) -> None:
     both = [await paid(live), await paid(live)]
     async with live.ctx.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", 400_000)]
-        await ledger.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
+        await postings.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
     requested = await asyncio.gather(*(refund_of(live, payment) for payment in both))
     await live.house.settle(5)
     ends = [(await live.shop.get(f"/refunds/{each['reference']}")).data["status"] for each in requested]
@@ -180,7 +180,7 @@ async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: Li
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
     await refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
     await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000)
-    await refunds.mark_sending(live.ctx.db, row.id, "first", now)
+    await refunds.mark_sent(live.ctx.db, row.id, "first", now)
     await live.house.settle(29)
     assert live.first.asked("refund") == live.first.asked("refund_status") == []
     await live.house.settle(1)

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, insert
 
-from guichet.db.engine import ConstraintViolated, require
+from guichet.db.engine import require
+from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import postings
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import COLLECTED
 from guichet.payments import repository as payments
@@ -24,7 +26,7 @@ async def pending(live: Live, number: int, **fields: Any) -> Payment:
 
 
 def paid(row: Payment) -> Succeeded:
-    return Succeeded(row.total_amount, row.currency, f"tx-{row.reference}")
+    return Succeeded(Hundredths(row.total_amount), row.currency, f"tx-{row.reference}")
 
 
 async def test_different_outcomes_at_once(live: Live) -> None:
@@ -37,7 +39,7 @@ async def test_different_outcomes_at_once(live: Live) -> None:
     for (row, _), after in zip([*outcomes, *late], settled, strict=True):
         assert after.id == row.id
         assert after.status == ("failed" if row.id % 3 == 0 else "succeeded")
-        assert after.failure == ("insufficient_funds" if row.id % 3 == 0 else None)
+        assert after.failure_reason == ("insufficient_funds" if row.id % 3 == 0 else None)
     assert await live.balance() == 8 * 5000
     told = await live.told()
     assert (told.count("payment.succeeded"), told.count("payment.failed")) == (8, 4)

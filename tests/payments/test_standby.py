@@ -8,7 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from guichet.db import migrate, postgres
+from guichet.db import migrate, postgres_pool
 from guichet.settings import Settings
 from tests.house import open_house
 
@@ -28,7 +28,7 @@ def own_server(tmp_path: Path) -> Iterator[str]:
 async def test_a_repetition_waits_for_the_standby_too(
     base_settings: Settings, own_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "STATEMENT_TIMEOUT", 1.0)
+    monkeypatch.setattr(postgres_pool, "STATEMENT_TIMEOUT", 1.0)
     settings = replace(base_settings, database_url=own_server)
     await migrate.upgrade(settings)
     administrator = await asyncpg.connect(own_server)

@@ -161,8 +161,9 @@ async def execute(settings: Settings, statement: str) -> None:
 
 async def half_a_minute_passes(settings: Settings) -> None:
     """For the leases: whoever held one is dead."""
-    for table in ("deliveries", "payments", "refunds"):
-        await execute(settings, f"UPDATE {table} SET due_at = due_at - 31000000 WHERE due_at IS NOT NULL")
+    queues = {"webhook_deliveries": "next_attempt_at", "payments": "next_poll_at", "refunds": "next_poll_at"}
+    for table, due in queues.items():
+        await execute(settings, f"UPDATE {table} SET {due} = {due} - 31000000 WHERE {due} IS NOT NULL")
 
 
 @dataclass

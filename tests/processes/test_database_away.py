@@ -18,9 +18,10 @@ from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import service
 from guichet.db import migrate
-from guichet.db.engine import StorageUnavailable
-from guichet.db.postgres import PATIENCE, PostgresDatabase
-from guichet.db.tables import merchants_table
+from guichet.db.errors import StorageUnavailable
+from guichet.db.postgres import PostgresDatabase
+from guichet.db.postgres_pool import RECONNECT_TIMEOUT
+from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
 from tests.invariants import check_books
@@ -40,8 +41,8 @@ TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
-ADD = insert(merchants_table).values(name="M", status="active", currency="XOF", created_at=1)
-COUNT = select(merchants_table.c.id)
+ADD = insert(merchants).values(name="M", status="active", currency="XOF", created_at=1)
+COUNT = select(merchants.c.id)
 SLOW = select(func.pg_sleep(0.005))
 CLIENTS = 6
 
@@ -155,7 +156,7 @@ async def test_a_restart_is_waited_for_and_an_outage_is_not(postgres: Postgres, 
     began = time.monotonic()
     outcomes = await asyncio.gather(*(db.write(ADD) for _ in range(40)), return_exceptions=True)
     assert {type(each) for each in outcomes} <= {StorageUnavailable}
-    assert time.monotonic() - began < PATIENCE / 2, "who comes later is told at once"
+    assert time.monotonic() - began < RECONNECT_TIMEOUT / 2, "who comes later is told at once"
     await postgres.start()
     await db.write(ADD)
 
@@ -208,7 +209,7 @@ async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres:
                 await asyncio.sleep(0.4)
                 await execute(own, TERMINATE)
             await asyncio.sleep(0.4)
-            for seconds in (0.5, PATIENCE + 1.5):
+            for seconds in (0.5, RECONNECT_TIMEOUT + 1.5):
                 before = load.seen[201]
                 await postgres.stop()
                 await asyncio.sleep(seconds)

@@ -17,7 +17,7 @@ import pytest
 
 from guichet.bootstrap import service
 from guichet.settings import Settings
-from guichet.worker.loops import POLL
+from guichet.worker.queue_loop import POLL_INTERVAL
 from tests.invariants import check_books
 from tests.peers import Peer
 from tests.processes.conftest import Redis
@@ -104,7 +104,7 @@ async def test_a_worker_hears_at_once_what_a_server_stored(company: Company, mer
             delays.append(receiver.at[f"quick-{number}"] - began)
             await asyncio.sleep(0.15)
     print(f"\nfrom the request to the webhook through NOTIFY: {[round(1000 * delay) for delay in delays]} ms")  # noqa: T201
-    assert statistics.median(delays) < POLL / 4
+    assert statistics.median(delays) < POLL_INTERVAL / 4
 
 
 async def test_leases_of_a_killed_worker_are_taken_over(company: Company, merchant: Merchant) -> None:
@@ -119,7 +119,7 @@ async def test_leases_of_a_killed_worker_are_taken_over(company: Company, mercha
         heir = company.workers[1] = company.fleet.worker()
         company.fleet.ready(heir)
         doomed.kill()
-        await asyncio.sleep(1.5 * POLL)
+        await asyncio.sleep(1.5 * POLL_INTERVAL)
         assert set(receiver.attempts.values()) == {1}, "a lease holds as long as it lasts"
         assert receiver.hanging is not None
         receiver.hanging.set()

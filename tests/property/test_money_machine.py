@@ -33,23 +33,24 @@ from guichet.db.engine import require
 from guichet.db.tables import wallet_entries as entries
 from guichet.domain.errors import Conflict, PaymentFailed
 from guichet.domain.merchants import ENVS, Caller
-from guichet.domain.money import round_to_currency
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import WALLET_STATUSES
-from guichet.ledger import postings as ledger
+from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.disbursement import poll_refund
 from guichet.payments.polling import poll_payment
-from guichet.payments.refund import poll_refund, request_refund
+from guichet.payments.refund import request_refund
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
-from guichet.worker import Worker
+from guichet.worker.worker import Worker
 from tests.fakes import LyingOperator
 from tests.house import ManualClock
 from tests.invariants import check_books
@@ -249,7 +250,7 @@ class MoneyMachine(RuleBasedStateMachine):
         row = self._payment(reference)
         if row is None or row.status == "pending":
             return
-        word = Succeeded(row.total_amount, row.currency) if success else Refused("expired")
+        word = Succeeded(Hundredths(row.total_amount), row.currency) if success else Refused("expired")
         assert self.run(settle_payment(self.ctx, row, word)) == row
 
     @rule(status=st.sampled_from(WALLET_STATUSES))
@@ -260,7 +261,7 @@ class MoneyMachine(RuleBasedStateMachine):
         async def change() -> None:
             async with self.db.transaction() as tx:
                 mine = self.callers["live"].merchant.id
-                await ledger.set_wallet_status(tx, mine, "live", "XOF", status, self.clock.now())
+                await wallets.set_wallet_status(tx, mine, "live", "XOF", status, self.clock.now())
 
         self.run(change())
         self.wallet_status = status
@@ -327,13 +328,13 @@ class MoneyMachine(RuleBasedStateMachine):
             assert self._balance(currency) + self.run(self._suspended(currency)) == wallets[currency]
 
     def _balance(self, currency: str) -> int:
-        wallet = self.run(ledger.wallet(self.db, self.callers["live"].merchant.id, "live", currency))
+        wallet = self.run(wallets.wallet(self.db, self.callers["live"].merchant.id, "live", currency))
         return wallet.balance if wallet else 0
 
     def _refused_by_everybody(self, rows: list[Payment]) -> set[str]:
         """No operator took it, and each said so at once: that is explicit too."""
         taken = {ref for each in self.operators.values() for ref in each.debits}
-        return {row.reference for row in rows if row.failure == "operator_unavailable"} - taken
+        return {row.reference for row in rows if row.failure_reason == "operator_unavailable"} - taken
 
     @invariant()
     def nothing_is_sent_too_often(self) -> None:

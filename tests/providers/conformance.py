@@ -47,7 +47,7 @@ class Dossier:
     `digits`: where a scenario is read from, "phone" or "amount".
     """
 
-    family: str
+    provider: str
     operator: str
     settings: Mapping[str, str]
     order: Mapping[str, Any] = field(default_factory=dict)
@@ -64,9 +64,9 @@ class Dossier:
 
     @property
     def setup(self) -> Setup:
-        base = "{sim}/" + (self.base or self.family)
-        connection = ProviderAccount(f"{self.family}_one", self.family, base, self.settings)
-        return Setup({connection.name: connection}, {self.operator: (connection.name,)})
+        base = "{sim}/" + (self.base or self.provider)
+        account = ProviderAccount(f"{self.provider}_one", self.provider, base, self.settings)
+        return Setup({account.name: account}, {self.operator: (account.name,)})
 
     def body(self, prefix: str, scenario: Scenario) -> dict[str, Any]:
         """The order whose last four digits are {prefix}{scenario}; every scenario has a number and an amount."""
@@ -79,7 +79,7 @@ class Dossier:
 _PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
 
 DOSSIERS = {
-    each.family: each
+    each.provider: each
     for each in (
         Dossier(
             "mtn",
@@ -170,7 +170,7 @@ class Case:
 
 
 def rows(dossier: Dossier, only: Sequence[str] | None = None) -> list[Scenario]:
-    skipped = {name for family, name in NOT_SHOWN if family == dossier.family} | dossier.beyond
+    skipped = {name for family, name in NOT_SHOWN if family == dossier.provider} | dossier.beyond
     shown = [each for each in SCENARIOS if each.name not in skipped]
     return [each for each in shown if only is None or each.name in only]
 
@@ -205,7 +205,7 @@ async def let_it_happen(world: World, cases: Sequence[Case]) -> None:
 async def gather(world: World, dossier: Dossier, cases: Sequence[Case]) -> None:
     """What each side says in the end."""
     shop = world.shop.live
-    held = await world.held(family=dossier.family)
+    held = await world.held(family=dossier.provider)
     told = [(each.reference, each.kind) for each in await incidents.still_open(world.house.ctx.db)]
     for case in cases:
         case.payment = (await shop.get(f"/payments/{case.reference}")).data
@@ -261,7 +261,7 @@ def faults_of_debit(dossier: Dossier, case: Case) -> list[str]:
     at_once = 402 if name in NOT_TAKEN | REFUSED_AT_ONCE else None
     if at_once and case.answer.status != at_once:
         faults.append(f"answered {case.answer.status} at initiation")
-    return [f"{dossier.family} {name}: {fault}" for fault in faults]
+    return [f"{dossier.provider} {name}: {fault}" for fault in faults]
 
 
 def _expected(dossier: Dossier, case: Case, debited: Sequence[object]) -> str:
@@ -280,9 +280,9 @@ def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
         faults.append("failed, though the operator paid or may pay")
     if status == "succeeded" and [tx["amount"] for tx in paid] != [str(case.refund["amount"])]:
         faults.append(f"succeeded, but the operator paid {[tx['amount'] for tx in paid]}")
-    misstated = name in MISSTATED and dossier.family != "wave"  # whose refund states no amount at all
+    misstated = name in MISSTATED and dossier.provider != "wave"  # whose refund states no amount at all
     waits = misstated or name in NOT_TAKEN | SILENT_AND_NOT_TAKEN or open_still(case.credits)
-    if dossier.family == "feexpay" and name == "not_configured":
+    if dossier.provider == "feexpay" and name == "not_configured":
         waits = False  # "payouts are not enabled" is an explicit refusal (docs/providers/feexpay.md, "Errors")
     expected = "pending" if waits else "succeeded" if paid else "failed"
     if status != expected:
@@ -292,7 +292,7 @@ def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
         faults.append(f"the payment is {case.payment['status']}, should be {shown}")
     if status == "pending" and not case.incidents:
         faults.append("pending for days and nobody is told")
-    return [f"{dossier.family} refund {name}: {fault}" for fault in faults]
+    return [f"{dossier.provider} refund {name}: {fault}" for fault in faults]
 
 
 async def check_money(world: World, cases: Sequence[Case]) -> None:

@@ -29,8 +29,8 @@ GONE = ProviderAccount("gone", "coris", "http://127.0.0.1:9", CORIS.settings)
 PHONE = "2290197123456"
 
 
-def setup(*connections: ProviderAccount) -> Setup:
-    return Setup({each.name: each for each in connections}, {"coris": [each.name for each in connections]})
+def setup(*accounts: ProviderAccount) -> Setup:
+    return Setup({each.name: each for each in accounts}, {"coris": [each.name for each in accounts]})
 
 
 async def text(world: World, address: str) -> str:
@@ -84,9 +84,9 @@ async def ask_and_pay(world: World) -> None:
     await check_books(world.house.ctx.db, told=False)
 
 
-@pytest.mark.parametrize("connection", [CORIS, FEEXPAY], ids=lambda each: each.family)
-async def test_from_the_code_to_the_receipt(settings: Settings, connection: ProviderAccount) -> None:
-    async with open_world(settings, setup(connection)) as world:
+@pytest.mark.parametrize("account", [CORIS, FEEXPAY], ids=lambda each: each.provider)
+async def test_from_the_code_to_the_receipt(settings: Settings, account: ProviderAccount) -> None:
+    async with open_world(settings, setup(account)) as world:
         await ask_and_pay(world)
 
 

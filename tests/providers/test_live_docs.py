@@ -1,23 +1,23 @@
-"""docs/live.md tells the families and their settings as they are."""
+"""docs/live.md lists the provider types and their settings as they are."""
 
 from pathlib import Path
 
-from guichet.providers.families import FAMILIES
-from guichet_simulator.registry import _FAMILIES as SIMULATED
+from guichet.providers.provider_types import PROVIDER_TYPES
+from guichet_simulator.registry import PROVIDERS as SIMULATED
 
 DOCS = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
 
 
-def test_the_table_of_families_is_the_registry() -> None:
+def test_the_table_lists_the_provider_types() -> None:
     lines = [line for line in DOCS.splitlines() if line.startswith("| `") and line.count("|") == 5]
-    told = {}
+    listed = {}
     for line in lines:
-        family, _, required, optional = (cell.strip() for cell in line.strip("|").split("|"))
-        told[family.strip("`")] = (required, optional)
-    assert told == {
-        name: (", ".join(each.required), ", ".join(each.optional) or "–") for name, each in FAMILIES.items()
+        provider_type, _, required, optional = (cell.strip() for cell in line.strip("|").split("|"))
+        listed[provider_type.strip("`")] = (required, optional)
+    assert listed == {
+        name: (", ".join(each.required), ", ".join(each.optional) or "–") for name, each in PROVIDER_TYPES.items()
     }
 
 
-def test_every_family_has_its_simulator() -> None:
-    assert {family.name for family in SIMULATED} == set(FAMILIES)
+def test_every_provider_type_is_simulated() -> None:
+    assert {provider.name for provider in SIMULATED} == set(PROVIDER_TYPES)

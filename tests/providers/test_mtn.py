@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from guichet.clock import HOUR, MINUTE, SECOND
-from guichet.providers.base import Accepted, CallbackReference, NotProcessed, Refused, Succeeded, Unknown
-from tests.providers.asking import REFERENCE, REFUND, Scripted, bench, charge, reversal, told
+from guichet.providers.base import Accepted, CallbackReference, NotProcessed, Refused, Unknown
+from tests.providers.expectations import succeeded
+from tests.providers.scripted_provider import REFERENCE, REFUND, Scripted, callback, charge, reversal, scripted_provider
 
 TAKEN = Accepted(REFERENCE)
 
@@ -35,14 +36,14 @@ TAKEN = Accepted(REFERENCE)
     ],
 )
 async def test_initiation(said: Scripted, meant: type, reason: str | None) -> None:
-    async with bench("mtn", said) as mtn:
+    async with scripted_provider("mtn", said) as mtn:
         answer = await mtn.provider.initiate(charge())
     assert type(answer) is meant
     assert getattr(answer, "reason", None) == reason
 
 
 async def test_what_is_sent() -> None:
-    async with bench("mtn", (202, b"")) as mtn:
+    async with scripted_provider("mtn", (202, b"")) as mtn:
         await mtn.provider.initiate(charge())
     headers, body = mtn.received[0].headers, mtn.sent()
     assert mtn.path() == "/collection/v1_0/requesttopay"
@@ -56,7 +57,7 @@ async def test_what_is_sent() -> None:
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn_ci"}, {"currency": "XAF"}, {"currency": "EUR"}])
 async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with bench("mtn", (202, b"")) as mtn:
+    async with scripted_provider("mtn", (202, b"")) as mtn:
         assert isinstance(await mtn.provider.initiate(charge(**changes)), NotProcessed)
     assert mtn.received == []
 
@@ -68,15 +69,15 @@ async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any
         ((200, {"status": "CREATED"}), TAKEN),
         (
             (200, {"status": "SUCCESSFUL", "amount": "5000", "currency": "XOF", "financialTransactionId": "77"}),
-            Succeeded(5000_00, "XOF", "77"),
+            succeeded(5000_00, "XOF", "77"),
         ),
         (
             (200, {"status": "SUCCESSFUL", "amount": 5000, "currency": "XOF"}),
-            Succeeded(5000_00, "XOF", REFERENCE),
+            succeeded(5000_00, "XOF", REFERENCE),
         ),
-        ((200, {"status": "SUCCESSFUL", "amount": "5000.00"}), Succeeded(5000_00, None, REFERENCE)),
-        ((200, {"status": "SUCCESSFUL", "currency": "XOF"}), Succeeded(None, "XOF", REFERENCE)),
-        ((200, {"status": "SUCCESSFUL", "amount": "1e999999999"}), Succeeded(None, None, REFERENCE)),
+        ((200, {"status": "SUCCESSFUL", "amount": "5000.00"}), succeeded(5000_00, None, REFERENCE)),
+        ((200, {"status": "SUCCESSFUL", "currency": "XOF"}), succeeded(None, "XOF", REFERENCE)),
+        ((200, {"status": "SUCCESSFUL", "amount": "1e999999999"}), succeeded(None, None, REFERENCE)),
         ((200, {"status": "FAILED", "reason": "NOT_ENOUGH_FUNDS"}), "insufficient_funds"),
         ((200, {"status": "FAILED", "reason": {"code": "APPROVAL_REJECTED", "message": "…"}}), "rejected_by_payer"),
         ((200, {"status": "FAILED", "reason": "EXPIRED"}), "expired"),
@@ -92,8 +93,8 @@ async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any
     ],
 )
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with bench("mtn", said) as mtn:
-        answer = await mtn.provider.status(charge(provider_ref=REFERENCE))
+    async with scripted_provider("mtn", said) as mtn:
+        answer = await mtn.provider.status(charge(provider_reference=REFERENCE))
     if meant is None:
         assert type(answer) is Unknown
     elif isinstance(meant, str):
@@ -118,15 +119,15 @@ NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
 )
 async def test_a_request_it_never_received(age: int, known: str | None, meant: type, posts: int) -> None:
     """Sent again only while its answer is missing and the customer is there; failed only when it can come no more."""
-    async with bench("mtn", NEVER_SEEN, (202, b"")) as mtn:
-        answer = await mtn.provider.status(charge(provider_ref=known, created_at=mtn.clock.now() - age))
+    async with scripted_provider("mtn", NEVER_SEEN, (202, b"")) as mtn:
+        answer = await mtn.provider.status(charge(provider_reference=known, created_at=mtn.clock.now() - age))
     assert type(answer) is meant
     resent = [one.headers["x-reference-id"] for one in mtn.received if one.line.startswith("POST")]
     assert resent == [REFERENCE] * posts
 
 
 async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
-    async with bench("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
+    async with scripted_provider("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
         answer = await mtn.provider.status(charge(created_at=mtn.clock.now() - HOUR))
     assert type(answer) is Unknown
 
@@ -139,7 +140,7 @@ async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
     ],
 )
 async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
-    async with bench("mtn", (202, b""), refund_via=via) as mtn:
+    async with scripted_provider("mtn", (202, b""), refund_via=via) as mtn:
         assert await mtn.provider.refund(reversal()) == Accepted(REFUND)
         assert mtn.path() == path
         assert mtn.received[0].headers["x-reference-id"] == REFUND
@@ -151,14 +152,14 @@ async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
 
 
 async def test_without_a_disbursement_account_nothing_can_be_refunded() -> None:
-    async with bench("mtn", (202, b""), disbursement_subscription_key="") as mtn:
+    async with scripted_provider("mtn", (202, b""), disbursement_subscription_key="") as mtn:
         assert not mtn.provider.can_refund("mtn", collected_here=True)
         assert await mtn.provider.refund(reversal()) == Refused("no_refund")
     assert mtn.received == []
 
 
 async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
-    async with bench("mtn", (202, b"")) as mtn:
+    async with scripted_provider("mtn", (202, b"")) as mtn:
         await mtn.provider.initiate(charge())
         await mtn.provider.initiate(charge())
         assert mtn.tokens == 1
@@ -185,13 +186,11 @@ def test_wrong_settings_are_refused() -> None:
 
 
 async def test_callbacks_are_hints() -> None:
-    async with bench("mtn", (202, b"")) as mtn:
+    async with scripted_provider("mtn", (202, b"")) as mtn:
         read = mtn.provider.parse_callback
-        assert read(told({"status": "SUCCESSFUL", "externalId": REFERENCE, "payer": {}})) == CallbackReference(
-            "payment", REFERENCE
+        assert read(callback({"status": "SUCCESSFUL", "externalId": REFERENCE, "payer": {}})) == CallbackReference(
+            REFERENCE
         )
-        assert read(told({"status": "FAILED", "externalId": REFUND, "payee": {}})) == CallbackReference(
-            "refund", REFUND
-        )
+        assert read(callback({"status": "FAILED", "externalId": REFUND, "payee": {}})) == CallbackReference(REFUND)
         for nonsense in (b"", b"[]", b"{}", b"\xff", b"null"):
-            assert read(told(nonsense)) is None
+            assert read(callback(nonsense)) is None

@@ -8,9 +8,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from guichet.clock import MINUTE, SECOND
 from guichet.providers import http_message_signatures as http_signatures
-from guichet.providers.base import Accepted, Callback, CallbackReference, Succeeded
-from tests.providers.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
-from tests.providers.verdicts import UNKNOWN, check, not_taken, refused
+from guichet.providers.base import Accepted, Callback, CallbackReference
+from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.scripted_provider import (
+    NOW,
+    REFERENCE,
+    REFUND,
+    Scripted,
+    callback,
+    charge,
+    reversal,
+    scripted_provider,
+)
 
 
 def failure(code: str) -> dict[str, Any]:
@@ -44,12 +53,12 @@ def rejected(code: str) -> dict[str, Any]:
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with bench("pawapay", said) as pawapay:
+    async with scripted_provider("pawapay", said) as pawapay:
         check(await pawapay.provider.initiate(charge()), meant)
 
 
 async def test_what_is_sent() -> None:
-    async with bench("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
+    async with scripted_provider("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
         await pawapay.provider.initiate(charge("orange_bf", otp="123456", description="Thé"))
     assert pawapay.sent() == {
         "depositId": REFERENCE,
@@ -64,7 +73,7 @@ async def test_what_is_sent() -> None:
 
 @pytest.mark.parametrize("changes", [{"operator": "coris"}, {"currency": "EUR"}, {"operator": "mtn_cg"}])
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with bench("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
+    async with scripted_provider("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
         check(await pawapay.provider.initiate(charge(**changes)), not_taken())
     assert pawapay.received == []
 
@@ -76,9 +85,9 @@ def found(status: str, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ((200, found("COMPLETED")), Succeeded(5000_00, "XOF")),
-        ((200, found("COMPLETED", amount="4999.99")), Succeeded(4999_99, "XOF")),
-        ((200, found("COMPLETED", currency=None)), Succeeded(5000_00, None)),
+        ((200, found("COMPLETED")), succeeded(5000_00, "XOF")),
+        ((200, found("COMPLETED", amount="4999.99")), succeeded(4999_99, "XOF")),
+        ((200, found("COMPLETED", currency=None)), succeeded(5000_00, None)),
         ((200, found("FAILED", **failure("INSUFFICIENT_BALANCE"))), refused("insufficient_funds")),
         ((200, found("FAILED", **failure("PAYMENT_NOT_APPROVED"))), refused("rejected_by_payer")),
         ((200, found("FAILED")), refused()),
@@ -94,7 +103,7 @@ def found(status: str, **more: Any) -> dict[str, Any]:
     ],
 )
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with bench("pawapay", said) as pawapay:
+    async with scripted_provider("pawapay", said) as pawapay:
         check(await pawapay.provider.status(charge()), meant)
 
 
@@ -107,8 +116,8 @@ async def test_status(said: Scripted, meant: Any) -> None:
     ],
 )
 async def test_a_deposit_it_never_received(age: int, known: str | None, meant: Any) -> None:
-    async with bench("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
-        check(await pawapay.provider.status(charge(created_at=NOW - age, provider_ref=known)), meant)
+    async with scripted_provider("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
+        check(await pawapay.provider.status(charge(created_at=NOW - age, provider_reference=known)), meant)
 
 
 @pytest.mark.parametrize(
@@ -122,19 +131,19 @@ async def test_a_deposit_it_never_received(age: int, known: str | None, meant: A
     ],
 )
 async def test_refund(said: Scripted, meant: Any) -> None:
-    async with bench("pawapay", said) as pawapay:
+    async with scripted_provider("pawapay", said) as pawapay:
         check(await pawapay.provider.refund(reversal()), meant)
     assert pawapay.path() == "/v2/refunds"
     assert (pawapay.sent()["refundId"], pawapay.sent()["depositId"]) == (REFUND, REFERENCE)
 
 
 async def test_a_payout_gives_back_what_another_route_took() -> None:
-    async with bench("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
+    async with scripted_provider("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
         check(await pawapay.provider.refund(reversal(collected_here=False)), Accepted(REFUND))
         assert pawapay.path() == "/v2/payouts"
         assert pawapay.sent()["recipient"]["accountDetails"]["phoneNumber"] == "22997000001"
         pawapay.answers[:] = [(200, found("COMPLETED"))]
-        check(await pawapay.provider.refund_status(reversal(collected_here=False)), Succeeded(5000_00, "XOF"))
+        check(await pawapay.provider.refund_status(reversal(collected_here=False)), succeeded(5000_00, "XOF"))
         assert pawapay.path() == f"/v2/payouts/{REFUND}"
 
 
@@ -150,15 +159,15 @@ async def test_a_payout_gives_back_what_another_route_took() -> None:
 )
 async def test_a_refund_it_does_not_know_is_sent_again(again: Scripted, waited: int, meant: Any) -> None:
     """What the repeat is refused for may be the first one, still under way."""
-    async with bench("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
+    async with scripted_provider("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
         pawapay.clock.advance(waited)
         check(await pawapay.provider.refund_status(reversal()), meant)
         assert [one.line.split(" ")[0] for one in pawapay.received] == ["GET", "POST"]
 
 
 async def test_a_refund_it_once_took_is_not_sent_again() -> None:
-    async with bench("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
-        check(await pawapay.provider.refund_status(reversal(provider_ref=REFUND)), UNKNOWN)
+    async with scripted_provider("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
+        check(await pawapay.provider.refund_status(reversal(provider_reference=REFUND)), UNKNOWN)
     assert len(pawapay.received) == 1
 
 
@@ -172,27 +181,32 @@ PUBLIC = (
 
 
 async def test_requests_are_signed_when_a_key_is_given() -> None:
-    async with bench("pawapay", (200, {"status": "ACCEPTED"}), signing_key=PRIVATE, signing_key_id="K1") as pawapay:
+    async with scripted_provider(
+        "pawapay", (200, {"status": "ACCEPTED"}), signing_key=PRIVATE, signing_key_id="K1"
+    ) as pawapay:
         await pawapay.provider.initiate(charge())
     [sent] = pawapay.received
     arrived = Callback("POST", "/v2/deposits", sent.headers, sent.body)
-    assert http_signatures.verified(KEY.public_key(), arrived, NOW)
+    assert http_signatures.verify(KEY.public_key(), arrived, NOW)
     assert 'keyid="K1"' in sent.headers["signature-input"]
 
 
 async def test_callbacks() -> None:
     body = {"depositId": REFERENCE, "status": "COMPLETED", "amount": "5000.00", "currency": "XOF"}
-    raw = told(body).body
-    url = "https://pay.example.com/operators/x/callback"
-    signed = {**http_signatures.sign(KEY, "HTTP_EC_P256_KEY:1", url, raw, NOW), "host": "pay.example.com"}
-    async with bench("pawapay", (200, {}), callback_public_key=PUBLIC) as pawapay:
+    raw = callback(body).body
+    url = "https://pay.example.com/providers/x/callback"
+    signed = {
+        **http_signatures.sign(KEY, key_id="HTTP_EC_P256_KEY:1", url=url, body=raw, now=NOW),
+        "host": "pay.example.com",
+    }
+    async with scripted_provider("pawapay", (200, {}), callback_public_key=PUBLIC) as pawapay:
         read = pawapay.provider.parse_callback
-        assert read(told(raw, signed)) == CallbackReference("payment", REFERENCE, REFERENCE, verified=True)
-        assert read(told(raw)) is None
-        assert read(told(raw.replace(b"COMPLETED", b"FAILED   "), signed)) is None
-    async with bench("pawapay", (200, {})) as pawapay:
+        assert read(callback(raw, signed)) == CallbackReference(REFERENCE, REFERENCE)
+        assert read(callback(raw)) is None
+        assert read(callback(raw.replace(b"COMPLETED", b"FAILED   "), signed)) is None
+    async with scripted_provider("pawapay", (200, {})) as pawapay:
         read = pawapay.provider.parse_callback
-        assert read(told(raw)) == CallbackReference("payment", REFERENCE, REFERENCE, verified=False)
-        assert read(told({"refundId": REFUND, "depositId": REFERENCE})) == CallbackReference("refund", REFUND, REFUND)
-        assert read(told({"payoutId": REFUND})) == CallbackReference("refund", REFUND, REFUND)
-        assert read(told({"status": "COMPLETED"})) is None
+        assert read(callback(raw)) == CallbackReference(REFERENCE, REFERENCE)
+        assert read(callback({"refundId": REFUND, "depositId": REFERENCE})) == CallbackReference(REFUND, REFUND)
+        assert read(callback({"payoutId": REFUND})) == CallbackReference(REFUND, REFUND)
+        assert read(callback({"status": "COMPLETED"})) is None

@@ -19,12 +19,12 @@ MTN, FEEXPAY, PAWAPAY = SETTINGS["mtn"], SETTINGS["feexpay"], SETTINGS["pawapay"
 PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
 
 
-def connection(name: str, family: str, settings: Any, base: str = "") -> ProviderAccount:
+def account(name: str, family: str, settings: Any, base: str = "") -> ProviderAccount:
     return ProviderAccount(name, family, base or f"{{sim}}/{family}", settings)
 
 
-def route(operator: str, *connections: ProviderAccount) -> Setup:
-    return Setup({each.name: each for each in connections}, {operator: [each.name for each in connections]})
+def route(operator: str, *accounts: ProviderAccount) -> Setup:
+    return Setup({each.name: each for each in accounts}, {operator: [each.name for each in accounts]})
 
 
 async def pay(world: World, operator: str, phone: str, **more: Any) -> Any:
@@ -37,8 +37,8 @@ async def shown(world: World, reference: str) -> Any:
 
 
 async def test_a_refused_connection_fails_over_and_charges_once(settings: Settings) -> None:
-    nobody = connection("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
-    async with open_world(settings, route("mtn", nobody, connection("second", "feexpay", FEEXPAY))) as world:
+    nobody = account("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
+    async with open_world(settings, route("mtn", nobody, account("second", "feexpay", FEEXPAY))) as world:
         answer = await pay(world, "mtn", "22997129001")
         assert answer.status == 201
         for _ in range(3):
@@ -55,7 +55,7 @@ async def test_a_refused_connection_fails_over_and_charges_once(settings: Settin
 
 @pytest.mark.parametrize("scenario", ["unauthorized", "rate_limited", "not_configured"])
 async def test_what_was_provably_not_taken_fails_over(sqlite_settings: Settings, scenario: str) -> None:
-    setup = route("mtn", connection("first", "mtn", MTN), connection("second", "pawapay", PAWAPAY))
+    setup = route("mtn", account("first", "mtn", MTN), account("second", "pawapay", PAWAPAY))
     async with open_world(sqlite_settings, setup) as world:
         await world.force("mtn", scenario)
         answer = await pay(world, "mtn", "22997129001")
@@ -67,7 +67,7 @@ async def test_what_was_provably_not_taken_fails_over(sqlite_settings: Settings,
 
 @pytest.mark.parametrize("scenario", ["lost_answer", "error_500", "unavailable_stored", "unreadable", "halfway"])
 async def test_an_unknown_answer_never_fails_over(sqlite_settings: Settings, scenario: str) -> None:
-    setup = route("mtn", connection("first", "mtn", MTN), connection("second", "feexpay", FEEXPAY))
+    setup = route("mtn", account("first", "mtn", MTN), account("second", "feexpay", FEEXPAY))
     async with open_world(sqlite_settings, setup) as world:
         await world.force("mtn", scenario)
         answer = await pay(world, "mtn", "22997120000")
@@ -81,8 +81,8 @@ async def test_an_unknown_answer_never_fails_over(sqlite_settings: Settings, sce
 async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings: Settings) -> None:
     """Nobody knows what it did: no other route is tried, however long it takes."""
     async with Peer(hangs_up) as peer:
-        first = connection("first", "feexpay", FEEXPAY, peer.url("127.0.0.1", ""))
-        async with open_world(sqlite_settings, route("mtn", first, connection("second", "mtn", MTN))) as world:
+        first = account("first", "feexpay", FEEXPAY, peer.url("127.0.0.1", ""))
+        async with open_world(sqlite_settings, route("mtn", first, account("second", "mtn", MTN))) as world:
             answer = await pay(world, "mtn", "22997129001")
             for seconds in (30, 600, 7200):
                 await world.turn(seconds)
@@ -91,7 +91,7 @@ async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings:
 
 
 async def test_where_no_route_takes_it_the_payment_fails(sqlite_settings: Settings) -> None:
-    setup = route("mtn", connection("first", "mtn", MTN), connection("second", "feexpay", FEEXPAY))
+    setup = route("mtn", account("first", "mtn", MTN), account("second", "feexpay", FEEXPAY))
     async with open_world(sqlite_settings, setup) as world:
         await world.force("mtn", "rate_limited")
         await world.force("feexpay", "unauthorized")
@@ -153,7 +153,7 @@ async def test_another_route_gives_back_what_one_took(
     sqlite_settings: Settings, operator: str, phone: str, taker: str, settings_of_taker: Any, giver: str
 ) -> None:
     """Who took it has no way back: a payout to the same customer serves."""
-    setup = route(operator, connection("taker", taker, settings_of_taker), connection("giver", giver, SETTINGS[giver]))
+    setup = route(operator, account("taker", taker, settings_of_taker), account("giver", giver, SETTINGS[giver]))
     async with open_world(sqlite_settings, setup) as world:
         await no_fees(world, operator)
         await world.force(taker, "succeeds")
@@ -187,7 +187,7 @@ async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_setting
 @pytest.mark.parametrize("bad_questions", [0, 6])
 async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings, bad_questions: int) -> None:
     """Usually in time for the answer; where it is not, it is kept for the payment's own page."""
-    async with open_world(sqlite_settings, route("wave_sn", connection("pawapay", "pawapay", PAWAPAY))) as world:
+    async with open_world(sqlite_settings, route("wave_sn", account("pawapay", "pawapay", PAWAPAY))) as world:
         if bad_questions:
             await world.force("pawapay", "error_500", "status", times=bad_questions)
         answer = await pay(world, "wave_sn", "221771230000")
@@ -254,7 +254,7 @@ CODES = [
 async def test_every_code_of_a_family_pays_and_is_paid_back(
     sqlite_settings: Settings, family: str, code: str, phone: str, more: dict[str, Any]
 ) -> None:
-    async with open_world(sqlite_settings, route(code, connection(family, family, DOSSIERS[family].settings))) as world:
+    async with open_world(sqlite_settings, route(code, account(family, family, DOSSIERS[family].settings))) as world:
         await world.force(family, "succeeds")
         body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
         answer = await world.nudged(world.shop.live.post("/payments", body))
@@ -281,7 +281,7 @@ async def test_every_code_of_a_family_pays_and_is_paid_back(
 async def test_mtn_has_one_connection_per_country(
     sqlite_settings: Settings, code: str, env: str, currency: str
 ) -> None:
-    setup = route(code, connection("wrong", "mtn", MTN), connection("right", "mtn", {**MTN, "target_env": env}))
+    setup = route(code, account("wrong", "mtn", MTN), account("right", "mtn", {**MTN, "target_env": env}))
     async with open_world(sqlite_settings, setup) as world:
         answer = await pay(world, code, "24206779001", currency=currency)
         await world.turn(5)
@@ -298,9 +298,9 @@ async def test_the_probe_tells_good_credentials_from_bad_ones(sqlite_settings: S
     base = f"{{sim}}/{dossier.base or family}"
     setup = Setup(
         {
-            "good": connection("good", family, dossier.settings, base),
-            "bad": connection("bad", family, bad, base),
-            "nobody": connection("nobody", family, dossier.settings, f"http://127.0.0.1:{free_port()}"),
+            "good": account("good", family, dossier.settings, base),
+            "bad": account("bad", family, bad, base),
+            "nobody": account("nobody", family, dossier.settings, f"http://127.0.0.1:{free_port()}"),
         },
         {},
     )

@@ -13,7 +13,7 @@ from guichet.clock import SECOND
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers import signatures
 from guichet.providers.base import Callback
-from tests.providers.asking import NOW
+from tests.providers.scripted_provider import NOW
 
 BODY = b'{"depositId":"1","status":"COMPLETED"}'
 MOMENT = NOW // SECOND
@@ -42,31 +42,35 @@ GOOD = hexed("secret", f"{MOMENT}".encode() + b"." + BODY)
     ],
 )
 def test_timestamped(header: str, right: bool) -> None:
-    assert signatures.verify_signature("secret", b".", header, BODY, NOW) is right
+    assert signatures.verify_signature(header, BODY, secret="secret", separator=b".", now=NOW) is right
 
 
 @pytest.mark.parametrize(("later", "right"), [(300, True), (301, False), (-300, True), (-301, False)])
 def test_a_signature_is_good_for_five_minutes(later: int, right: bool) -> None:
     header = f"t={MOMENT},v1={GOOD}"
-    assert signatures.verify_signature("secret", b".", header, BODY, NOW + later * SECOND) is right
+    assert signatures.verify_signature(header, BODY, secret="secret", separator=b".", now=NOW + later * SECOND) is right
 
 
 def test_the_separator_is_part_of_what_is_signed() -> None:
     for separator in (b"", b".", b","):
         header = f"t={MOMENT},v1={hexed('s', str(MOMENT).encode() + separator + BODY)}"
-        accepted = [other for other in (b"", b".", b",") if signatures.verify_signature("s", other, header, BODY, NOW)]
+        accepted = [
+            other
+            for other in (b"", b".", b",")
+            if signatures.verify_signature(header, BODY, secret="s", separator=other, now=NOW)
+        ]
         assert accepted == [separator]
 
 
 KEY = ec.generate_private_key(ec.SECP256R1())
-URL = "https://pay.example.com/operators/pawapay/callback"
+URL = "https://pay.example.com/providers/pawapay/callback"
 
 
 def signed_callback() -> Callback:
     """What our own signer sends, as it arrives at the other end."""
-    headers = http_signatures.sign(KEY, "K1", URL, BODY, NOW)
+    headers = http_signatures.sign(KEY, key_id="K1", url=URL, body=BODY, now=NOW)
     arrived = {**headers, "Content-Type": "application/json", "Host": "pay.example.com"}
-    return Callback("POST", "/operators/pawapay/callback", arrived, BODY)
+    return Callback("POST", "/providers/pawapay/callback", arrived, BODY)
 
 
 def changed(callback: Callback, **headers: str) -> Callback:
@@ -75,7 +79,7 @@ def changed(callback: Callback, **headers: str) -> Callback:
 
 
 def test_what_we_sign_is_verified() -> None:
-    assert http_signatures.verified(KEY.public_key(), signed_callback(), NOW)
+    assert http_signatures.verify(KEY.public_key(), signed_callback(), NOW)
 
 
 def test_both_encodings_of_ecdsa() -> None:
@@ -84,7 +88,7 @@ def test_both_encodings_of_ecdsa() -> None:
     assert len(raw) == 64
     der = utils.encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
     as_der = changed(callback, Signature=f"sig-pp=:{base64.b64encode(der).decode()}:")
-    assert http_signatures.verified(KEY.public_key(), as_der, NOW)
+    assert http_signatures.verify(KEY.public_key(), as_der, NOW)
 
 
 def test_what_is_not_authentic() -> None:
@@ -93,7 +97,7 @@ def test_what_is_not_authentic() -> None:
     wrong = {
         "another key": (ec.generate_private_key(ec.SECP256R1()).public_key(), callback, NOW),
         "another body": (public, replace(callback, body=BODY + b" "), NOW),
-        "another path": (public, replace(callback, path="/operators/pawapay/callback/x"), NOW),
+        "another path": (public, replace(callback, path="/providers/pawapay/callback/x"), NOW),
         "another method": (public, replace(callback, method="PUT"), NOW),
         "another host": (public, changed(callback, Host="evil.example.com"), NOW),
         "too late": (public, callback, NOW + 400 * SECOND),
@@ -104,7 +108,7 @@ def test_what_is_not_authentic() -> None:
         "another digest": (public, changed(callback, Content_Digest="sha-512=:AAAA:"), NOW),
         "unknown digest": (public, changed(callback, Content_Digest="md5=:AAAA:"), NOW),
     }
-    assert [name for name, given in wrong.items() if http_signatures.verified(*given)] == []
+    assert [name for name, given in wrong.items() if http_signatures.verify(*given)] == []
 
 
 def test_a_signature_must_cover_the_body() -> None:
@@ -115,7 +119,7 @@ def test_a_signature_must_cover_the_body() -> None:
         "Signature-Input": f'sig-pp=("@method");alg="ecdsa-p256-sha256";keyid="K1";created={MOMENT}',
         "Signature": f"sig-pp=:{made}:",
     }
-    assert not http_signatures.verified(KEY.public_key(), replace(signed_callback(), headers=headers), NOW)
+    assert not http_signatures.verify(KEY.public_key(), replace(signed_callback(), headers=headers), NOW)
 
 
 @pytest.mark.parametrize("algorithm", ["rsa-pss-sha512", "rsa-v1_5-sha256"])
@@ -126,7 +130,7 @@ def test_rsa_keys(algorithm: str) -> None:
     covered = {
         "@method": "POST",
         "@authority": "pay.example.com",
-        "@path": "/operators/pawapay/callback",
+        "@path": "/providers/pawapay/callback",
         "signature-date": callback.headers["Signature-Date"],
         "content-digest": callback.headers["Content-Digest"],
         "content-type": "application/json",
@@ -141,8 +145,8 @@ def test_rsa_keys(algorithm: str) -> None:
         Signature_Input=f"sig-pp={parameters}",
         Signature=f"sig-pp=:{base64.b64encode(made).decode()}:",
     )
-    assert http_signatures.verified(key.public_key(), carried, NOW)
-    assert not http_signatures.verified(key.public_key(), replace(carried, body=b"{}"), NOW)
+    assert http_signatures.verify(key.public_key(), carried, NOW)
+    assert not http_signatures.verify(key.public_key(), replace(carried, body=b"{}"), NOW)
 
 
 def test_only_usable_keys_are_taken() -> None:

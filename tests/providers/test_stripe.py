@@ -7,9 +7,19 @@ import pytest
 
 from guichet.clock import HOUR, SECOND
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference, Succeeded
-from tests.providers.asking import NOW, REFERENCE, REFUND, Bench, Scripted, bench, charge, reversal, told
-from tests.providers.verdicts import UNKNOWN, check, not_taken, refused
+from guichet.providers.base import Accepted, CallbackReference, RefusalReason
+from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.scripted_provider import (
+    NOW,
+    REFERENCE,
+    REFUND,
+    Scripted,
+    ScriptedProvider,
+    callback,
+    charge,
+    reversal,
+    scripted_provider,
+)
 
 PAGE = "https://checkout.stripe.com/c/pay/cs_1"
 
@@ -24,7 +34,7 @@ def error(status: int, kind: str, code: str | None = None) -> Scripted:
     return status, {"error": {"type": kind, "code": code, "message": "…"}}
 
 
-def form(stripe: Bench, number: int = -1) -> dict[str, str]:
+def form(stripe: ScriptedProvider, number: int = -1) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(stripe.received[number].body.decode()).items()}
 
 
@@ -47,7 +57,7 @@ def form(stripe: Bench, number: int = -1) -> dict[str, str]:
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with bench("stripe", said) as stripe:
+    async with scripted_provider("stripe", said) as stripe:
         check(await stripe.provider.initiate(charge("VISA")), meant)
 
 
@@ -56,7 +66,7 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
     [("XOF", 5000_00, "5000"), ("XAF", 5000_00, "5000"), ("EUR", 87_50, "8750"), ("USD", 10_00, "1000")],
 )
 async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
-    async with bench("stripe", (200, session())) as stripe:
+    async with scripted_provider("stripe", (200, session())) as stripe:
         await stripe.provider.initiate(charge("VISA", currency=currency, amount=amount))
     sent = form(stripe)
     assert stripe.received[0].headers["idempotency-key"] == REFERENCE
@@ -70,8 +80,8 @@ async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
     ("changes", "reason"),
     [({"operator": "mtn"}, "configuration"), ({"amount": 100_000_000_00}, "limit_reached")],
 )
-async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: str) -> None:
-    async with bench("stripe", (200, session())) as stripe:
+async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: RefusalReason) -> None:
+    async with scripted_provider("stripe", (200, session())) as stripe:
         check(await stripe.provider.initiate(charge(**{"operator": "VISA", **changes})), not_taken(reason))
     assert stripe.received == []
 
@@ -79,10 +89,10 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ((200, session("complete", "paid")), Succeeded(5000_00, "XOF")),
-        ((200, session("complete", "paid", currency="eur", amount_total=8750)), Succeeded(87_50, "EUR")),
-        ((200, session("complete", "paid", amount_total=None)), Succeeded(None, "XOF")),
-        ((200, session("complete", "paid", amount_total=True)), Succeeded(None, "XOF")),
+        ((200, session("complete", "paid")), succeeded(5000_00, "XOF")),
+        ((200, session("complete", "paid", currency="eur", amount_total=8750)), succeeded(87_50, "EUR")),
+        ((200, session("complete", "paid", amount_total=None)), succeeded(None, "XOF")),
+        ((200, session("complete", "paid", amount_total=True)), succeeded(None, "XOF")),
         ((200, session("open")), Accepted("cs_1", PAGE)),
         ((200, session("complete", "unpaid")), Accepted("cs_1", PAGE)),
         ((200, session("expired")), refused("expired")),
@@ -92,13 +102,13 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
     ],
 )
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with bench("stripe", said) as stripe:
-        check(await stripe.provider.status(charge("VISA", provider_ref="cs_1")), meant)
+    async with scripted_provider("stripe", said) as stripe:
+        check(await stripe.provider.status(charge("VISA", provider_reference="cs_1")), meant)
 
 
 async def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
-    async with bench("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
-        check(await stripe.provider.status(charge("VISA")), Succeeded(5000_00, "XOF"))
+    async with scripted_provider("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
+        check(await stripe.provider.status(charge("VISA")), succeeded(5000_00, "XOF"))
         assert stripe.received[0].headers["idempotency-key"] == REFERENCE
         late = charge("VISA", created_at=NOW - 20 * HOUR)
         asked = len(stripe.received)
@@ -111,13 +121,13 @@ def refund(status: str, **more: Any) -> Scripted:
 
 
 PAID: Scripted = (200, session("complete", "paid"))
-DONE = {"provider_ref": "cs_1"}
+DONE = {"provider_reference": "cs_1"}
 
 
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        (refund("succeeded"), Succeeded(5000_00, "XOF")),
+        (refund("succeeded"), succeeded(5000_00, "XOF")),
         (refund("pending"), Accepted("re_1")),
         (refund("requires_action"), Accepted("re_1")),
         (refund("failed", failure_reason="insufficient_funds"), refused("insufficient_funds")),
@@ -128,20 +138,20 @@ DONE = {"provider_ref": "cs_1"}
     ],
 )
 async def test_refund(said: Scripted, meant: Any) -> None:
-    async with bench("stripe", PAID, said) as stripe:
+    async with scripted_provider("stripe", PAID, said) as stripe:
         check(await stripe.provider.refund(reversal("VISA", taken=DONE)), meant)
     assert stripe.received[1].headers["idempotency-key"] == REFUND
     assert (form(stripe)["payment_intent"], form(stripe)["amount"]) == ("pi_1", "5000")
 
 
 async def test_a_payment_that_cannot_be_read_is_not_refunded_yet() -> None:
-    async with bench("stripe", error(500, "api_error")) as stripe:
+    async with scripted_provider("stripe", error(500, "api_error")) as stripe:
         check(await stripe.provider.refund(reversal("VISA", taken=DONE)), not_taken("operator_unavailable"))
     assert len(stripe.received) == 1
 
 
 async def test_a_card_is_refunded_where_it_was_charged() -> None:
-    async with bench("stripe", PAID) as stripe:
+    async with scripted_provider("stripe", PAID) as stripe:
         assert stripe.provider.can_refund("VISA", collected_here=True)
         assert not stripe.provider.can_refund("VISA", collected_here=False)
 
@@ -152,14 +162,14 @@ async def test_callbacks_are_verified_over_a_dot() -> None:
         "type": "refund.updated",
         "data": {"object": {"id": "re_1", "object": "refund", "metadata": {"reference": REFUND}}},
     }
-    async with bench("stripe", PAID, webhook_secret="whsec_1") as stripe:
+    async with scripted_provider("stripe", PAID, webhook_secret="whsec_1") as stripe:
         moment, read = str(NOW // SECOND), stripe.provider.parse_callback
         for body, hint in (
-            (event, CallbackReference("payment", REFERENCE, "cs_1", verified=True)),
-            (returned, CallbackReference("refund", REFUND, "re_1", verified=True)),
+            (event, CallbackReference(REFERENCE, "cs_1")),
+            (returned, CallbackReference(REFUND, "re_1")),
         ):
-            raw = told(body).body
+            raw = callback(body).body
             right = signatures.hmac_sha256_hex("whsec_1", moment.encode() + b"." + raw)
-            assert read(told(raw, {"Stripe-Signature": f"t={moment},v1={right},v0=00"})) == hint
-            assert read(told(raw, {"Stripe-Signature": f"t={moment},v0={right}"})) is None
-            assert read(told(raw)) is None
+            assert read(callback(raw, {"Stripe-Signature": f"t={moment},v1={right},v0=00"})) == hint
+            assert read(callback(raw, {"Stripe-Signature": f"t={moment},v0={right}"})) is None
+            assert read(callback(raw)) is None

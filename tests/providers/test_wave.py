@@ -6,9 +6,18 @@ import pytest
 
 from guichet.clock import HOUR, MINUTE, SECOND
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference, Refused, Succeeded, Unknown
-from tests.providers.asking import NOW, REFERENCE, REFUND, Scripted, bench, charge, reversal, told
-from tests.providers.verdicts import TAKEN, UNKNOWN, check, not_taken, refused
+from guichet.providers.base import Accepted, CallbackReference, Refused, Unknown
+from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.scripted_provider import (
+    NOW,
+    REFERENCE,
+    REFUND,
+    Scripted,
+    callback,
+    charge,
+    reversal,
+    scripted_provider,
+)
 
 PAGE = "https://pay.wave.com/c/cos-1"
 
@@ -38,12 +47,14 @@ def error(code: str) -> dict[str, str]:
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with bench("wave", said) as wave:
+    async with scripted_provider("wave", said) as wave:
         check(await wave.provider.initiate(charge("wave_sn")), meant)
 
 
 async def test_what_is_sent() -> None:
-    async with bench("wave", (200, session()), signing_secret="wave_sn_AKS_x", aggregated_merchant_id="am-1") as wave:
+    async with scripted_provider(
+        "wave", (200, session()), signing_secret="wave_sn_AKS_x", aggregated_merchant_id="am-1"
+    ) as wave:
         await wave.provider.initiate(charge("wave_sn", return_url="https://shop.example/back"))
     assert wave.sent() == {
         "amount": "5000",
@@ -55,12 +66,12 @@ async def test_what_is_sent() -> None:
         "aggregated_merchant_id": "am-1",
     }
     given, body = wave.received[0].headers["wave-signature"], wave.received[0].body
-    assert signatures.verify_signature("wave_sn_AKS_x", b"", given, body, NOW)
+    assert signatures.verify_signature(given, body, secret="wave_sn_AKS_x", separator=b"", now=NOW)
 
 
-@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"callback_url": None}])
+@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"notify_url": None}])
 async def test_what_wave_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with bench("wave", (200, session())) as wave:
+    async with scripted_provider("wave", (200, session())) as wave:
         check(await wave.provider.initiate(charge(**{"operator": "wave_sn", **changes})), not_taken())
     assert wave.received == []
 
@@ -71,8 +82,8 @@ DECLINED = {"last_payment_error": error("insufficient-funds")}
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        (session("complete", "succeeded"), Succeeded(5000_00, "XOF")),
-        (session("complete", "succeeded", amount=None), Succeeded(None, "XOF")),
+        (session("complete", "succeeded"), succeeded(5000_00, "XOF")),
+        (session("complete", "succeeded", amount=None), succeeded(None, "XOF")),
         (session("open", "processing", **DECLINED), TAKEN),
         (session("open", "cancelled", **DECLINED), refused("insufficient_funds")),
         (session("expired", "cancelled"), refused("expired")),
@@ -85,8 +96,8 @@ DECLINED = {"last_payment_error": error("insufficient-funds")}
 )
 async def test_status(said: Any, meant: Any) -> None:
     """The same session means the same when it is read, and when it is searched."""
-    async with bench("wave", (200, said)) as wave:
-        check(await wave.provider.status(charge("wave_sn", provider_ref="cos-1")), meant)
+    async with scripted_provider("wave", (200, said)) as wave:
+        check(await wave.provider.status(charge("wave_sn", provider_reference="cos-1")), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1"
         wave.answers[:] = [(200, {"result": [said]})]
         check(await wave.provider.status(charge("wave_sn")), meant)
@@ -96,19 +107,19 @@ async def test_status(said: Any, meant: Any) -> None:
 @pytest.mark.parametrize(
     ("found", "meant"),
     [
-        ([session("expired", "cancelled"), session("complete", "succeeded")], Succeeded(5000_00, "XOF")),
+        ([session("expired", "cancelled"), session("complete", "succeeded")], succeeded(5000_00, "XOF")),
         ([session("expired", "cancelled"), session("open")], TAKEN),
         ([session("complete", "succeeded", client_reference="another")], UNKNOWN),
     ],
 )
 async def test_several_sessions_under_one_reference(found: Any, meant: Any) -> None:
-    async with bench("wave", (200, {"result": found})) as wave:
+    async with scripted_provider("wave", (200, {"result": found})) as wave:
         check(await wave.provider.status(charge("wave_sn")), meant)
 
 
 @pytest.mark.parametrize(("age", "meant"), [(59 * MINUTE, Unknown), (HOUR, Refused)])
 async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
-    async with bench("wave", (200, {"result": []})) as wave:
+    async with scripted_provider("wave", (200, {"result": []})) as wave:
         check(await wave.provider.status(charge("wave_sn", created_at=NOW - age)), meant)
         wave.answers[:] = [(404, error("not-found"))]
         check(await wave.provider.status(charge("wave_sn", created_at=NOW - age)), UNKNOWN)
@@ -117,7 +128,7 @@ async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ((200, b""), Succeeded(5000_00, "XOF")),
+        ((200, b""), succeeded(5000_00, "XOF")),
         ((400, error("checkout-refund-failed")), refused()),
         ((409, error("checkout-refund-failed")), refused()),
         ((409, b""), UNKNOWN),
@@ -125,8 +136,8 @@ async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
     ],
 )
 async def test_refund_and_its_repeat(said: Scripted, meant: Any) -> None:
-    undone = reversal("wave_sn", taken={"provider_ref": "cos-1"})
-    async with bench("wave", said) as wave:
+    undone = reversal("wave_sn", taken={"provider_reference": "cos-1"})
+    async with scripted_provider("wave", said) as wave:
         check(await wave.provider.refund(undone), meant)
         check(await wave.provider.refund_status(undone), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1/refund"
@@ -141,7 +152,7 @@ def payout(status: str) -> dict[str, Any]:
     ("said", "meant"),
     [
         ((200, payout("processing")), Accepted("pt-1")),
-        ((200, payout("succeeded")), Succeeded(5000_00, "XOF")),
+        ((200, payout("succeeded")), succeeded(5000_00, "XOF")),
         ((200, payout("failed")), refused("limit_reached")),
         ((200, payout("reversed")), refused()),
         ((200, payout("strange")), UNKNOWN),
@@ -151,18 +162,18 @@ def payout(status: str) -> dict[str, Any]:
     ],
 )
 async def test_a_payout_gives_back_what_another_route_took(said: Scripted, meant: Any) -> None:
-    async with bench("wave", said) as wave:
+    async with scripted_provider("wave", said) as wave:
         check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), meant)
     assert wave.received[0].headers["idempotency-key"] == REFUND
     assert wave.sent()["mobile"] == "+22997000001"
 
 
 async def test_the_status_of_a_payout() -> None:
-    async with bench("wave", (200, payout("succeeded"))) as wave:
-        undone = reversal("wave_sn", collected_here=False, provider_ref="pt-1")
-        check(await wave.provider.refund_status(undone), Succeeded(5000_00, "XOF"))
+    async with scripted_provider("wave", (200, payout("succeeded"))) as wave:
+        undone = reversal("wave_sn", collected_here=False, provider_reference="pt-1")
+        check(await wave.provider.refund_status(undone), succeeded(5000_00, "XOF"))
         assert wave.path() == "/v1/payout/pt-1"
-        check(await wave.provider.refund_status(reversal("wave_sn", collected_here=False)), Succeeded(5000_00, "XOF"))
+        check(await wave.provider.refund_status(reversal("wave_sn", collected_here=False)), succeeded(5000_00, "XOF"))
         assert wave.received[-1].headers["idempotency-key"] == REFUND
 
 
@@ -170,27 +181,23 @@ EVENT = {"id": "EV_1", "type": "checkout.session.completed", "data": session("co
 
 
 async def test_callbacks_signed_with_the_webhook_secret() -> None:
-    async with bench("wave", (200, {}), webhook_secret="wave_sn_WHS_1") as wave:
-        body, moment = told(EVENT).body, str(NOW // SECOND)
+    async with scripted_provider("wave", (200, {}), webhook_secret="wave_sn_WHS_1") as wave:
+        body, moment = callback(EVENT).body, str(NOW // SECOND)
         proof = signatures.hmac_sha256_hex("wave_sn_WHS_1", moment.encode() + body)
         read = wave.provider.parse_callback
-        right = told(body, {"wave-signature": f"t={moment},v1={proof}"})
-        assert read(right) == CallbackReference("payment", REFERENCE, "cos-1", verified=True)
-        assert read(told(body, {"Wave-Signature": f"t={moment},v1=00,v1={proof}"})) is not None
-        assert read(told(body)) is None
-        assert read(told(body + b" ", right.headers)) is None
-        assert read(told(body, {"authorization": "Bearer wave_sn_WHS_1"})) is None
+        right = callback(body, {"wave-signature": f"t={moment},v1={proof}"})
+        assert read(right) == CallbackReference(REFERENCE, "cos-1")
+        assert read(callback(body, {"Wave-Signature": f"t={moment},v1=00,v1={proof}"})) is not None
+        assert read(callback(body)) is None
+        assert read(callback(body + b" ", right.headers)) is None
+        assert read(callback(body, {"authorization": "Bearer wave_sn_WHS_1"})) is None
 
 
 async def test_callbacks_with_a_shared_secret_and_without_any() -> None:
-    async with bench("wave", (200, {}), webhook_secret="s3cret", webhook_mode="shared") as wave:
+    async with scripted_provider("wave", (200, {}), webhook_secret="s3cret", webhook_mode="shared") as wave:
         read = wave.provider.parse_callback
-        assert read(told(EVENT, {"Authorization": "Bearer s3cret"})) == CallbackReference(
-            "payment", REFERENCE, "cos-1", verified=True
-        )
-        assert read(told(EVENT, {"Authorization": "Bearer s3cre"})) is None
-    async with bench("wave", (200, {}), webhook_secret="") as wave:
-        assert wave.provider.parse_callback(told(EVENT)) == CallbackReference(
-            "payment", REFERENCE, "cos-1", verified=False
-        )
-        assert wave.provider.parse_callback(told({"type": "test.test_event", "data": {}})) is None
+        assert read(callback(EVENT, {"Authorization": "Bearer s3cret"})) == CallbackReference(REFERENCE, "cos-1")
+        assert read(callback(EVENT, {"Authorization": "Bearer s3cre"})) is None
+    async with scripted_provider("wave", (200, {}), webhook_secret="") as wave:
+        assert wave.provider.parse_callback(callback(EVENT)) == CallbackReference(REFERENCE, "cos-1")
+        assert wave.provider.parse_callback(callback({"type": "test.test_event", "data": {}})) is None

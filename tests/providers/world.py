@@ -44,9 +44,9 @@ class TurningClock(ManualClock):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One family's connections and routes; `{sim}` in a base URL stands for the simulator."""
+    """One family's accounts and routes; `{sim}` in a base URL stands for the simulator."""
 
-    connections: Mapping[str, ProviderAccount]
+    accounts: Mapping[str, ProviderAccount]
     routes: Mapping[str, Sequence[str]]
 
 
@@ -109,20 +109,19 @@ async def open_world(settings: Settings, setup: Setup) -> AsyncIterator[World]:
     port, simulator_port = free_port(), free_port()
     settings = replace(settings, public_url=f"http://127.0.0.1:{port}")
     simulator = f"http://127.0.0.1:{simulator_port}/simulator"
-    connections = {
-        name: replace(each, base_url=each.base_url.replace("{sim}", simulator))
-        for name, each in setup.connections.items()
+    accounts = {
+        name: replace(each, base_url=each.base_url.replace("{sim}", simulator)) for name, each in setup.accounts.items()
     }
     dashboards = {
-        family: Dashboard(f"{settings.public_url}/operators/{family}/callback", SECRETS.get(family))
-        for family in {each.family for each in connections.values()}
+        family: Dashboard(f"{settings.public_url}/providers/{family}/callback", SECRETS.get(family))
+        for family in {each.provider for each in accounts.values()}
     }
     app = create_simulator(None, public_url=simulator, clock=clock, callbacks=dashboards)
-    operators = ProvidersConfig(connections, {code: tuple(names) for code, names in setup.routes.items()})
+    operators = ProvidersConfig(accounts, {code: tuple(names) for code, names in setup.routes.items()})
     async with (
         app.router.lifespan_context(app),
         serving(app, simulator_port),
-        open_house(settings, clock, port, operators=operators) as house,
+        open_house(settings, clock, port, providers=operators) as house,
         aiohttp.ClientSession() as http,
     ):
         yield World(house, await house.merchant(), simulator, http, clock)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from guichet.checkout.otp_codes import PER_PHONE
+from guichet.server.rate_limit import OTP_CODES_PER_PHONE
 from guichet.settings import Settings
 from tests.checkout.shop import open_shop
 from tests.checkout.test_codes import ask
@@ -83,9 +83,9 @@ async def test_codes_by_text_message_are_counted_together(sqlite_settings: Setti
     async with open_shop(shared) as one, open_shop(shared) as two:
         links = [(shop, await shop.link()) for shop in (one, two)]
         statuses = [(await ask(shop, path)).status for shop, path in links * 2]
-        assert statuses == [200] * PER_PHONE + [429]
-        assert len(one.operator.codes) + len(two.operator.codes) == PER_PHONE
+        assert statuses == [200] * OTP_CODES_PER_PHONE.requests + [429]
+        assert len(one.operator.codes) + len(two.operator.codes) == OTP_CODES_PER_PHONE.requests
         # Without Redis each counts for itself: still no end of codes, and still no error.
         redis.stop()
-        statuses = [(await ask(one, links[0][1])).status for _ in range(PER_PHONE + 1)]
-        assert statuses == [200] * PER_PHONE + [429]
+        statuses = [(await ask(one, links[0][1])).status for _ in range(OTP_CODES_PER_PHONE.requests + 1)]
+        assert statuses == [200] * OTP_CODES_PER_PHONE.requests + [429]

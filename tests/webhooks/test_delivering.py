@@ -18,7 +18,7 @@ from guichet.clock import SECOND
 from guichet.domain.events import Delivery
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
-from guichet.webhooks.deliveries import Outcome
+from guichet.webhooks.deliveries import AttemptResult
 from guichet.webhooks.dispatcher import PER_DESTINATION
 from tests.fakes import ScriptedOperator, done
 from tests.house import Account, House, ManualClock, open_house
@@ -453,10 +453,10 @@ async def test_an_attempt_that_outlived_its_lease_does_not_undo_the_next_one(
         (slow,) = await killed_between_claim_and_record(house)
         (fast,) = await killed_between_claim_and_record(house)
         now = house.clock.now()
-        too_late = Outcome(slow, delivered=False, response_code=500, ended_at=now, next_due=now + 10 * SECOND)
+        too_late = AttemptResult(slow, delivered=False, response_code=500, ended_at=now, next_due=now + 10 * SECOND)
         await deliveries.record(house.ctx.db, [too_late])
         assert (await log_of(shop))[0]["response_code"] is None, "the earlier attempt's failure came too late"
-        await deliveries.record(house.ctx.db, [Outcome(fast, delivered=True, response_code=200, ended_at=now)])
+        await deliveries.record(house.ctx.db, [AttemptResult(fast, delivered=True, response_code=200, ended_at=now)])
         await deliveries.record(house.ctx.db, [replace(too_late, next_due=None)])
         assert [(each["status"], each["response_code"]) for each in await log_of(shop)] == [("success", 200)]
 

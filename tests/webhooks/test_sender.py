@@ -37,8 +37,8 @@ DELIVERY = Delivery(
     response_code=None,
     created_at=NOW,
     delivered_at=None,
-    answered_at=None,
-    due_at=None,
+    last_attempt_at=None,
+    next_attempt_at=None,
 )
 
 

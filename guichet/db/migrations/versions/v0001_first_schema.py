@@ -1,471 +1,459 @@
-"""The first schema."""
+"""The first schema: tables, constraints, indexes, and the triggers that count the rows of the long lists.
+
+Frozen: it does not import `db/tables`, which a later revision may change.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "v0001"
 down_revision = None
 
 
 def upgrade() -> None:
-    op.create_table(
-        "audits",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+    _table(
+        "ledger_audits",
+        _id(),
         sa.Column("started_at", sa.BigInteger(), nullable=False),
         sa.Column("finished_at", sa.BigInteger(), nullable=False),
-        sa.Column("head", sa.String(length=64), nullable=True),
+        sa.Column("head", sa.String(64)),
         sa.Column("postings", sa.BigInteger(), nullable=False),
         sa.Column("payments", sa.BigInteger(), nullable=False),
         sa.Column("refunds", sa.BigInteger(), nullable=False),
-        sa.Column("fault", sa.Text(), nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_audits")),
-        sqlite_autoincrement=True,
+        sa.Column("fault", sa.Text()),
+        sa.PrimaryKeyConstraint("id", name="pk_ledger_audits"),
     )
-    op.create_table(
-        "count_entries",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+    _table(
+        "list_count_changes",
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("list", sa.String(length=16), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("list_name", sa.String(32), nullable=False),
         sa.Column("hour", sa.Integer(), nullable=False),
-        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
         sa.Column("delta", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_count_entries")),
-        sqlite_autoincrement=True,
+        sa.PrimaryKeyConstraint("id", name="pk_list_count_changes"),
     )
-    op.create_index("ix_count_entries_list", "count_entries", ["merchant_id", "env", "list"], unique=False)
-    op.create_table(
-        "ledger_seals",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
-        sa.Column("first_id", sa.BigInteger(), nullable=False),
-        sa.Column("last_id", sa.BigInteger(), nullable=False),
-        sa.Column("ids", sa.Text(), nullable=False),
-        sa.Column("marks", sa.Text(), nullable=False),
-        sa.Column("digest", sa.String(length=64), nullable=False),
+    _index("ix_list_count_changes_list_name", "list_count_changes", ["merchant_id", "env", "list_name"])
+    _table(
+        "ledger_hash_chain",
+        _id(),
+        sa.Column("first_posting_id", sa.BigInteger(), nullable=False),
+        sa.Column("last_posting_id", sa.BigInteger(), nullable=False),
+        sa.Column("posting_ids", sa.Text(), nullable=False),
+        sa.Column("row_hashes", sa.Text(), nullable=False),
+        sa.Column("digest", sa.String(64), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("last_id >= first_id", name="ck_ledger_seals_range"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_ledger_seals")),
-        sa.UniqueConstraint("first_id", name="uq_ledger_seals_first_id"),
-        sqlite_autoincrement=True,
+        sa.CheckConstraint("last_posting_id >= first_posting_id", name="ck_ledger_hash_chain_id_range"),
+        sa.PrimaryKeyConstraint("id", name="pk_ledger_hash_chain"),
+        sa.UniqueConstraint("first_posting_id", name="uq_ledger_hash_chain_first_posting_id"),
     )
-    op.create_table(
+    _table(
         "merchants",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        _id(),
         sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("status", sa.String(length=16), nullable=False),
-        sa.Column("currency", sa.String(length=3), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("status IN ('active', 'pending', 'suspended')", name="ck_merchants_status"),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_merchants")),
-        sqlite_autoincrement=True,
+        sa.PrimaryKeyConstraint("id", name="pk_merchants"),
     )
-    op.create_table(
-        "stray_callbacks",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
-        sa.Column("connection", sa.String(length=64), nullable=False),
+    _table(
+        "unmatched_callbacks",
+        _id(),
+        sa.Column("provider_account", sa.String(64), nullable=False),
         sa.Column("path", sa.Text(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("reason", sa.String(length=32), nullable=False),
+        sa.Column("reason", sa.String(32), nullable=False),
         sa.Column("received_at", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_stray_callbacks")),
-        sqlite_autoincrement=True,
+        sa.PrimaryKeyConstraint("id", name="pk_unmatched_callbacks"),
     )
-    op.create_index("ix_stray_callbacks_received_at", "stray_callbacks", ["received_at"], unique=False)
-    op.create_table(
+    _index("ix_unmatched_callbacks_received_at", "unmatched_callbacks", ["received_at"])
+    _table(
         "api_keys",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("hash", sa.String(length=64), nullable=False),
-        sa.Column("preview", sa.String(length=16), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("hash", sa.String(64), nullable=False),
+        sa.Column("preview", sa.String(16), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("expires_at", sa.BigInteger(), nullable=True),
-        sa.Column("revoked_at", sa.BigInteger(), nullable=True),
+        sa.Column("expires_at", sa.BigInteger()),
+        sa.Column("revoked_at", sa.BigInteger()),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_api_keys_env"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_api_keys_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_api_keys")),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_api_keys_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_api_keys"),
         sa.UniqueConstraint("hash", name="uq_api_keys_hash"),
-        sqlite_autoincrement=True,
     )
-    op.create_index("ix_api_keys_merchant_id", "api_keys", ["merchant_id", "id"], unique=False)
-    op.create_table(
-        "counts",
+    _index("ix_api_keys_merchant_id", "api_keys", ["merchant_id", "id"])
+    _table(
+        "list_counts",
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("list", sa.String(length=16), nullable=False),
-        sa.Column("level", sa.String(length=4), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("list_name", sa.String(32), nullable=False),
+        sa.Column("level", sa.String(4), nullable=False),
         sa.Column("bucket", sa.Integer(), nullable=False),
-        sa.Column("status", sa.String(length=16), nullable=False),
-        sa.Column("n", sa.BigInteger(), nullable=False),
-        sa.CheckConstraint("level IN ('hour', 'day', 'all')", name="ck_counts_level"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_counts_merchant_id")),
-        sa.PrimaryKeyConstraint("merchant_id", "env", "list", "level", "bucket", "status", name="pk_counts"),
-        sqlite_autoincrement=False,
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("row_count", sa.BigInteger(), nullable=False),
+        sa.CheckConstraint("level IN ('hour', 'day', 'all')", name="ck_list_counts_level"),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_list_counts_merchant_id"),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "list_name", "level", "bucket", "status", name="pk_list_counts"),
     )
-    op.create_table(
-        "deliveries",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+    _table(
+        "webhook_deliveries",
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("reference", sa.Uuid(as_uuid=False).with_variant(sa.String(length=36), "sqlite"), nullable=False),
-        sa.Column("payment_id", sa.BigInteger(), nullable=True),
-        sa.Column("event", sa.String(length=32), nullable=False),
-        sa.Column("target", sa.String(length=8), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        _uuid("reference"),
+        sa.Column("payment_id", sa.BigInteger()),
+        sa.Column("event", sa.String(32), nullable=False),
+        sa.Column("target", sa.String(8), nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("destination", sa.Text(), nullable=False),
         sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("status", sa.String(length=8), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
-        sa.Column("response_code", sa.Integer(), nullable=True),
+        sa.Column("response_code", sa.Integer()),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("delivered_at", sa.BigInteger(), nullable=True),
-        sa.Column("answered_at", sa.BigInteger(), nullable=True),
-        sa.Column("due_at", sa.BigInteger(), nullable=True),
-        sa.CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_deliveries_due"),
-        sa.CheckConstraint("(status = 'success') = (delivered_at IS NOT NULL)", name="ck_deliveries_delivered_at"),
-        sa.CheckConstraint("env IN ('test', 'live')", name="ck_deliveries_env"),
-        sa.CheckConstraint("status IN ('pending', 'success', 'failed')", name="ck_deliveries_status"),
-        sa.CheckConstraint("target IN ('account', 'callback')", name="ck_deliveries_target"),
-        sa.CheckConstraint("attempts BETWEEN 0 AND 5", name="ck_deliveries_attempts"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_deliveries_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_deliveries")),
-        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_deliveries_reference"),
-        sqlite_autoincrement=True,
-    )
-    op.create_index(
-        "ix_deliveries_due",
-        "deliveries",
-        ["due_at", "id"],
-        unique=False,
-        postgresql_where=sa.text("status = 'pending'"),
-        sqlite_where=sa.text("status = 'pending'"),
-    )
-    op.create_index("ix_deliveries_newest", "deliveries", ["merchant_id", "env", "created_at", "id"], unique=False)
-    op.create_index(
-        "ix_deliveries_order",
-        "deliveries",
-        ["payment_id", "id"],
-        unique=False,
-        postgresql_where=sa.text("status = 'pending'"),
-        sqlite_where=sa.text("status = 'pending'"),
-    )
-    op.create_table(
-        "incidents",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
+        sa.Column("delivered_at", sa.BigInteger()),
+        sa.Column("last_attempt_at", sa.BigInteger()),
+        sa.Column("next_attempt_at", sa.BigInteger()),
+        sa.CheckConstraint(
+            "(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_webhook_deliveries_next_attempt_at"
         ),
+        sa.CheckConstraint(
+            "(status = 'success') = (delivered_at IS NOT NULL)", name="ck_webhook_deliveries_delivered_at"
+        ),
+        sa.CheckConstraint("env IN ('test', 'live')", name="ck_webhook_deliveries_env"),
+        sa.CheckConstraint("status IN ('pending', 'success', 'failed')", name="ck_webhook_deliveries_status"),
+        sa.CheckConstraint("target IN ('account', 'callback')", name="ck_webhook_deliveries_target"),
+        sa.CheckConstraint("attempts BETWEEN 0 AND 5", name="ck_webhook_deliveries_attempts"),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_webhook_deliveries_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_webhook_deliveries"),
+        sa.UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
+    )
+    _index(
+        "ix_webhook_deliveries_next_attempt_at",
+        "webhook_deliveries",
+        ["next_attempt_at", "id", "destination", "merchant_id"],
+        where="status = 'pending'",
+    )
+    _index(
+        "ix_webhook_deliveries_partition_key",
+        "webhook_deliveries",
+        ["destination", "merchant_id", "next_attempt_at", "id"],
+        where="status = 'pending'",
+    )
+    _index("ix_webhook_deliveries_newest", "webhook_deliveries", ["merchant_id", "env", "created_at", "id"])
+    _index("ix_webhook_deliveries_payment_id", "webhook_deliveries", ["payment_id", "id"], where="status = 'pending'")
+    _index(
+        "ix_webhook_deliveries_exhausted",
+        "webhook_deliveries",
+        ["attempts", "next_attempt_at"],
+        where="status = 'pending' AND attempts = 5",
+    )
+    _table(
+        "incidents",
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("kind", sa.String(length=32), nullable=False),
-        sa.Column("subject", sa.String(length=8), nullable=False),
-        sa.Column("reference", sa.Uuid(as_uuid=False).with_variant(sa.String(length=36), "sqlite"), nullable=False),
-        sa.Column("connection", sa.String(length=64), nullable=True),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("kind", sa.String(32), nullable=False),
+        sa.Column("subject_type", sa.String(8), nullable=False),
+        _uuid("reference"),
+        sa.Column("provider_account", sa.String(64)),
         sa.Column("detail", sa.Text(), nullable=False),
-        sa.Column("seen", sa.Integer(), nullable=False),
+        sa.Column("occurrences", sa.Integer(), nullable=False),
         sa.Column("opened_at", sa.BigInteger(), nullable=False),
-        sa.Column("seen_at", sa.BigInteger(), nullable=False),
-        sa.Column("closed_at", sa.BigInteger(), nullable=True),
+        sa.Column("last_seen_at", sa.BigInteger(), nullable=False),
+        sa.Column("closed_at", sa.BigInteger()),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_incidents_env"),
-        sa.CheckConstraint("subject IN ('payment', 'refund')", name="ck_incidents_subject"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_incidents_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_incidents")),
+        sa.CheckConstraint("subject_type IN ('payment', 'refund')", name="ck_incidents_subject_type"),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_incidents_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_incidents"),
         sa.UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
-        sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_incidents_open",
-        "incidents",
-        ["id"],
-        unique=False,
-        postgresql_where=sa.text("closed_at IS NULL"),
-        sqlite_where=sa.text("closed_at IS NULL"),
+    _index("ix_incidents_open", "incidents", ["id"], where="closed_at IS NULL")
+    _table(
+        "payment_mode_overrides",
+        _id(),
+        sa.Column("merchant_id", sa.BigInteger()),
+        sa.Column("operator", sa.String(32), nullable=False),
+        sa.Column("active", sa.Boolean()),
+        sa.Column("fee_percent", sa.BigInteger()),
+        sa.Column("fee_fixed", sa.BigInteger()),
+        sa.CheckConstraint("fee_fixed >= 0", name="ck_payment_mode_overrides_fee_fixed"),
+        sa.CheckConstraint("fee_percent >= 0", name="ck_payment_mode_overrides_fee_percent"),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_payment_mode_overrides_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_payment_mode_overrides"),
     )
-    op.create_table(
-        "mode_overrides",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
-        sa.Column("merchant_id", sa.BigInteger(), nullable=True),
-        sa.Column("operator", sa.String(length=32), nullable=False),
-        sa.Column("active", sa.Boolean(), nullable=True),
-        sa.Column("fee_percent", sa.BigInteger(), nullable=True),
-        sa.Column("fee_fixed", sa.BigInteger(), nullable=True),
-        sa.CheckConstraint("fee_fixed >= 0", name="ck_mode_overrides_fee_fixed"),
-        sa.CheckConstraint("fee_percent >= 0", name="ck_mode_overrides_fee_percent"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_mode_overrides_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_mode_overrides")),
-        sqlite_autoincrement=True,
-    )
-    op.create_index(
-        "uq_mode_overrides_everybody",
-        "mode_overrides",
+    _index(
+        "uq_payment_mode_overrides_all_merchants",
+        "payment_mode_overrides",
         ["operator"],
+        where="merchant_id IS NULL",
         unique=True,
-        postgresql_where=sa.text("merchant_id IS NULL"),
-        sqlite_where=sa.text("merchant_id IS NULL"),
     )
-    op.create_index(
-        "uq_mode_overrides_merchant",
-        "mode_overrides",
+    _index(
+        "uq_payment_mode_overrides_merchant_id",
+        "payment_mode_overrides",
         ["merchant_id", "operator"],
+        where="merchant_id IS NOT NULL",
         unique=True,
-        postgresql_where=sa.text("merchant_id IS NOT NULL"),
-        sqlite_where=sa.text("merchant_id IS NOT NULL"),
     )
-    op.create_table(
+    _table(
         "payment_links",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("token", sa.String(length=64), nullable=False),
-        sa.Column("type", sa.String(length=16), nullable=False),
+        sa.Column("token", sa.String(64), nullable=False),
+        sa.Column("type", sa.String(16), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.Column("currency", sa.String(length=3), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
         sa.Column("description", sa.Text(), nullable=False),
-        sa.Column("max_uses", sa.BigInteger(), nullable=True),
-        sa.Column("reserved", sa.BigInteger(), nullable=False),
-        sa.Column("completed", sa.BigInteger(), nullable=False),
-        sa.Column("starts_at", sa.BigInteger(), nullable=True),
-        sa.Column("expires_at", sa.BigInteger(), nullable=True),
+        sa.Column("max_uses", sa.BigInteger()),
+        sa.Column("reserved_uses", sa.BigInteger(), nullable=False),
+        sa.Column("completed_uses", sa.BigInteger(), nullable=False),
+        sa.Column("starts_at", sa.BigInteger()),
+        sa.Column("expires_at", sa.BigInteger()),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("type IN ('permanent', 'limité')", name="ck_payment_links_type"),
         sa.CheckConstraint("amount > 0", name="ck_payment_links_amount"),
         sa.CheckConstraint(
-            "completed >= 0 AND completed <= reserved AND reserved <= COALESCE(max_uses, reserved)",
+            "completed_uses >= 0 AND completed_uses <= reserved_uses "
+            "AND reserved_uses <= COALESCE(max_uses, reserved_uses)",
             name="ck_payment_links_uses",
         ),
         sa.CheckConstraint("max_uses >= 1", name="ck_payment_links_max_uses"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_payment_links_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_payment_links")),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_payment_links_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_payment_links"),
         sa.UniqueConstraint("token", name="uq_payment_links_token"),
-        sqlite_autoincrement=True,
     )
-    op.create_index("ix_payment_links_merchant_id", "payment_links", ["merchant_id", "id"], unique=False)
-    op.create_table(
+    _index("ix_payment_links_merchant_id", "payment_links", ["merchant_id", "id"])
+    _table(
         "postings",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("currency", sa.String(length=3), nullable=False),
-        sa.Column("cause", sa.String(length=32), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("cause", sa.String(32), nullable=False),
         sa.Column("subject_id", sa.BigInteger(), nullable=False),
-        sa.Column("leg", sa.String(length=16), nullable=False),
-        sa.Column("source", sa.String(length=48), nullable=False),
-        sa.Column("destination", sa.String(length=48), nullable=False),
+        sa.Column("leg", sa.String(16), nullable=False),
+        sa.Column("source", sa.String(48), nullable=False),
+        sa.Column("destination", sa.String(48), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_postings_env"),
         sa.CheckConstraint("amount > 0", name="ck_postings_amount"),
         sa.CheckConstraint("source <> destination", name="ck_postings_accounts"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_postings_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_postings")),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_postings_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_postings"),
         sa.UniqueConstraint("merchant_id", "cause", "subject_id", "leg", name="uq_postings_cause"),
-        sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_postings_statement", "postings", ["merchant_id", "env", "currency", "created_at", "id"], unique=False
-    )
-    op.create_table(
+    _index("ix_postings_statement", "postings", ["merchant_id", "env", "currency", "created_at", "id"])
+    _table(
         "wallet_entries",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("currency", sa.String(length=3), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("subject_id", sa.BigInteger(), nullable=False),
         sa.Column("suspended", sa.Boolean(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_wallet_entries_env"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_wallet_entries_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_wallet_entries")),
-        sqlite_autoincrement=True,
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_wallet_entries_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_wallet_entries"),
     )
-    op.create_index(
-        "ix_wallet_entries_suspended",
-        "wallet_entries",
-        ["id"],
-        unique=False,
-        postgresql_where=sa.text("suspended"),
-        sqlite_where=sa.text("suspended"),
-    )
-    op.create_index(
-        "ix_wallet_entries_wallet", "wallet_entries", ["merchant_id", "env", "currency", "suspended"], unique=False
-    )
-    op.create_table(
+    _index("ix_wallet_entries_suspended", "wallet_entries", ["id"], where="suspended")
+    _index("ix_wallet_entries_wallet", "wallet_entries", ["merchant_id", "env", "currency", "suspended"])
+    _table(
         "wallets",
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("currency", sa.String(length=3), nullable=False),
-        sa.Column("status", sa.String(length=8), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("status", sa.String(8), nullable=False),
         sa.Column("balance", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_wallets_env"),
         sa.CheckConstraint("status IN ('Actif', 'Gelé', 'Fermé')", name="ck_wallets_status"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_wallets_merchant_id")),
-        sa.PrimaryKeyConstraint("merchant_id", "env", "currency", name=op.f("pk_wallets")),
-        sqlite_autoincrement=False,
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_wallets_merchant_id"),
+        sa.PrimaryKeyConstraint("merchant_id", "env", "currency", name="pk_wallets"),
     )
-    op.create_table(
+    _table(
         "webhook_endpoints",
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("url", sa.Text(), nullable=True),
+        sa.Column("env", sa.String(4), nullable=False),
+        sa.Column("url", sa.Text()),
         sa.Column("secret", sa.Text(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_webhook_endpoints_env"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_webhook_endpoints_merchant_id")),
-        sa.PrimaryKeyConstraint("merchant_id", "env", name=op.f("pk_webhook_endpoints")),
-        sqlite_autoincrement=False,
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_webhook_endpoints_merchant_id"),
+        sa.PrimaryKeyConstraint("merchant_id", "env", name="pk_webhook_endpoints"),
     )
-    op.create_table(
+    _table(
         "payments",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("reference", sa.Uuid(as_uuid=False).with_variant(sa.String(length=36), "sqlite"), nullable=False),
-        sa.Column("external_id", sa.Text(), nullable=True),
-        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        _uuid("reference"),
+        sa.Column("external_id", sa.Text()),
+        sa.Column("status", sa.String(16), nullable=False),
         sa.Column("amount", sa.BigInteger(), nullable=False),
         sa.Column("fee_amount", sa.BigInteger(), nullable=False),
         sa.Column("total_amount", sa.BigInteger(), nullable=False),
-        sa.Column("currency", sa.String(length=3), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
         sa.Column("description", sa.Text(), nullable=False),
-        sa.Column("operator", sa.String(length=32), nullable=False),
-        sa.Column("phone_number", sa.String(length=15), nullable=True),
-        sa.Column("firstname", sa.Text(), nullable=True),
-        sa.Column("lastname", sa.Text(), nullable=True),
-        sa.Column("email", sa.Text(), nullable=True),
-        sa.Column("address", sa.Text(), nullable=True),
-        sa.Column("country", sa.Text(), nullable=True),
-        sa.Column("return_url", sa.Text(), nullable=True),
-        sa.Column("callback_url", sa.Text(), nullable=True),
-        sa.Column("metadata", sa.Text(), nullable=True),
-        sa.Column("link_id", sa.BigInteger(), nullable=True),
-        sa.Column("checkout_token", sa.String(length=64), nullable=True),
+        sa.Column("operator", sa.String(32), nullable=False),
+        sa.Column("phone_number", sa.String(15)),
+        sa.Column("firstname", sa.Text()),
+        sa.Column("lastname", sa.Text()),
+        sa.Column("email", sa.Text()),
+        sa.Column("address", sa.Text()),
+        sa.Column("country", sa.Text()),
+        sa.Column("return_url", sa.Text()),
+        sa.Column("callback_url", sa.Text()),
+        sa.Column("metadata", sa.Text()),
+        sa.Column("link_id", sa.BigInteger()),
+        sa.Column("checkout_token", sa.String(64)),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
-        sa.Column("connection", sa.String(length=64), nullable=True),
-        sa.Column("provider_ref", sa.Text(), nullable=True),
-        sa.Column("provider_memo", sa.Text(), nullable=True),
-        sa.Column("redirect_url", sa.Text(), nullable=True),
-        sa.Column("failure", sa.String(length=32), nullable=True),
-        sa.Column("due_at", sa.BigInteger(), nullable=True),
-        sa.Column("asked", sa.Integer(), nullable=False),
-        sa.Column("leased_until", sa.BigInteger(), nullable=True),
-        sa.CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_payments_due"),
+        sa.Column("provider_account", sa.String(64)),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("provider_data", sa.Text()),
+        sa.Column("redirect_url", sa.Text()),
+        sa.Column("failure_reason", sa.String(32)),
+        sa.Column("next_poll_at", sa.BigInteger()),
+        sa.Column("poll_count", sa.Integer(), nullable=False),
+        sa.Column("lease_expires_at", sa.BigInteger()),
+        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_payments_next_poll_at"),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_payments_env"),
         sa.CheckConstraint("status IN ('pending', 'succeeded', 'failed', 'refunded')", name="ck_payments_status"),
         sa.CheckConstraint("amount > 0 AND fee_amount >= 0", name="ck_payments_amount"),
         sa.CheckConstraint("total_amount = amount + fee_amount", name="ck_payments_total"),
-        sa.ForeignKeyConstraint(["link_id"], ["payment_links.id"], name=op.f("fk_payments_link_id")),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_payments_merchant_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_payments")),
+        sa.ForeignKeyConstraint(["link_id"], ["payment_links.id"], name="fk_payments_link_id"),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_payments_merchant_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_payments"),
         sa.UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
-        sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_payments_due",
+    _index(
+        "ix_payments_next_poll_at", "payments", ["next_poll_at", "id", "provider_account"], where="status = 'pending'"
+    )
+    _index(
+        "ix_payments_partition_key", "payments", ["provider_account", "next_poll_at", "id"], where="status = 'pending'"
+    )
+    _index("ix_payments_newest", "payments", ["merchant_id", "env", "created_at", "id"])
+    _index(
+        "ix_payments_provider_reference",
         "payments",
-        ["due_at"],
-        unique=False,
-        postgresql_where=sa.text("status = 'pending'"),
-        sqlite_where=sa.text("status = 'pending'"),
+        ["provider_account", "provider_reference"],
+        where="provider_reference IS NOT NULL",
     )
-    op.create_index("ix_payments_newest", "payments", ["merchant_id", "env", "created_at", "id"], unique=False)
-    op.create_index(
-        "ix_payments_provider_ref",
-        "payments",
-        ["connection", "provider_ref"],
-        unique=False,
-        postgresql_where=sa.text("provider_ref IS NOT NULL"),
-        sqlite_where=sa.text("provider_ref IS NOT NULL"),
+    _index("ix_payments_status", "payments", ["merchant_id", "env", "status", "created_at", "id"])
+    _index(
+        "uq_payments_checkout_token", "payments", ["checkout_token"], where="checkout_token IS NOT NULL", unique=True
     )
-    op.create_index(
-        "ix_payments_status", "payments", ["merchant_id", "env", "status", "created_at", "id"], unique=False
-    )
-    op.create_index(
-        "uq_payments_checkout_token",
-        "payments",
-        ["checkout_token"],
-        unique=True,
-        postgresql_where=sa.text("checkout_token IS NOT NULL"),
-        sqlite_where=sa.text("checkout_token IS NOT NULL"),
-    )
-    op.create_table(
+    _table(
         "refunds",
-        sa.Column(
-            "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
-        ),
+        _id(),
         sa.Column("merchant_id", sa.BigInteger(), nullable=False),
-        sa.Column("env", sa.String(length=4), nullable=False),
-        sa.Column("reference", sa.Uuid(as_uuid=False).with_variant(sa.String(length=36), "sqlite"), nullable=False),
+        sa.Column("env", sa.String(4), nullable=False),
+        _uuid("reference"),
         sa.Column("payment_id", sa.BigInteger(), nullable=False),
-        sa.Column(
-            "payment_reference", sa.Uuid(as_uuid=False).with_variant(sa.String(length=36), "sqlite"), nullable=False
-        ),
+        _uuid("payment_reference"),
         sa.Column("amount", sa.BigInteger(), nullable=False),
-        sa.Column("currency", sa.String(length=3), nullable=False),
-        sa.Column("status", sa.String(length=16), nullable=False),
+        sa.Column("currency", sa.String(3), nullable=False),
+        sa.Column("status", sa.String(16), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
-        sa.Column("processed_at", sa.BigInteger(), nullable=True),
+        sa.Column("processed_at", sa.BigInteger()),
         sa.Column("held", sa.Boolean(), nullable=False),
-        sa.Column("connection", sa.String(length=64), nullable=True),
-        sa.Column("provider_ref", sa.Text(), nullable=True),
-        sa.Column("provider_memo", sa.Text(), nullable=True),
-        sa.Column("failure", sa.String(length=32), nullable=True),
-        sa.Column("sent_at", sa.BigInteger(), nullable=True),
-        sa.Column("due_at", sa.BigInteger(), nullable=True),
-        sa.Column("asked", sa.Integer(), nullable=False),
-        sa.Column("leased_until", sa.BigInteger(), nullable=True),
-        sa.CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_refunds_due"),
+        sa.Column("provider_account", sa.String(64)),
+        sa.Column("provider_reference", sa.Text()),
+        sa.Column("provider_data", sa.Text()),
+        sa.Column("failure_reason", sa.String(32)),
+        sa.Column("sent_at", sa.BigInteger()),
+        sa.Column("next_poll_at", sa.BigInteger()),
+        sa.Column("poll_count", sa.Integer(), nullable=False),
+        sa.Column("lease_expires_at", sa.BigInteger()),
+        sa.CheckConstraint("(status = 'pending') = (next_poll_at IS NOT NULL)", name="ck_refunds_next_poll_at"),
         sa.CheckConstraint("(status = 'pending') = (processed_at IS NULL)", name="ck_refunds_processed_at"),
         sa.CheckConstraint("env IN ('test', 'live')", name="ck_refunds_env"),
         sa.CheckConstraint("status IN ('pending', 'succeeded', 'failed')", name="ck_refunds_status"),
         sa.CheckConstraint("amount > 0", name="ck_refunds_amount"),
-        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name=op.f("fk_refunds_merchant_id")),
-        sa.ForeignKeyConstraint(["payment_id"], ["payments.id"], name=op.f("fk_refunds_payment_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_refunds")),
+        sa.ForeignKeyConstraint(["merchant_id"], ["merchants.id"], name="fk_refunds_merchant_id"),
+        sa.ForeignKeyConstraint(["payment_id"], ["payments.id"], name="fk_refunds_payment_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_refunds"),
         sa.UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
         sa.UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
-        sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_refunds_due",
-        "refunds",
-        ["due_at"],
-        unique=False,
-        postgresql_where=sa.text("status = 'pending'"),
-        sqlite_where=sa.text("status = 'pending'"),
+    _index("ix_refunds_next_poll_at", "refunds", ["next_poll_at", "id", "provider_account"], where="status = 'pending'")
+    _index(
+        "ix_refunds_partition_key", "refunds", ["provider_account", "next_poll_at", "id"], where="status = 'pending'"
     )
-    op.create_index("ix_refunds_newest", "refunds", ["merchant_id", "env", "created_at", "id"], unique=False)
-    op.create_index(
-        "ix_refunds_provider_ref",
+    _index("ix_refunds_newest", "refunds", ["merchant_id", "env", "created_at", "id"])
+    _index(
+        "ix_refunds_provider_reference",
         "refunds",
-        ["connection", "provider_ref"],
-        unique=False,
-        postgresql_where=sa.text("provider_ref IS NOT NULL"),
-        sqlite_where=sa.text("provider_ref IS NOT NULL"),
+        ["provider_account", "provider_reference"],
+        where="provider_reference IS NOT NULL",
+    )
+    _count_rows()
+
+
+def _id() -> sa.Column[Any]:
+    """A number that the database gives; INTEGER on SQLite, where only that is an alias of the rowid."""
+    return sa.Column(
+        "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), sa.Identity(always=False), nullable=False
+    )
+
+
+def _uuid(name: str) -> sa.Column[Any]:
+    return sa.Column(name, sa.Uuid(as_uuid=False).with_variant(sa.String(36), "sqlite"), nullable=False)
+
+
+def _table(name: str, *items: Any) -> None:
+    # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
+    numbered = any(isinstance(item, sa.Column) and item.name == "id" for item in items)
+    op.create_table(name, *items, sqlite_autoincrement=numbered)
+
+
+def _index(name: str, table: str, columns: Sequence[str], *, where: str | None = None, unique: bool = False) -> None:
+    condition = None if where is None else sa.text(where)
+    op.create_index(name, table, columns, unique=unique, postgresql_where=condition, sqlite_where=condition)
+
+
+_HOUR: Final = 3_600_000_000
+#: Table → the SQL expression of the status its rows are counted under; {row} is NEW or OLD. '' : not by status.
+_COUNTED: Final = {"payments": "{row}.status", "refunds": "''", "webhook_deliveries": "''"}
+
+
+def _count_rows() -> None:
+    """Triggers that append to `list_count_changes` whenever a long list gains or loses a row, or a row changes its
+    status. Triggers and not code: creating a payment stays one statement, and a row changed by hand is counted too.
+    """
+    for table, status in _COUNTED.items():
+        _trigger(table, "AFTER INSERT", "", _change(table, status, "NEW", 1))
+        _trigger(table, "AFTER DELETE", "", _change(table, status, "OLD", -1))
+        if "status" in status:
+            both = _change(table, status, "OLD", -1) + _change(table, status, "NEW", 1)
+            _trigger(table, "AFTER UPDATE OF status", "WHEN (OLD.status <> NEW.status) ", both)
+
+
+def _trigger(table: str, event: str, condition: str, body: str) -> None:
+    name = f"count_{table}_{event.split()[1].lower()}"
+    created = f"CREATE TRIGGER {name} {event} ON {table} FOR EACH ROW {condition}"
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} RETURN NULL; END $$")
+        op.execute(f"{created}EXECUTE FUNCTION {name}()")
+    else:
+        op.execute(f"{created}BEGIN {body} END")
+
+
+def _change(table: str, status: str, row: str, delta: int) -> str:
+    return (  # Every part is a constant of this file.
+        "INSERT INTO list_count_changes (merchant_id, env, list_name, hour, status, delta) "  # noqa: S608
+        f"VALUES ({row}.merchant_id, {row}.env, '{table}', {row}.created_at / {_HOUR}, "
+        f"{status.format(row=row)}, {delta}); "
     )

@@ -1,0 +1,91 @@
+"""The classes of guichet/schemas as JSON Schemas, and an example of whatever a schema describes."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any, Final
+
+from pydantic import ConfigDict, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+from typing_extensions import get_original_bases, is_typeddict
+
+Schema = dict[str, Any]
+
+REF: Final = "#/components/schemas/"
+
+
+class _SchemaGenerator(GenerateJsonSchema):
+    """Writes `null` beside a type rather than as an alternative, no titles, and no default that only means "absent"."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        inner = self.generate_inner(schema["schema"])
+        if not isinstance(inner.get("type"), str):
+            return self.get_union_of_schemas([inner, {"type": "null"}])
+        return {**inner, "type": [inner["type"], "null"]}
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if schema.get("default") is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def field_title_should_be_set(self, schema: object) -> bool:
+        return False
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        """The docstring of a body is for its maintainers, not for merchants."""
+        return _without(super().model_schema(schema), "title", "description")
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return _without(super().typed_dict_schema(schema), "title")
+
+    def normalize_name(self, name: str) -> str:
+        return component_name(super().normalize_name(name))
+
+
+def component_name(class_name: str) -> str:
+    """The name of a class of guichet/schemas in the document: `PaymentObject` is documented as `Payment`."""
+    return class_name.removesuffix("Object")
+
+
+def components(classes: Iterable[type[Any]]) -> dict[str, Schema]:
+    """Name → schema of these classes (bodies are pydantic models, objects are TypedDicts) and of all they hold."""
+    extended = {each: [base for base in get_original_bases(each) if is_typeddict(base)] for each in classes}
+    held = dict.fromkeys([*extended, *chain(*extended.values())])
+    fields: dict[str, Any] = {f"field_{number}": (each, ...) for number, each in enumerate(held)}
+    # A TypedDict without a configuration takes that of the model that holds it.
+    holder = create_model("Holder", __config__=ConfigDict(use_attribute_docstrings=True), **fields)
+    found: dict[str, Schema] = holder.model_json_schema(
+        ref_template=REF + "{model}", schema_generator=_SchemaGenerator
+    )["$defs"]
+    for each, bases in extended.items():
+        for base in bases:
+            # pydantic reads the docstrings of a TypedDict's own fields only.
+            inherited = found[component_name(base.__name__)]["properties"]
+            found[component_name(each.__name__)]["properties"] |= inherited
+    return {name: found[name] for name in sorted(found) if not name.startswith("_")}
+
+
+def reference(documented: type[Any]) -> Schema:
+    return {"$ref": REF + component_name(documented.__name__)}
+
+
+def example(schema: Mapping[str, Any], known: Mapping[str, Schema]) -> Any:
+    """What the schema's own examples make together; optional fields are left out."""
+    if examples := schema.get("examples"):
+        return examples[0]
+    if "const" in schema:
+        return schema["const"]
+    if ref := schema.get("$ref"):
+        return example(known[ref.removeprefix(REF)], known)
+    if choices := schema.get("anyOf"):
+        return example(choices[0], known)
+    if schema.get("type") == "object":
+        fields = schema.get("properties", {})
+        return {name: example(fields[name], known) for name in fields if name in schema.get("required", ())}
+    if schema.get("type") == "array":
+        return [example(schema["items"], known)]
+    raise LookupError(f"no example for the schema {schema}")
+
+
+def _without(schema: JsonSchemaValue, *keywords: str) -> JsonSchemaValue:
+    return {name: value for name, value in schema.items() if name not in keywords}

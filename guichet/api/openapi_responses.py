@@ -1,0 +1,108 @@
+"""The error responses of the OpenAPI document, and the headers of all responses.
+
+Source: docs/contract.md, "Errors" and "Limits".
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from guichet.api import guide, json_schema
+from guichet.api.endpoints import ENDPOINTS, Endpoint
+from guichet.api.json_schema import Schema
+from guichet.domain.errors import (
+    GuichetError,
+    InvalidRequest,
+    KeyExpired,
+    MerchantInactive,
+    MethodNotAllowed,
+    RateLimited,
+    ServerError,
+    Unauthorized,
+)
+from guichet.schemas.error import ErrorObject, error_object
+from guichet.schemas.json_codec import JSON
+
+#: The errors that every endpoint can answer besides its own.
+_COMMON_ERRORS: Final = (Unauthorized, KeyExpired, MerchantInactive, RateLimited, ServerError)
+_HEADERS: Final[dict[str, Schema]] = {
+    "X-Request-Id": {
+        "description": "Identifiant de la requête, à citer au support. C'est le vôtre si vous en envoyez un "
+        "(`X-Request-Id`, 8 à 64 lettres, chiffres, points, tirets).",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+    "X-RateLimit-Remaining": {
+        "description": "Requêtes encore permises dans la minute, pour votre adresse IP.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "Retry-After": {
+        "description": "Secondes à attendre avant de réessayer.",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "WWW-Authenticate": {
+        "description": "`Bearer` : la façon de s'authentifier.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+    "Allow": {
+        "description": "Les méthodes acceptées à cette adresse.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+}
+#: HTTP status → the headers that only its responses have.
+_STATUS_HEADERS: Final = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",)}
+
+
+def headers(*, limited: bool) -> dict[str, Schema]:
+    """Name → header; `limited` says whether there is a limit to announce on every response."""
+    described = {name: dict(header) for name, header in _HEADERS.items()}
+    described["X-RateLimit-Remaining"]["required"] = limited
+    return described
+
+
+def _by_status(errors: Iterable[type[GuichetError]]) -> dict[int, list[type[GuichetError]]]:
+    grouped: dict[int, list[type[GuichetError]]] = {}
+    for error in errors:
+        grouped.setdefault(error.status, []).append(error)
+    return dict(sorted(grouped.items()))
+
+
+def error_references(endpoint: Endpoint) -> Schema:
+    """HTTP status → reference to the response, for every error that the endpoint can answer."""
+    grouped = _by_status((*_COMMON_ERRORS, *endpoint.errors))
+    return {str(status): {"$ref": f"#/components/responses/{errors[0].__name__}"} for status, errors in grouped.items()}
+
+
+def error_responses() -> dict[str, Schema]:
+    """One response for each status: an endpoint's own errors never have the same status."""
+    own = [error for endpoint in ENDPOINTS for error in endpoint.errors]
+    possible: list[type[GuichetError]] = list(dict.fromkeys([*_COMMON_ERRORS, MethodNotAllowed, *own]))
+    return {
+        errors[0].__name__: {
+            "description": " ".join(f"`{error.code}` : {guide.MEANINGS[error.code]}" for error in errors),
+            "headers": header_references(status),
+            "content": {
+                JSON: {
+                    "schema": json_schema.reference(ErrorObject),
+                    "examples": {error.code: {"value": _error_example(error)} for error in errors},
+                }
+            },
+        }
+        for status, errors in _by_status(possible).items()
+    }
+
+
+def _error_example(error: type[GuichetError]) -> ErrorObject:
+    if error is not InvalidRequest:
+        return error_object(error())
+    sentence = "Le prénom du client est obligatoire pour un paiement par carte."
+    return error_object(InvalidRequest(f"customer.firstname : {sentence}", {"customer.firstname": [sentence]}))
+
+
+def header_references(status: int) -> dict[str, Schema]:
+    names = ["X-Request-Id", *_STATUS_HEADERS.get(status, ())]
+    if status != ServerError.status:  # A crash is answered by an outer layer, which knows no limit.
+        names.append("X-RateLimit-Remaining")
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -1,0 +1,67 @@
+"""The card page of the test environment (docs/contract.md, "The test environment"): two choices, once."""
+
+from dataclasses import asdict
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.responses import Response
+
+from guichet.checkout import forms, state_pages
+from guichet.checkout.page_context import PageContext
+from guichet.checkout.page_request import PageRequest
+from guichet.checkout.payment_view import TEMPLATES, payment_view, return_address
+from guichet.db.engine import require
+from guichet.domain.errors import NotFound
+from guichet.domain.merchants import Merchant
+from guichet.domain.money import Hundredths
+from guichet.domain.payments import Payment
+from guichet.merchants import repository as merchants
+from guichet.payments import repository as payments
+from guichet.payments.settlement import settle_payment
+from guichet.providers.base import Refused, Succeeded
+
+_CHOICES: Final = ("succeeded", "failed")
+
+
+async def show(pages: PageContext, page: PageRequest) -> Response:
+    """GET: the two choices, or the state of a payment that was chosen for already."""
+    payment, merchant = await _find_payment(pages, page)
+    return await _payment_page(pages, page, payment, merchant)
+
+
+async def choose(pages: PageContext, page: PageRequest) -> Response:
+    """POST: settles a pending payment as chosen; then redirects to the merchant, or to the result."""
+    payment, merchant = await _find_payment(pages, page)
+    if forms.is_from_elsewhere(page.request, pages.public_url):
+        return state_pages.state_page(page, "elsewhere", page.href(f"/checkout/{payment.checkout_token}"))
+    choice = (await forms.read(page.request)).get("outcome")
+    if choice not in _CHOICES:
+        return await _payment_page(pages, page, payment, merchant, status=422)
+    if payment.status == "pending":
+        approved = Succeeded(Hundredths(payment.total_amount), payment.currency)
+        outcome = approved if choice == "succeeded" else Refused("declined")
+        payment = await settle_payment(pages.ctx, payment, outcome)
+    return page.redirect(return_address(payment) or page.href(f"/checkout/{payment.checkout_token}"))
+
+
+async def _find_payment(pages: PageContext, page: PageRequest) -> tuple[Payment, Merchant]:
+    token = page.request.path_params["token"]
+    payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
+    if payment is None or payment.env != "test" or payment.link_id is not None:
+        raise NotFound
+    return payment, require(await merchants.get(pages.ctx.db, payment.merchant_id))
+
+
+async def _payment_page(
+    pages: PageContext, page: PageRequest, payment: Payment, merchant: Merchant, status: int = 200
+) -> Response:
+    path = f"/checkout/{payment.checkout_token}"
+    modes = await pages.ctx.catalogues.of(merchant.id)
+    view = payment_view(page, payment, merchant, modes, now=pages.clock.now(), path=path)
+    if payment.status != "pending":
+        return page.render(TEMPLATES[view.stage], view)
+    # A browser applies form-action to where the response redirects, and to where that redirects in turn.
+    forms_to = "'self'"
+    if view.return_href:
+        forms_to += " https: http:" if urlsplit(view.return_href).scheme == "http" else " https:"
+    return page.render("checkout.html", asdict(view) | {"action": view.page_href}, status, forms_to=forms_to)

@@ -1,0 +1,89 @@
+"""Amounts, dates and telephone numbers as a customer reads them."""
+
+from datetime import timedelta
+from typing import Final
+
+from babel import Locale
+from babel.dates import format_datetime
+
+from guichet import clock
+from guichet.checkout.i18n import ENGLISH
+from guichet.domain import money
+
+#: Hours ahead of GMT of the countries served that are not on GMT. None of them has summer time.
+_AHEAD: Final = {"BJ": 1, "CG": 1}
+
+#: What a national number looks like, by dial code.
+_EXAMPLES: Final = {
+    "221": "77 123 45 67",
+    "223": "70 12 34 56",
+    "225": "07 01 02 03 04",
+    "226": "70 12 34 56",
+    "228": "90 12 34 56",
+    "229": "01 97 12 34 56",
+    "242": "06 612 34 56",
+}
+
+#: A number is shown with its first two and last two national digits, so that a receipt can be shown around.
+_SHOWN: Final = 2
+
+
+def amount(hundredths: int, currency: str, language: str) -> str:
+    """`5 000 F CFA` for a French reader, `5,000 F CFA` or `€12.50` for an English one (no-break spaces)."""
+    if language != ENGLISH:
+        return money.french(hundredths, currency)
+    units, rest = divmod(abs(hundredths), 100)
+    digits = f"{units:,}" + (f".{rest:02d}" if rest or money.DECIMALS[currency] else "")
+    sign = "-" if hundredths < 0 else ""
+    before = {"EUR": "€", "USD": "US$"}.get(currency)
+    return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
+
+
+def date_time(instant: int, language: str, country_code: str | None = None) -> str:
+    """`20 novembre 2026 à 11:15 (GMT+1)`: the time of the customer's country, GMT where that is unknown."""
+    ahead = _AHEAD.get(country_code or "", 0)
+    local = (clock.to_datetime(instant) + timedelta(hours=ahead)).replace(tzinfo=None)
+    pattern = "d MMMM y 'at' HH:mm" if language == ENGLISH else "d MMMM y 'à' HH:mm"
+    zone = f"GMT+{ahead}" if ahead else "GMT"
+    return f"{format_datetime(local, pattern, locale=language)} ({zone})"
+
+
+def country_name(french: str, code: str | None, language: str) -> str:
+    """A country's name; the catalogue gives it in French."""
+    if language != ENGLISH or code is None:
+        return french
+    return str(Locale(language).territories.get(code, french))
+
+
+def masked_phone(phone_number: str, dial_code: str | None) -> str:
+    """`+229 01•• ••67`: enough for its owner to recognise it, too little for anybody else."""
+    prefix = dial_code if dial_code and phone_number.startswith(dial_code) else ""
+    national = phone_number[len(prefix) :]
+    hidden = "•" * max(0, len(national) - 2 * _SHOWN)
+    shown = national[:_SHOWN] + hidden + national[-_SHOWN:] if hidden else national
+    grouped = "\u00a0".join(shown[i : i + 2] for i in range(0, len(shown), 2))
+    return f"+{prefix}\u00a0{grouped}" if prefix else grouped
+
+
+def international_number(typed: str, dial_code: str | None) -> str:
+    """What a customer types, as digits with the country's code in front.
+
+    Spaces, dots, dashes and brackets are dropped; `+229…`, `00229…` and `229…` are understood as they are, anything
+    else is a national number. What is not a number comes back as typed, for the rule about numbers to refuse.
+    """
+    compact = "".join(character for character in typed if character not in " .-()/\u00a0\u202f\u2011")
+    if compact.startswith("+"):
+        return compact[1:]
+    if compact.startswith("00"):
+        return compact[2:]
+    if not dial_code or not (compact.isascii() and compact.isdigit()):
+        return compact
+    # The shortest national number of the countries served has eight digits, the longest ten.
+    if compact.startswith(dial_code) and len(compact) >= len(dial_code) + 8:
+        return compact
+    return dial_code + compact
+
+
+def example_number(dial_code: str | None) -> str:
+    """A number of the right shape for a sentence about a wrong one."""
+    return _EXAMPLES.get(dial_code or "", "+229 01 97 12 34 56").replace(" ", "\u00a0")

@@ -1,0 +1,113 @@
+"""What a customer's form on the page of a link does: start the payment, or have a code sent by text message."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from guichet.checkout import forms, otp_codes
+from guichet.checkout.fields import FormInput
+from guichet.checkout.links import LinkRequest, find_link, form_page
+from guichet.checkout.page_context import PageContext
+from guichet.checkout.page_request import PageRequest
+from guichet.checkout.tokens import FormToken
+from guichet.domain.catalogue import PaymentMode
+from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
+from guichet.domain.merchants import Caller
+from guichet.payments import repository as payments
+from guichet.payments.create import PaymentRequest, create_payment
+from guichet.server.rate_limit import OTP_CODES_PER_PHONE
+
+#: What to say to somebody who was filling in the form when the link was paid or its last use was taken.
+_MEANWHILE: Final = {"busy": "last_taken", "used_up": "last_done"}
+
+
+async def pay(pages: PageContext, page: PageRequest) -> Response:
+    """POST: starts the payment this form stands for, once, and redirects to its page; or only has a code sent."""
+    request = await find_link(pages, page)
+    if forms.is_from_elsewhere(page.request, pages.public_url):
+        return request.state_page("elsewhere")
+    form = await forms.read(page.request)
+    token = pages.tokens.read(request.link.token, form.get("token", ""))
+    if token and await _is_paid_already(request, token):
+        return _redirect_to_payment(request, token)
+    if state := await request.closed_state():
+        return request.state_page(_MEANWHILE.get(state, state))
+    return await _handle_form(request, form, token)
+
+
+async def _handle_form(request: LinkRequest, form: dict[str, str], token: FormToken | None) -> Response:
+    """The form with its faults, the form again once a code was asked for, or the payment."""
+    catalogue = await request.pages.ctx.catalogues.of(request.merchant.id)
+    mode = catalogue.by_operator(form.get("operator", "")[:32])
+    if mode is None or not mode.active:
+        return await form_page(request, FormInput(), notice="link.notice_mode")
+    checked = forms.check(request.page, mode, form)
+    kept = form["token"] if token and token.fresh else None
+    if otp_codes.is_requested(mode, form):
+        return await _send_code(request, mode, checked, kept)
+    given = FormInput(mode.operator, checked.typed, checked.faults)
+    if checked.faults or token is None or kept is None:
+        notice = "link.notice_faults" if checked.faults else "link.notice_again"
+        return await form_page(request, given, notice=notice, token=kept)
+    try:
+        await _start(request, mode, checked.clean, token)
+    except Conflict:
+        request = await find_link(request.pages, request.page)
+        state = await request.closed_state() or "busy"
+        return request.state_page(_MEANWHILE.get(state, state))
+    except InvalidRequest:
+        return await form_page(request, given, notice="link.notice_mode", token=kept)
+    except PaymentFailed:
+        pass  # It is recorded, and its page says why.
+    return _redirect_to_payment(request, token)
+
+
+async def _send_code(request: LinkRequest, mode: PaymentMode, checked: forms.Checked, token: str | None) -> Response:
+    """The same form again: a code is on its way, or why not."""
+    pages, page = request.pages, request.page
+    given = FormInput(mode.operator, checked.typed, otp_codes.phone_faults(checked))
+    if given.faults:
+        return await form_page(request, given, notice="code.notice", token=token)
+    if token is None:
+        return await form_page(request, given, notice="link.notice_again")
+    phone_number = checked.clean["phone_number"]
+    if not await pages.limits.allows_otp_code(page.request, phone_number):
+        refused = otp_codes.with_too_many_fault(page, given)
+        response = await form_page(request, refused, notice="code.notice", token=token, status=429)
+        response.headers["Retry-After"] = str(OTP_CODES_PER_PHONE.minutes * 60)
+        return response
+    notice: str | None
+    try:
+        given, notice = await otp_codes.request_code(pages.ctx, page, request.link, mode, phone_number, given)
+    except InvalidRequest:
+        notice = "link.notice_mode"
+    return await form_page(request, given, notice=notice, token=token)
+
+
+async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str], token: FormToken) -> None:
+    link = request.link
+    order = PaymentRequest(
+        amount=link.amount,
+        currency=link.currency,
+        operator=mode.operator,
+        description=link.description,
+        return_url=f"{request.pages.public_url}/pay/{link.path}/{token.nonce}",
+        link_id=link.id,
+        checkout_token=token.nonce,
+        phone_number=clean.get("phone_number"),
+        otp=clean.get("otp"),
+        firstname=clean.get("firstname"),
+        lastname=clean.get("lastname"),
+        email=clean.get("email"),
+    )
+    await create_payment(request.pages.ctx, Caller(request.merchant, "live"), order)
+
+
+async def _is_paid_already(request: LinkRequest, token: FormToken) -> bool:
+    """Whether this very form made a payment before: a double click, a reload, a page opened again."""
+    payment = await payments.by_token(request.pages.ctx.db, token.nonce)
+    return payment is not None and payment.link_id == request.link.id
+
+
+def _redirect_to_payment(request: LinkRequest, token: FormToken) -> Response:
+    return request.page.redirect(request.page.href(f"/pay/{request.link.path}/{token.nonce}"))

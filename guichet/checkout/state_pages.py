@@ -1,0 +1,95 @@
+"""The pages that say why there is nothing to pay here: the HTTP status, the look, and what the customer can do.
+
+The texts stand in the catalogues under `state.<name>.title` and `state.<name>.text`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.checkout import formatting
+from guichet.checkout.page_request import PageRequest
+from guichet.domain.merchants import Merchant
+from guichet.domain.payment_links import PaymentLink
+from guichet.domain.posting_rules import ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """`action`: a key under `state.action`; `nothing_charged`: the page says that nothing was charged."""
+
+    status: int
+    icon: str
+    tone: str = "warn"
+    action: str | None = None
+    nothing_charged: bool = True
+
+
+STATES: Final[Mapping[str, State]] = {
+    "not_open": State(403, "clock", nothing_charged=False),
+    "expired": State(410, "clock", nothing_charged=False),
+    "used_up": State(410, "check", tone="", nothing_charged=False),
+    "busy": State(409, "clock", action="retry"),
+    "last_taken": State(409, "clock", action="retry"),
+    "last_done": State(409, "check"),
+    "suspended": State(403, "warn"),
+    "frozen": State(409, "warn", action="retry"),
+    "unknown": State(404, "search", nothing_charged=False),
+    "method": State(405, "search", nothing_charged=False),
+    "unreadable": State(422, "warn", nothing_charged=False),
+    "elsewhere": State(403, "warn", action="link"),
+    "too_many": State(429, "clock", nothing_charged=False),
+    "server_error": State(500, "warn", tone="bad", nothing_charged=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageView:
+    title: str
+    text: str
+    icon: str
+    tone: str
+    reassurance: str | None
+    action: str | None
+    action_href: str | None
+
+
+def state_page(page: PageRequest, name: str, action_href: str | None = None, **values: Any) -> Response:
+    """The page of one state; `values` fill its texts."""
+    state = STATES[name]
+    view = MessageView(
+        title=page.text(f"state.{name}.title", **values),
+        text=page.text(f"state.{name}.text", **values),
+        icon=state.icon,
+        tone=state.tone,
+        reassurance=page.text("state.nothing_charged") if state.nothing_charged else None,
+        action=page.text(f"state.action.{state.action}") if state.action else None,
+        action_href=action_href if state.action else None,
+    )
+    response = page.render("message.html", view, state.status)
+    if state.status == 429:
+        response.headers["Retry-After"] = "60"
+    return response
+
+
+def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: str, now: int) -> str | None:
+    """The state that keeps this link from being paid now, the first that holds; None when it can be paid."""
+    uses = link.max_uses
+    reasons = (
+        ("suspended", merchant.status != "active"),
+        ("expired", link.expires_at is not None and link.expires_at <= now),
+        ("used_up", uses is not None and link.completed_uses >= uses),
+        ("not_open", link.starts_at is not None and now < link.starts_at),
+        ("frozen", wallet_status != ACTIVE),
+        ("busy", uses is not None and link.reserved_uses >= uses),
+    )
+    return next((name for name, holds in reasons if holds), None)
+
+
+def link_state_page(page: PageRequest, name: str, link: PaymentLink, merchant: Merchant) -> Response:
+    """The page of a link that cannot be paid."""
+    instant = link.starts_at if name == "not_open" else link.expires_at
+    moment = formatting.date_time(instant, page.language) if instant is not None else ""
+    return state_page(page, name, page.href(f"/pay/{link.path}"), merchant=merchant.name, moment=moment)

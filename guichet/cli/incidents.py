@@ -1,0 +1,73 @@
+"""`guichet incidents`: what a person must look into."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from guichet.bootstrap import Service
+from guichet.cli.arguments import Json, row_id
+from guichet.cli.console import CommandError, print_json, print_table
+from guichet.cli.runner import run
+from guichet.clock import iso
+from guichet.payments import incidents as repository
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: `guichet incidents` then `guichet incidents --close 3`")(incidents)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Rows as `--json` prints them."""
+
+    incidents: list[dict[str, object]]
+    unmatched_callbacks: list[dict[str, object]]
+
+
+def incidents(
+    close: Annotated[
+        int | None, typer.Option(parser=row_id, metavar="ID", help="Close this incident: a person dealt with it.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show open incidents (amounts that differ from ours, payments that stay pending for days) and callbacks that match
+    no payment or refund.
+    """
+
+    async def work(opened: Service) -> _Found:
+        db = opened.ctx.db
+        if close is not None and not await repository.close(db, close, opened.ctx.clock.now()):
+            raise CommandError(f"There is no open incident {close}.")
+        return _Found(
+            [_incident(each) for each in await repository.still_open(db)],
+            [_callback(*each) for each in await repository.list_unmatched_callbacks(db)],
+        )
+
+    found = run(work)
+    if as_json:
+        print_json({"incidents": found.incidents, "unmatched_callbacks": found.unmatched_callbacks})
+        return
+    columns = ("Id", "Merchant", "Kind", "Of a", "Reference", "Account", "Detail", "Times", "Opened")
+    print_table(columns, [tuple(row.values()) for row in found.incidents])
+    if found.unmatched_callbacks:
+        callback_columns = ("Id", "Account", "Path", "Reason", "Received")
+        print_table(callback_columns, [tuple(row.values()) for row in found.unmatched_callbacks])
+
+
+def _incident(incident: repository.Incident) -> dict[str, object]:
+    return {
+        "id": incident.id,
+        "merchant_id": incident.merchant_id,
+        "kind": incident.kind,
+        "subject_type": incident.subject_type,
+        "reference": incident.reference,
+        "provider_account": incident.provider_account,
+        "detail": incident.detail,
+        "occurrences": incident.occurrences,
+        "opened_at": iso(incident.opened_at),
+    }
+
+
+def _callback(row_id: int, account: str, path: str, reason: str, received_at: int) -> dict[str, object]:
+    return {"id": row_id, "provider_account": account, "path": path, "reason": reason, "received_at": iso(received_at)}

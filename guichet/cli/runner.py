@@ -1,0 +1,80 @@
+"""Runs the work of a command: reads the settings, opens the service, turns expected failures into one sentence."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import nullcontext
+from typing import Any, TypeVar
+
+from guichet.bootstrap import Service, ensure_schema, service
+from guichet.cli.console import CommandError, error_console, fail
+from guichet.db.engine import Reader
+from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
+from guichet.domain.merchants import Merchant
+from guichet.logs import configure_logs
+from guichet.merchants import repository as merchants
+from guichet.merchants.vault import UnreadableSecret
+from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
+from guichet.server.errors import StartupError
+from guichet.settings import Settings, SettingsError, load
+
+T = TypeVar("T")
+
+
+def load_settings() -> Settings:
+    """The settings; a wrong one ends the command with one sentence."""
+    try:
+        return load()
+    except SettingsError as error:
+        fail(str(error))
+
+
+def run(
+    work: Callable[[Service], Awaitable[T]],
+    message: str | None = "Waiting for the database…",
+    providers: ProvidersConfig = NO_PROVIDERS,
+) -> T:
+    """Opens the service, runs `work` and returns its result.
+
+    `message` is shown meanwhile; None for work that shows its own progress.
+    """
+    settings = load_settings()
+    configure_logs("warning", machine_readable=not sys.stderr.isatty())
+
+    async def main() -> T:
+        await ensure_schema(settings)
+        async with service(settings, providers=providers) as opened:
+            return await work(opened)
+
+    with error_console.status(message) if message else nullcontext():
+        return run_async(main())
+
+
+def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
+    """Runs a coroutine; an expected failure ends the command with one sentence and exit code 1."""
+    try:
+        return runner(coroutine)
+    except (SettingsError, StartupError, CommandError, DevelopmentSchema) as error:
+        fail(str(error))
+    except UnreadableSecret as error:
+        fail(f"{error}.")
+    except UnknownSchema as error:
+        fail(f"The schema cannot be migrated by this version of Guichet: {error}.")
+    except DatabaseUnusable as error:
+        fail(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")
+    except StorageError as error:
+        fail(f"The database could not do it: {error}.")
+    except OSError as error:
+        fail(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}")
+
+
+async def get_merchant(db: Reader, merchant_id: int) -> Merchant:
+    """Raises CommandError if there is no such merchant."""
+    return existing(await merchants.get(db, merchant_id), "merchant", merchant_id)
+
+
+def existing(found: T | None, noun: str, row_id: int) -> T:
+    """`found` itself; raises CommandError if it is None."""
+    if found is None:
+        raise CommandError(f"There is no {noun} with the id {row_id}.")
+    return found

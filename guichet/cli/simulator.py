@@ -1,0 +1,29 @@
+"""`guichet simulator`: the simulated provider APIs in a server of their own."""
+
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from guichet.bootstrap import simulator as create_simulator
+from guichet.cli.console import console, fail
+from guichet.cli.providers import load_providers
+from guichet.cli.runner import load_settings
+from guichet.clock import SystemClock
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: `guichet simulator --port 8900`")(simulator)
+
+
+def simulator(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8900,
+) -> None:
+    """Serve the simulated provider APIs alone, with the simulated phone at /simulator/phone."""
+    settings = load_settings()
+    app = create_simulator(settings, SystemClock(), load_providers(settings), f"http://{host}:{port}/simulator")
+    if app is None:
+        fail("The production profile does not serve the simulator unless GUICHET_ALLOW_SIMULATOR is yes.")
+    console.print(f"Simulated phone: http://{host}:{port}/simulator/phone")
+    uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)

@@ -1,0 +1,180 @@
+"""`guichet ledger statement`: a wallet's movements on screen, as CSV for an accountant, as JSON for a program."""
+
+import sys
+from typing import Annotated, Any, Final
+
+import typer
+
+from guichet.bootstrap import Service
+from guichet.cli import spreadsheets
+from guichet.cli.arguments import Json, MerchantId, Since, Until
+from guichet.cli.console import CommandError, console, iso_or_none, print_table
+from guichet.cli.runner import get_merchant, run
+from guichet.clock import iso
+from guichet.domain import posting_rules as ledger
+from guichet.domain.merchants import Env
+from guichet.domain.money import Currency, plain
+from guichet.ledger.wallet_statement import Movement, Statement
+from guichet.schemas.json_codec import encode, number
+
+#: Rows of one table on screen; a longer statement continues in another table.
+_PAGE_ROWS: Final = 500
+_KINDS: Final = {
+    ledger.COLLECTED: ("collection", "Encaissement"),
+    ledger.UNSUSPENDED: ("collection, after suspension", "Encaissement (après suspens)"),
+    ledger.HELD: ("refund", "Remboursement"),
+    ledger.RELEASED: ("refund cancelled", "Remboursement annulé"),
+}
+_FRENCH: Final = (
+    "Date (UTC)",
+    "Nature",
+    "Référence du paiement",
+    "Référence du remboursement",
+    "Référence marchand",
+    "Débit",
+    "Crédit",
+    "Solde",
+    "Écriture",
+)
+
+
+def print_statement(
+    merchant_id: MerchantId,
+    currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
+    since: Since = None,
+    until: Until = None,
+    env: Annotated[Env, typer.Option(help="Which environment's wallet.")] = "live",
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV in French on stdout: UTF-8, semicolons, 5000,00.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print a wallet's movements over a period: opening balance, each movement, closing balance, totals.
+
+    A refund leaves the wallet when it is requested, and comes back if its disbursement fails. Fees are shown for
+    information only: customers pay them on top of the amount, and they do not enter the wallet.
+    """
+    if as_csv and as_json:
+        raise typer.BadParameter("--csv and --json exclude each other.")
+
+    async def work(opened: Service) -> None:
+        ctx = opened.ctx
+        await get_merchant(ctx.db, merchant_id)
+        upto = ctx.clock.now() if until is None else until
+        if since is not None and since > upto:
+            raise CommandError("--from is later than --to.")
+        statement = Statement(ctx.db, merchant_id, env, currency, since, upto)
+        await (_csv(statement) if as_csv else _json(statement) if as_json else _screen(statement))
+
+    run(work, message=None)
+
+
+async def _csv(statement: Statement) -> None:
+    sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
+    rows = spreadsheets.writer(sys.stdout, _FRENCH)
+    opening = await statement.opening()
+    rows.writerow(_line(statement.since, "Solde à l'ouverture", balance=opening))
+    async for each in statement.movements():
+        debit, credit = _sides(each)
+        rows.writerow(
+            (
+                spreadsheets.moment(each.at),
+                _kind(each)[1],
+                each.payment_reference,
+                each.refund_reference,
+                spreadsheets.text(each.external_id),
+                spreadsheets.amount(debit) if debit else "",
+                spreadsheets.amount(credit) if credit else "",
+                spreadsheets.amount(each.balance),
+                each.posting_id,
+            )
+        )
+    totals = statement.totals
+    rows.writerow(_line(statement.until, "Solde à la clôture", totals.debits, totals.credits, statement.closing))
+    rows.writerow(_line(None, "Total des encaissements", credit=totals.collections))
+    rows.writerow(_line(None, "Total des remboursements", debit=totals.refunds))
+    rows.writerow(_line(None, "Frais payés par les clients (pour information)", credit=totals.fees))
+
+
+def _line(
+    at: int | None, label: str, debit: int | None = None, credit: int | None = None, balance: int | None = None
+) -> tuple[str, ...]:
+    figures = ("" if each is None else spreadsheets.amount(each) for each in (debit, credit, balance))
+    return (spreadsheets.moment(at), label, "", "", "", *figures, "")
+
+
+async def _screen(statement: Statement) -> None:
+    console.print(f"Opening balance{_on(statement.since)}: {plain(await statement.opening())}")
+    page: list[Movement] = []
+    async for each in statement.movements():
+        page.append(each)
+        if len(page) == _PAGE_ROWS:
+            _print_page(page)
+            page = []
+    _print_page(page)
+    totals = statement.totals
+    console.print(f"Closing balance{_on(statement.until)}: {plain(statement.closing)}")
+    console.print(
+        f"{totals.movements} movements: debits {plain(totals.debits)}, credits {plain(totals.credits)}. "
+        f"Collections {plain(totals.collections)}, refunds {plain(totals.refunds)}. "
+        f"For information, fees paid by customers: {plain(totals.fees)}."
+    )
+
+
+def _print_page(page: list[Movement]) -> None:
+    columns = ("Date", "Movement", "Payment", "Refund", "Order", "Debit", "Credit", "Balance")
+    rows = []
+    for each in page:
+        debit, credit = _sides(each)
+        figures = (plain(debit) if debit else "", plain(credit) if credit else "", plain(each.balance))
+        references = (each.payment_reference, each.refund_reference, each.external_id)
+        rows.append((spreadsheets.moment(each.at), _kind(each)[0], *references, *figures))
+    if rows:
+        print_table(columns, rows)
+
+
+async def _json(statement: Statement) -> None:
+    """Writes one object while it reads: a long statement is never in memory as a whole."""
+    start = {
+        "opening": number(await statement.opening()),
+        "from": iso_or_none(statement.since),
+        "to": iso(statement.until),
+    }
+    sys.stdout.write(_encoded(start)[:-1] + ',"movements":[')
+    separator = ""
+    async for each in statement.movements():
+        row = {
+            "posting": each.posting_id,
+            "date": iso(each.at),
+            "kind": each.cause,
+            "payment": each.payment_reference,
+            "refund": each.refund_reference,
+            "external_id": each.external_id,
+            "amount": number(each.amount),
+            "balance": number(each.balance),
+        }
+        sys.stdout.write(separator + _encoded(row))
+        separator = ","
+    totals = statement.totals
+    figures = {name: number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")}
+    end: dict[str, Any] = {
+        "closing": number(statement.closing),
+        "totals": {**figures, "movements": totals.movements},
+    }
+    sys.stdout.write("]," + _encoded(end)[1:] + "\n")
+
+
+def _encoded(value: object) -> str:
+    return encode(value).decode()
+
+
+def _kind(movement: Movement) -> tuple[str, str]:
+    """Its name on screen and in French; an unknown cause is shown as it is stored."""
+    return _KINDS.get(movement.cause, (movement.cause, movement.cause))
+
+
+def _sides(movement: Movement) -> tuple[int, int]:
+    """(debit, credit); one of them is zero."""
+    return max(0, -movement.amount), max(0, movement.amount)
+
+
+def _on(instant: int | None) -> str:
+    return "" if instant is None else f" on {spreadsheets.moment(instant)} UTC"

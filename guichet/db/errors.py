@@ -1,0 +1,62 @@
+"""What a database can refuse or fail to do.
+
+StorageError
+├── ConstraintViolated          a named constraint refused a row
+├── StorageUnavailable          unreachable, or busy for too long
+│   ├── ConnectionLost          the connection broke while a statement ran
+│   │   └── StatementNotSent    it had broken before: the statement never left
+│   └── ReadOnlyServer          the primary became a standby
+├── DatabaseUnusable            it answered the question for its schema with an error
+├── UnknownSchema               its schema is of a revision that this code does not know
+└── DevelopmentSchema           its schema is older than the first release
+"""
+
+
+class StorageError(Exception):
+    """The database did not do what it was told; nothing of the transaction was kept."""
+
+
+class ConstraintViolated(StorageError):
+    """A named constraint refused a row; `name` is the constraint's."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(name)
+
+
+class StorageUnavailable(StorageError):
+    """The database cannot be reached or stayed busy for too long.
+
+    If the answer to a write or a commit was lost, the write may have happened all the same. Whoever repeats it must
+    rely on a constraint or a condition, as every statement of Guichet does.
+    """
+
+
+class ConnectionLost(StorageUnavailable):
+    """The connection broke while a statement ran; whether a write happened is unknown."""
+
+
+class StatementNotSent(ConnectionLost):
+    """The connection had broken before: the statement never left, and any statement may be sent again."""
+
+
+class ReadOnlyServer(StorageUnavailable):
+    """The primary became a standby under an open connection: only a new connection finds the new primary."""
+
+
+class DatabaseUnusable(StorageError):
+    """The database answered with an error when it was asked for its schema's revision."""
+
+
+class UnknownSchema(StorageError):
+    """Alembic does not know the schema's revision: most likely a newer version of Guichet was here."""
+
+
+class DevelopmentSchema(StorageError):
+    """The schema was made before the first release; no migration leads from it to today's."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This database was made by a development version of Guichet, before the first release, and cannot be "
+            "migrated: it must be recreated."
+        )

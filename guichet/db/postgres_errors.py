@@ -1,0 +1,75 @@
+"""What asyncpg's errors mean: which are ours (`errors.py`), and after which a statement may be sent again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import asyncpg
+
+from guichet.db.errors import (
+    ConnectionLost,
+    ConstraintViolated,
+    ReadOnlyServer,
+    StatementNotSent,
+    StorageError,
+    StorageUnavailable,
+)
+
+#: No connection was made: the server is away, not ready yet, or accepts no more connections.
+NO_CONNECTION: Final = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+#: The connection is gone, and with it everything that was not committed.
+_LOST: Final = (
+    ConnectionError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+)
+#: How the driver's messages begin when it refuses to send because it knows already that the connection is closed.
+_REFUSED_TO_SEND: Final = ("connection is closed", "cannot switch to state", "the underlying connection is closed")
+_UNAVAILABLE: Final = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ObjectNotInPrerequisiteStateError,
+    asyncpg.TransactionRollbackError,
+)
+#: Errors of the driver that end a transaction without a rollback of ours.
+BROKEN: Final = (*_LOST, *_UNAVAILABLE)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raises the driver's errors as ours; other exceptions pass unchanged."""
+    try:
+        yield
+    except Exception as error:
+        ours = translate(error)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def translate(error: BaseException) -> StorageError | None:
+    """The driver's error as ours; None when it is not one of the driver's."""
+    if isinstance(error, asyncpg.IntegrityConstraintViolationError):
+        return ConstraintViolated(str(error.constraint_name))
+    if isinstance(error, _LOST):
+        lost = StatementNotSent if str(error).startswith(_REFUSED_TO_SEND) else ConnectionLost
+        return lost(str(error) or type(error).__name__)
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        return ReadOnlyServer(str(error))
+    if isinstance(error, _UNAVAILABLE):
+        return StorageUnavailable(str(error) or type(error).__name__)
+    return None

@@ -1,0 +1,67 @@
+"""SQL that the two databases write differently."""
+
+from typing import Any
+
+from sqlalchemy import SelectBase
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import coercions, roles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.types import Boolean
+
+
+class json_texts(ColumnElement[str]):  # noqa: N801 - reads as a SQL function
+    """The texts of a JSON array parameter, as a subquery for IN: the portable form of `= ANY(:array)`."""
+
+    inherit_cache = True
+
+    def __init__(self, parameter: ColumnElement[str]) -> None:
+        self.parameter = coercions.expect(roles.ExpressionElementRole, parameter)
+
+
+class json_numbers(json_texts):  # noqa: N801 - reads as a SQL function
+    """The whole numbers of a JSON array parameter, as a subquery for IN."""
+
+    inherit_cache = True
+
+
+class in_materialized(ColumnElement[bool]):  # noqa: N801 - reads as a SQL operator
+    """`column IN (SELECT …)` that the planner may not turn into a join: PostgreSQL reads the subquery once, then finds
+    each row by its key."""
+
+    inherit_cache = True
+    type = Boolean()
+
+    def __init__(self, column: ColumnElement[Any], subquery: SelectBase) -> None:
+        self.column = coercions.expect(roles.ExpressionElementRole, column)
+        self.subquery = subquery
+
+    def self_group(self, against: Any = None) -> "in_materialized":
+        return self  # In SQLAlchemy's own form SQLite compares the result with 1, and uses no index.
+
+
+@compiles(in_materialized, "sqlite")
+def _in_materialized_sqlite(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} IN ({compiler.process(element.subquery, **kw)})"
+
+
+@compiles(in_materialized, "postgresql")
+def _in_materialized_postgresql(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} = ANY (ARRAY({compiler.process(element.subquery, **kw)}))"
+
+
+@compiles(json_texts, "sqlite")
+def _json_texts_sqlite(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
+    parameter = compiler.process(element.parameter, **kw)
+    return f"(SELECT value FROM json_each({parameter}))"  # noqa: S608 - the parameter is a placeholder
+
+
+@compiles(json_texts, "postgresql")
+def _json_texts_postgresql(element: json_texts, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"(SELECT json_array_elements_text(CAST({compiler.process(element.parameter, **kw)} AS json)))"
+
+
+@compiles(json_numbers, "postgresql")
+def _json_numbers_postgresql(element: json_numbers, compiler: SQLCompiler, **kw: Any) -> str:
+    parameter = compiler.process(element.parameter, **kw)
+    return f"(SELECT CAST(json_array_elements_text(CAST({parameter} AS json)) AS bigint))"

@@ -1,0 +1,55 @@
+"""Compiles each statement once for one database, so that its text goes straight to the driver."""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, Final
+
+from sqlalchemy import ClauseElement, Executable
+from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.types import Boolean
+
+
+class CompiledStatement:
+    """A statement's text for one database, and how to lay out its parameters and rows."""
+
+    __slots__ = ("_defaults", "_pick", "booleans", "text")
+
+    def __init__(self, statement: Executable, dialect: DefaultDialect) -> None:
+        assert isinstance(statement, ClauseElement)
+        compiled = statement.compile(dialect=dialect)
+        assert isinstance(compiled, SQLCompiler)
+        self.text: Final = str(compiled)
+        self._defaults: Final[dict[str, Any]] = dict(compiled.params)
+        self._pick: Final = _values_in_order(tuple(compiled.positiontup or ()))
+        columns = compiled._result_columns
+        #: Positions of the boolean columns, which SQLite returns as 0 and 1.
+        self.booleans: Final = tuple(i for i, column in enumerate(columns) if isinstance(column.type, Boolean))
+
+    def positional(self, params: dict[str, Any]) -> Sequence[Any]:
+        """The values in the order of the placeholders. A parameter that is not in `params` has the statement's own
+        value."""
+        if params.keys() >= self._defaults.keys():
+            return self._pick(params)
+        return self._pick({**self._defaults, **params})
+
+
+def _values_in_order(names: tuple[str, ...]) -> Callable[[dict[str, Any]], Sequence[Any]]:
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: [values[name] for name in names]
+
+
+class StatementCache:
+    """Statements of one database, each compiled when it is first used. Statements are kept for ever: they must be
+    module constants or come from a cached builder."""
+
+    def __init__(self, dialect: DefaultDialect) -> None:
+        self._dialect = dialect
+        self._compiled: dict[Executable, CompiledStatement] = {}
+
+    def __getitem__(self, statement: Executable) -> CompiledStatement:
+        compiled = self._compiled.get(statement)
+        if compiled is None:
+            compiled = self._compiled[statement] = CompiledStatement(statement, self._dialect)
+        return compiled

@@ -1,0 +1,167 @@
+"""The SQL that reads payments and refunds together with their postings, and the rows that it returns."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import and_, bindparam, func, select
+
+from guichet.db.tables import payments, postings, refunds
+from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
+
+_LEG: Final = (
+    postings.c.id.label("posting_id"),
+    postings.c.env.label("posting_env"),
+    postings.c.currency.label("posting_currency"),
+    postings.c.cause,
+    postings.c.leg,
+    postings.c.source,
+    postings.c.destination,
+    postings.c.amount.label("posting_amount"),
+)
+_some_payments: Final = (
+    select(payments)
+    .where(payments.c.id > bindparam("after"))
+    .order_by(payments.c.id)
+    .limit(bindparam("most"))
+    .subquery()
+)
+PAYMENTS: Final = (
+    select(
+        _some_payments.c.id,
+        _some_payments.c.merchant_id,
+        _some_payments.c.env,
+        _some_payments.c.reference,
+        _some_payments.c.status,
+        _some_payments.c.amount,
+        _some_payments.c.fee_amount,
+        _some_payments.c.currency,
+        _some_payments.c.operator,
+        refunds.c.status.label("refund_status"),
+        *_LEG,
+    )
+    .select_from(_some_payments)
+    .outerjoin(
+        refunds,
+        and_(refunds.c.merchant_id == _some_payments.c.merchant_id, refunds.c.payment_id == _some_payments.c.id),
+    )
+    .outerjoin(
+        postings,
+        and_(
+            postings.c.merchant_id == _some_payments.c.merchant_id,
+            OF_PAYMENTS,
+            postings.c.subject_id == _some_payments.c.id,
+        ),
+    )
+    .order_by(_some_payments.c.id, postings.c.id)
+)
+_some_refunds: Final = (
+    select(refunds).where(refunds.c.id > bindparam("after")).order_by(refunds.c.id).limit(bindparam("most")).subquery()
+)
+REFUNDS: Final = (
+    select(
+        _some_refunds.c.id,
+        _some_refunds.c.merchant_id,
+        _some_refunds.c.env,
+        _some_refunds.c.reference,
+        _some_refunds.c.status,
+        payments.c.amount,
+        payments.c.fee_amount,
+        _some_refunds.c.currency,
+        payments.c.operator,
+        _some_refunds.c.held,
+        _some_refunds.c.amount.label("returned"),
+        payments.c.status.label("payment_status"),
+        payments.c.merchant_id.label("payment_merchant"),
+        payments.c.env.label("payment_env"),
+        payments.c.currency.label("payment_currency"),
+        *_LEG,
+    )
+    .select_from(_some_refunds)
+    .join(payments, payments.c.id == _some_refunds.c.payment_id)
+    .outerjoin(
+        postings,
+        and_(
+            postings.c.merchant_id == _some_refunds.c.merchant_id,
+            OF_REFUNDS,
+            postings.c.subject_id == _some_refunds.c.id,
+        ),
+    )
+    .order_by(_some_refunds.c.id, postings.c.id)
+)
+#: Postings without a payment or refund of the same merchant, environment and currency.
+ORPHAN_POSTINGS: Final = (
+    select(postings.c.id, postings.c.cause, postings.c.subject_id)
+    .outerjoin(
+        payments,
+        and_(
+            payments.c.id == postings.c.subject_id,
+            OF_PAYMENTS,
+            payments.c.merchant_id == postings.c.merchant_id,
+            payments.c.env == postings.c.env,
+            payments.c.currency == postings.c.currency,
+        ),
+    )
+    .outerjoin(
+        refunds,
+        and_(
+            refunds.c.id == postings.c.subject_id,
+            OF_REFUNDS,
+            refunds.c.merchant_id == postings.c.merchant_id,
+            refunds.c.env == postings.c.env,
+            refunds.c.currency == postings.c.currency,
+        ),
+    )
+    .where(
+        postings.c.id > bindparam("after"),
+        postings.c.id <= bindparam("last"),
+        func.coalesce(payments.c.id, refunds.c.id).is_(None),
+    )
+    .order_by(postings.c.id)
+    .limit(1)
+)
+
+
+class Leg(NamedTuple):
+    """A posting of a subject; `leg` tells the postings of one cause apart."""
+
+    id: int
+    env: str
+    currency: str
+    cause: str
+    leg: str
+    source: str
+    destination: str
+    amount: int
+
+
+class Subject(NamedTuple):
+    """A payment, or a refund; the amounts and the operator are always those of the payment."""
+
+    id: int
+    merchant_id: int
+    env: str
+    reference: str
+    status: str
+    amount: int
+    fee_amount: int
+    currency: str
+    operator: str
+
+
+class RefundFacts(NamedTuple):
+    """What the audit must know of a refund besides its `Subject`; `returned` is its amount in hundredths."""
+
+    held: bool
+    returned: int
+    payment_status: str
+    payment_merchant: int
+    payment_env: str
+    payment_currency: str
+
+
+def split(group: Sequence[Any], facts: int) -> tuple[Subject, list[Any], list[Leg]]:
+    """The subject of a group of rows, the `facts` further columns that its statement selects, and its postings."""
+    width = len(Subject._fields)
+    rows = [list(row) for row in group]
+    legs = [Leg(*row[width + facts :]) for row in rows if row[width + facts] is not None]
+    return Subject(*rows[0][:width]), rows[0][width : width + facts], legs

@@ -1,0 +1,161 @@
+"""Wallets: what each merchant is owed.
+
+A wallet's balance is its row plus its entries that are not added up yet. A credit is therefore one INSERT that locks
+nothing. A debit locks the wallet's row, so that two of them cannot spend the same money. The worker rolls entries up
+into their wallets.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from sqlalchemy import and_, bindparam, delete, func, select, true
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader, Row, Transaction, require
+from guichet.db.sql_functions import json_numbers
+from guichet.db.tables import wallet_entries, wallets
+from guichet.domain.posting_rules import ACTIVE, Wallet
+
+_MINE: Final = (
+    wallets.c.merchant_id == bindparam("merchant_id"),
+    wallets.c.env == bindparam("env"),
+    wallets.c.currency == bindparam("currency"),
+)
+_MY_ENTRIES: Final = (
+    wallet_entries.c.merchant_id == bindparam("merchant_id"),
+    wallet_entries.c.env == bindparam("env"),
+    wallet_entries.c.currency == bindparam("currency"),
+    wallet_entries.c.suspended.is_(False),
+)
+_ENTRIES: Final = (
+    select(
+        func.coalesce(func.sum(wallet_entries.c.amount), 0).label("total"),
+        func.max(wallet_entries.c.created_at).label("latest"),
+    )
+    .where(*_MY_ENTRIES)
+    .subquery()
+)
+#: One statement, so that a rollup is never seen half done.
+_WALLET: Final = select(
+    wallets.c.status, wallets.c.balance, wallets.c.updated_at, _ENTRIES.c.total, _ENTRIES.c.latest
+).select_from(_ENTRIES.outerjoin(wallets, and_(true(), *_MINE)))
+_WALLETS_OF: Final = (
+    select(wallets.c.env, wallets.c.currency)
+    .where(wallets.c.merchant_id == bindparam("merchant_id"))
+    .union(
+        select(wallet_entries.c.env, wallet_entries.c.currency).where(
+            wallet_entries.c.merchant_id == bindparam("merchant_id")
+        )
+    )
+    .order_by("env", "currency")
+)
+_STATUS: Final = select(wallets.c.status).where(*_MINE)
+_NOT_ACTIVE: Final = select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency).where(
+    wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE
+)
+_LOCK: Final = select(wallets.c.status, wallets.c.balance).where(*_MINE).with_for_update()
+_ENTRIES_TOTAL: Final = select(_ENTRIES.c.total)
+
+_NEW_WALLET: Final = upsert(wallets).values(
+    merchant_id=bindparam("merchant_id"),
+    env=bindparam("env"),
+    currency=bindparam("currency"),
+    status=bindparam("status"),
+    balance=bindparam("balance"),
+    updated_at=bindparam("now"),
+)
+_ENSURE: Final = _NEW_WALLET.on_conflict_do_nothing()
+_SET_STATUS: Final = _NEW_WALLET.on_conflict_do_update(
+    index_elements=["merchant_id", "env", "currency"], set_={"status": _NEW_WALLET.excluded.status}
+)
+_ADD_TO_BALANCE: Final = _NEW_WALLET.on_conflict_do_update(
+    index_elements=["merchant_id", "env", "currency"],
+    set_={
+        "balance": wallets.c.balance + _NEW_WALLET.excluded.balance,
+        "updated_at": _NEW_WALLET.excluded.updated_at,
+    },
+)
+_OLDEST_ENTRIES: Final = (
+    select(wallet_entries.c.id)
+    .where(wallet_entries.c.suspended.is_(False))
+    .order_by(wallet_entries.c.id)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+    .cte("oldest")
+)
+_TAKE_ENTRIES: Final = (
+    delete(wallet_entries).where(wallet_entries.c.id.in_(select(_OLDEST_ENTRIES.c.id))).returning(*wallet_entries.c)
+)
+
+
+async def wallet(db: Reader, merchant_id: int, env: str, currency: str) -> Wallet | None:
+    """The wallet as of now; None when it never moved and was never made. Cost: one row and its entries."""
+    row = require(await db.one(_WALLET, merchant_id=merchant_id, env=env, currency=currency))
+    status, balance, updated_at, entries_total, latest = row
+    if status is None and latest is None:
+        return None
+    moved_at = max(instant for instant in (updated_at, latest) if instant is not None)
+    return Wallet(merchant_id, env, currency, status or ACTIVE, int((balance or 0) + entries_total), moved_at)
+
+
+async def wallets_of(db: Database, merchant_id: int) -> list[Wallet]:
+    found = [
+        await wallet(db, merchant_id, env, currency)
+        for env, currency in await db.all(_WALLETS_OF, merchant_id=merchant_id)
+    ]
+    return [each for each in found if each is not None]
+
+
+async def wallet_status(db: Reader, merchant_id: int, env: str, currency: str) -> str:
+    """A wallet without a row was never frozen."""
+    row = await db.one(_STATUS, merchant_id=merchant_id, env=env, currency=currency)
+    return row[0] if row else ACTIVE
+
+
+async def frozen_wallets(db: Reader, merchant_ids: Collection[int]) -> set[tuple[int, str, str]]:
+    """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets."""
+    rows = await db.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
+    return {tuple(row) for row in rows}
+
+
+async def set_wallet_status(
+    tx: Transaction, merchant_id: int, env: str, currency: str, status: str, now: Instant
+) -> None:
+    await tx.write(_SET_STATUS, merchant_id=merchant_id, env=env, currency=currency, status=status, balance=0, now=now)
+
+
+async def lock_balance(tx: Transaction, merchant_id: int, env: str, currency: str, now: Instant) -> int:
+    """The balance in hundredths, with the wallet row locked until the transaction ends: ask before every debit."""
+    mine = {"merchant_id": merchant_id, "env": env, "currency": currency}
+    await tx.write(_ENSURE, **mine, status=ACTIVE, balance=0, now=now)
+    _, balance = require(await tx.one(_LOCK, **mine))
+    (entries_total,) = require(await tx.one(_ENTRIES_TOTAL, **mine))
+    return int(balance + entries_total)
+
+
+async def roll_up(db: Database, most: int) -> int:
+    """Adds up to `most` entries to their wallets, the oldest first; how many. Run by the worker."""
+    async with db.transaction() as tx:
+        taken = await tx.all(_TAKE_ENTRIES, most=most)
+        for (merchant_id, env, currency), (amount, latest) in sorted(_sums(taken).items()):
+            await tx.write(
+                _ADD_TO_BALANCE,
+                merchant_id=merchant_id,
+                env=env,
+                currency=currency,
+                status=ACTIVE,
+                balance=amount,
+                now=latest,
+            )
+    return len(taken)
+
+
+def _sums(entries: Iterable[Row]) -> dict[tuple[int, str, str], tuple[int, Instant]]:
+    sums: dict[tuple[int, str, str], tuple[int, Instant]] = defaultdict(lambda: (0, 0))
+    for _, merchant_id, env, currency, amount, _, _, created_at in entries:
+        total, latest = sums[merchant_id, env, currency]
+        sums[merchant_id, env, currency] = total + amount, max(latest, created_at)
+    return sums

@@ -1,0 +1,125 @@
+"""API keys: their form, what is stored of them, and who is calling (docs/contract.md, "Authentication"; D39)."""
+
+import hashlib
+import re
+from typing import Final
+
+from sqlalchemy import bindparam, func, insert, select, update
+
+from guichet.clock import Clock, Instant
+from guichet.db.engine import Database, Transaction, require
+from guichet.db.read_cache import ReadCache
+from guichet.db.tables import api_keys, merchants
+from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
+from guichet.domain.merchants import ApiKey, Caller, Merchant, random_text
+
+_KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
+
+_INSERT_KEY: Final = (
+    insert(api_keys)
+    .values(
+        merchant_id=bindparam("merchant_id"),
+        env=bindparam("env"),
+        hash=bindparam("hash"),
+        preview=bindparam("preview"),
+        created_at=bindparam("now"),
+        expires_at=bindparam("expires_at"),
+    )
+    .returning(*api_keys.c)
+)
+_KEYS_OF: Final = select(api_keys).where(api_keys.c.merchant_id == bindparam("merchant_id")).order_by(api_keys.c.id)
+_REVOKE: Final = (
+    update(api_keys)
+    .where(api_keys.c.id == bindparam("key_id"))
+    .values(revoked_at=func.coalesce(api_keys.c.revoked_at, bindparam("now")))
+    .returning(*api_keys.c)
+)
+_CALLER: Final = (
+    select(api_keys.c.env, api_keys.c.expires_at, *merchants.c)
+    .join(merchants, merchants.c.id == api_keys.c.merchant_id)
+    .where(api_keys.c.hash == bindparam("hash"), api_keys.c.revoked_at.is_(None))
+)
+
+
+def new_key(env: str) -> str:
+    return f"sk_{env}_{random_text(32)}"
+
+
+def key_env(key: str) -> str | None:
+    """The environment a key claims by its prefix; None if it is malformed."""
+    match = _KEY.fullmatch(key)
+    return match[1] if match else None
+
+
+def key_hash(key: str) -> str:
+    """190 random bits need no salt and no slow hash."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def key_preview(key: str) -> str:
+    return key[:12] + "…"
+
+
+async def add(
+    tx: Transaction, merchant_id: int, env: str, key: str, expires_at: Instant | None, now: Instant
+) -> ApiKey:
+    row = await tx.write(
+        _INSERT_KEY,
+        merchant_id=merchant_id,
+        env=env,
+        hash=key_hash(key),
+        preview=key_preview(key),
+        expires_at=expires_at,
+        now=now,
+    )
+    return ApiKey(*require(row))
+
+
+async def list_of(db: Database, merchant_id: int) -> list[ApiKey]:
+    return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
+
+
+async def revoke(db: Database, key_id: int, now: Instant) -> ApiKey | None:
+    """Idempotent: the first revocation's time stays."""
+    row = await db.write(_REVOKE, key_id=key_id, now=now)
+    return ApiKey(*row) if row else None
+
+
+async def caller_by_hash(db: Database, hashed: str) -> tuple[Caller, Instant | None] | None:
+    """Who a key that is not revoked belongs to, and when it expires. One index probe."""
+    row = await db.one(_CALLER, hash=hashed)
+    if row is None:
+        return None
+    env, expires_at, *merchant = row
+    return Caller(Merchant(*merchant), env), expires_at
+
+
+class Authenticator:
+    """Finds the caller of a key. A known key is remembered for less than a second, an unknown one not at all."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._clock = clock
+
+        async def load(hashed: str) -> tuple[Caller, Instant | None] | None:
+            return await caller_by_hash(db, hashed)
+
+        self._known: ReadCache[str, tuple[Caller, Instant | None]] = ReadCache(clock, load)
+
+    async def caller(self, header: str | None) -> Caller:
+        """The caller named by an `Authorization` header.
+
+        Raises Unauthorized (absent, malformed, unknown, revoked), KeyExpired, MerchantInactive (live keys only).
+        """
+        scheme, _, key = (header or "").partition(" ")
+        key = key.strip()
+        if scheme.lower() != "bearer" or key_env(key) is None:
+            raise Unauthorized
+        found = await self._known.get(key_hash(key))
+        if found is None:
+            raise Unauthorized
+        caller, expires_at = found
+        if expires_at is not None and expires_at <= self._clock.now():
+            raise KeyExpired
+        if caller.env == "live" and caller.merchant.status != "active":
+            raise MerchantInactive
+        return caller

@@ -1,0 +1,94 @@
+"""The disbursement of a refund: sent to a provider once, then polled until its outcome is known.
+
+The row is marked as sent before the first byte leaves. A crash in between therefore leads to a question to the
+provider, never to a second disbursement.
+"""
+
+from collections.abc import Sequence
+
+from guichet import tracing
+from guichet.clock import Instant
+from guichet.context import AppContext
+from guichet.db.engine import require
+from guichet.db.work_queue import Claim
+from guichet.domain.payments import Payment, Refund
+from guichet.logs import log
+from guichet.payments import integrity, refund_repository, repository
+from guichet.payments.poll_schedule import LEASE_DURATION, next_poll
+from guichet.payments.provider_calls import call_provider, encode_provider_data, reversal_for
+from guichet.payments.settlement import settle_refund
+from guichet.providers.base import Accepted, InitiationResult, NotProcessed, Refused, StatusResult, Succeeded
+
+
+async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
+    """The refund after its provider was asked, if a disbursement is in progress there; otherwise as it is."""
+    if refund.status != "pending" or refund.sent_at is None:
+        return refund
+    return await process_refund(ctx, refund)
+
+
+@tracing.traced("process refund", lambda _, refund: {tracing.PAYMENT: refund.payment_reference})
+async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
+    """One step of a pending refund: sends it if it was never sent, otherwise asks what became of it.
+
+    A lease lets one process work on it at a time. Returns the refund as it is stored afterwards.
+    """
+    now = ctx.clock.now()
+    leased = await refund_repository.lease(ctx.db, refund.id, now, now + LEASE_DURATION)
+    if leased is None:
+        return require(await refund_repository.by_id(ctx.db, refund.id))
+    payment = require(await repository.by_id(ctx.db, refund.payment_id))
+    if not leased.held:
+        return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
+    if leased.sent_at is None:
+        return await _send(ctx, leased, payment)
+    account = require(leased.provider_account)
+    call = ctx.registry.provider(account).refund_status(reversal_for(ctx, leased, payment))
+    return await _apply(ctx, leased, payment, await call_provider(call, account, "refund_status"))
+
+
+async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
+    account = ctx.registry.refund_route(payment.env, payment.operator, require(payment.provider_account))
+    if account is None:
+        return await settle_refund(ctx, refund, payment, Refused("no_refund"))
+    sent = await refund_repository.mark_sent(ctx.db, refund.id, account, ctx.clock.now())
+    if sent is None:
+        return require(await refund_repository.by_id(ctx.db, refund.id))
+    call = ctx.registry.provider(account).refund(reversal_for(ctx, sent, payment))
+    return await _apply(ctx, sent, payment, await call_provider(call, account, "refund"))
+
+
+async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: InitiationResult | StatusResult) -> Refund:
+    next_poll_at = await next_poll(ctx, refund)
+    match result:
+        case Succeeded():
+            if await integrity.check(ctx, refund, result):
+                return await settle_refund(ctx, refund, payment, result)
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
+        case Refused():
+            return await settle_refund(ctx, refund, payment, result)
+        case NotProcessed():
+            log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
+            await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll_at)
+        case Accepted(provider_reference=reference, provider_data=data) if reference or data:
+            stored_data = encode_provider_data(dict(data))
+            await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
+        case _:
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+class RefundJobs:
+    """The worker's queue of refunds to send or to poll (see `worker/queue_loop.py`)."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Refund]:
+        return await refund_repository.claim_due(self._ctx.db, now, until, most, saturated)
+
+    def partition_key(self, job: Refund) -> tuple[str, ...]:
+        return (job.provider_account or "",)
+
+    async def work(self, job: Refund) -> None:
+        await process_refund(self._ctx, job)

@@ -1,0 +1,20 @@
+"""When a pending payment or refund is polled next. Nothing pending is ever without a next poll."""
+
+from typing import Final
+
+from guichet.clock import SECOND, Instant
+from guichet.context import AppContext
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, poll_interval
+from guichet.payments import incidents
+
+#: How long a row belongs to whoever polls it; longer than a provider may take to answer.
+LEASE_DURATION: Final = 30 * SECOND
+
+
+async def next_poll(ctx: AppContext, subject: Payment | Refund) -> Instant:
+    """The instant of the next poll. What is live and pending for 72 hours also opens an incident for a person."""
+    now = ctx.clock.now()
+    age = (now - subject.created_at) / SECOND
+    if age >= INCIDENT_AGE_SECONDS and subject.env == "live":
+        await incidents.report_about(ctx.db, subject, incidents.STUCK, "pending for more than 72 hours", now)
+    return now + poll_interval(subject.poll_count, age) * SECOND

@@ -1,0 +1,96 @@
+"""Calls to providers: what a provider is told about a payment or a refund, and how long it may take to answer."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final, TypeVar
+
+import msgspec
+
+from guichet import metrics, tracing
+from guichet.context import AppContext
+from guichet.domain.money import round_to_currency
+from guichet.domain.payments import Payment, Refund
+from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Reversal, Succeeded, Unknown
+
+T = TypeVar("T")
+
+#: Seconds that a provider may take to answer. The lease of the row lasts longer, so that nobody else asks meanwhile.
+PROVIDER_TIMEOUT: Final = 20.0
+_RESULT_NAMES: Final[dict[type, str]] = {
+    Accepted: "accepted",
+    Succeeded: "succeeded",
+    Refused: "refused",
+    Unknown: "unknown",
+    NotProcessed: "not_processed",
+}
+
+
+async def call_provider(call: Awaitable[T], provider_account: str, operation: str) -> T | Unknown:
+    """The result of `call`; Unknown when it took longer than PROVIDER_TIMEOUT. Every call is counted and traced.
+
+    `operation`: initiate, status, refund, refund_status or send_code.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    result: T | Unknown
+    try:
+        async with asyncio.timeout(PROVIDER_TIMEOUT):
+            result = await call
+    except TimeoutError:
+        result = Unknown(f"no answer within {PROVIDER_TIMEOUT:g} s")
+    name, seconds = _RESULT_NAMES.get(type(result), "other"), loop.time() - began
+    metrics.provider_call(provider_account, operation, name, seconds)
+    tracing.provider_call(provider_account, operation, name, seconds)
+    return result
+
+
+def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Charge:
+    """The debit of a payment as its provider is asked for it: the total, rounded to what the currency has (D27)."""
+    return Charge(
+        reference=payment.reference,
+        operator=payment.operator,
+        amount=round_to_currency(payment.total_amount, payment.currency),
+        currency=payment.currency,
+        description=payment.description,
+        created_at=payment.created_at,
+        phone_number=payment.phone_number,
+        otp=otp,
+        firstname=payment.firstname,
+        lastname=payment.lastname,
+        email=payment.email,
+        country=payment.country,
+        return_url=payment.return_url,
+        notify_url=_notify_url(ctx, payment.provider_account, payment.reference),
+        provider_reference=payment.provider_reference,
+        provider_data=decode_provider_data(payment.provider_data),
+    )
+
+
+def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
+    """The refund as the provider that gives the money back is asked for it."""
+    charge = charge_for(ctx, payment)
+    return Reversal(
+        reference=refund.reference,
+        charge=msgspec.structs.replace(charge, notify_url=_notify_url(ctx, refund.provider_account, refund.reference)),
+        amount=charge.amount,
+        currency=refund.currency,
+        collected_here=refund.provider_account == payment.provider_account,
+        provider_reference=refund.provider_reference,
+        provider_data=decode_provider_data(refund.provider_data),
+        sent_at=refund.sent_at,
+    )
+
+
+def _notify_url(ctx: AppContext, provider_account: str | None, reference: str) -> str | None:
+    if provider_account is None:
+        return None
+    return f"{ctx.settings.public_url}/providers/{provider_account}/callback/{reference}"
+
+
+def encode_provider_data(data: dict[str, str]) -> str | None:
+    """What a provider must get back with later questions, as the JSON text that is stored; None when there is none."""
+    return msgspec.json.encode(data).decode() if data else None
+
+
+def decode_provider_data(text: str | None) -> dict[str, str]:
+    return {} if text is None else msgspec.json.decode(text, type=dict[str, str])

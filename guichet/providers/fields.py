@@ -1,0 +1,92 @@
+"""What all providers share in requests, responses and callbacks: JSON, amounts, references, texts, addresses.
+
+JSON is decoded here and nowhere else: a number with a fraction becomes a Decimal, so that no amount becomes a float.
+"""
+
+import re
+import unicodedata
+from decimal import Decimal
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+
+from guichet.domain.money import Hundredths, to_hundredths
+from guichet.providers.base import Callback, Charge
+
+_DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
+#: A body that is nested too deeply is as unreadable as one that is not JSON.
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+#: More digits than any real amount has; a provider may send anything.
+_MAX_DIGITS: Final = 20
+_NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
+
+
+def decode_json(body: bytes) -> Any:
+    """The value in `body`; None when it is not JSON."""
+    try:
+        return _DECODER.decode(body)
+    except _UNREADABLE:
+        return None
+
+
+def decode_json_object(body: bytes) -> dict[str, Any] | None:
+    """The object in `body`; None when it is anything else."""
+    value = decode_json(body)
+    return value if isinstance(value, dict) else None
+
+
+def units(amount: Hundredths) -> int:
+    """Main units of a currency without decimals. Amounts are rounded to them before they come here (D27)."""
+    return amount // 100
+
+
+def hundredths(value: object) -> Hundredths | None:
+    """An amount in main units, as a provider states it (int, Decimal or decimal text), in hundredths.
+
+    None when it is something else, absurdly large, or finer than a hundredth: it then equals no amount of ours.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
+        return None
+    try:
+        amount = Decimal(value)
+    except ArithmeticError:
+        return None
+    if amount.is_finite() and amount.adjusted() > _MAX_DIGITS:
+        return None
+    return to_hundredths(amount)
+
+
+def text_or_none(value: object) -> str | None:
+    """A reference, an address or a currency of a response, as text; None when it is absent, empty or something else."""
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) and value != "" else None
+
+
+def plain_text(text: str, max_length: int) -> str:
+    """Letters, digits and spaces only, which every provider accepts; "Paiement" when nothing is left.
+
+    Source: docs/providers/README.md, "Rules common to every family".
+    """
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return " ".join(_NOT_PLAIN.sub(" ", ascii_text).split())[:max_length].strip() or "Paiement"
+
+
+def return_url(charge: Charge, configured: str | None, max_length: int = 2048) -> str | None:
+    """Where the provider's page sends the customer back; None when no address is short enough.
+
+    The first of: the merchant's page, the page configured for the account, the root of our own public address.
+    """
+    ours = urlsplit(charge.notify_url or "")
+    pages = (charge.return_url, configured, f"{ours.scheme}://{ours.netloc}/" if ours.netloc else None)
+    return next((page for page in pages if page and len(page) <= max_length), None)
+
+
+def parse_callback_json(callback: Callback) -> dict[str, Any] | None:
+    """The JSON object in the body of a callback; None when there is none."""
+    return decode_json_object(callback.body)
+
+
+def header(callback: Callback, name: str) -> str:
+    """The value of a callback's header, whatever the case of its name; empty when it is absent."""
+    wanted = name.lower()
+    return next((value for key, value in callback.headers.items() if key.lower() == wanted), "")

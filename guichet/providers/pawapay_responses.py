@@ -1,0 +1,106 @@
+"""How pawaPay's responses become results (docs/providers/pawapay.md, "Initiating a payment", "Errors").
+
+The business result is in the body of a 200. A 500 has no status and proves nothing.
+"""
+
+from typing import Any, Final
+
+from guichet.providers.base import (
+    Accepted,
+    InitiationResult,
+    NotProcessed,
+    RefusalReason,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.client import CallResult, ProviderResponse
+from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.results import (
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    ProviderStatus,
+    as_unknown,
+    classify_http_error,
+)
+
+_REASONS: Final[dict[str, RefusalReason]] = {
+    "INSUFFICIENT_BALANCE": "insufficient_funds",
+    "PAWAPAY_WALLET_OUT_OF_FUNDS": "insufficient_funds",
+    "PAYER_NOT_FOUND": "payer_not_found",
+    "RECIPIENT_NOT_FOUND": "payer_not_found",
+    "INVALID_PHONE_NUMBER": "payer_not_found",
+    "PAYMENT_NOT_APPROVED": "rejected_by_payer",
+    "PAYER_LIMIT_REACHED": "limit_reached",
+    "WALLET_LIMIT_REACHED": "limit_reached",
+    "AMOUNT_OUT_OF_BOUNDS": "limit_reached",
+}
+#: Rejections after which another route may be tried: the operator or our account is closed, nothing was taken.
+_NOT_PROCESSED: Final[dict[str, RefusalReason]] = {
+    "PROVIDER_TEMPORARILY_UNAVAILABLE": "operator_unavailable",
+    "INVALID_PROVIDER": "configuration",
+    "INVALID_CURRENCY": "configuration",
+    "AMOUNT_OUT_OF_BOUNDS": "limit_reached",
+    "DEPOSITS_NOT_ALLOWED": "configuration",
+    "PAYOUTS_NOT_ALLOWED": "configuration",
+}
+#: Rejections that say nothing about the money.
+_INCONCLUSIVE: Final = frozenset({"", "UNKNOWN_ERROR", "REFUND_IN_PROGRESS"})
+_ACCEPTED: Final = frozenset({"ACCEPTED", "DUPLICATE_IGNORED", "ENQUEUED"})
+_STATUSES: Final[dict[str, ProviderStatus]] = {
+    "ACCEPTED": PENDING,
+    "ENQUEUED": PENDING,
+    "PROCESSING": PENDING,
+    "IN_RECONCILIATION": PENDING,
+    "COMPLETED": SUCCEEDED,
+    "FAILED": FAILED,
+}
+
+
+def read_initiation(result: CallResult, *, id_field: str, reference: str) -> InitiationResult:
+    """The response to a POST; `id_field` is the field in which it repeats our reference."""
+    if not isinstance(result, ProviderResponse):
+        return result
+    body = result.object() or {}
+    if result.ok and str(body.get("status")) in _ACCEPTED:
+        return Accepted(reference) if body.get(id_field, reference) == reference else Unknown(result.raw)
+    if common := classify_http_error(result):
+        return common
+    if body.get("status") == "REJECTED" and (result.ok or result.status == 400):
+        return _read_rejection(_failure_code(body), result.raw)
+    return Unknown(result.raw)
+
+
+def _read_rejection(code: str, raw: str) -> NotProcessed | Refused | Unknown:
+    if code in _NOT_PROCESSED:
+        return NotProcessed(_NOT_PROCESSED[code], raw)
+    return Unknown(raw) if code in _INCONCLUSIVE else Refused(_REASONS.get(code, "refused"), raw)
+
+
+def read_status(result: CallResult, reference: str) -> StatusResult:
+    if not isinstance(result, ProviderResponse):
+        return as_unknown(result)
+    body = result.ok_object()
+    data = body.get("data") if body.get("status") == "FOUND" else None
+    if not isinstance(data, dict):
+        return Unknown(result.raw)
+    match _STATUSES.get(str(data.get("status"))):
+        case ProviderStatus.SUCCEEDED:
+            return Succeeded(hundredths(data.get("amount")), text_or_none(data.get("currency")), reference)
+        case ProviderStatus.FAILED:
+            return Refused(_REASONS.get(_failure_code(data), "refused"), result.raw)
+        case ProviderStatus.PENDING:
+            return Accepted(reference, text_or_none(data.get("authorizationUrl")))
+    return Unknown(result.raw)
+
+
+def is_not_found(result: CallResult) -> bool:
+    """Whether pawaPay says that it does not know the reference: a 200 with the status NOT_FOUND."""
+    return isinstance(result, ProviderResponse) and result.ok_object().get("status") == "NOT_FOUND"
+
+
+def _failure_code(body: dict[str, Any]) -> str:
+    reason = body.get("failureReason")
+    return str(reason.get("failureCode", "")) if isinstance(reason, dict) else ""

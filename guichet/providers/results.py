@@ -1,0 +1,78 @@
+"""How responses become results: the rules that all providers share (docs/providers/README.md)."""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+from typing import Final
+
+from guichet.providers.base import (
+    Accepted,
+    InitiationResult,
+    NotProcessed,
+    RefusalReason,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.client import CallResult, ProviderResponse
+
+
+class ProviderStatus(Enum):
+    """What a provider's own status word means. A word that is in no table means nothing: the result is Unknown."""
+
+    PENDING = auto()
+    SUCCEEDED = auto()
+    FAILED = auto()
+
+
+PENDING: Final = ProviderStatus.PENDING
+SUCCEEDED: Final = ProviderStatus.SUCCEEDED
+FAILED: Final = ProviderStatus.FAILED
+
+
+def parse_status_word(meanings: Mapping[str, ProviderStatus], word: object) -> ProviderStatus | None:
+    """The meaning of a status word in upper or lower case; None when the table does not have it."""
+    return meanings.get(str(word).upper())
+
+
+def find_reason(meanings: Mapping[str, RefusalReason], text: object) -> RefusalReason:
+    """The reason of the first key that `text` contains, for providers that word their refusals freely."""
+    upper = str(text).upper()
+    return next((reason for part, reason in meanings.items() if part in upper), "refused")
+
+
+def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | None:
+    """What a status of an initiation means with every provider; None when the provider's own code must decide.
+
+    401 and 403 are faults of our configuration, 429 was not looked at, 5xx and broken responses are unknown.
+    """
+    if response.status in (401, 403):
+        return NotProcessed("configuration", response.raw)
+    if response.status == 429:
+        return NotProcessed("operator_unavailable", response.raw)
+    if response.status >= 500 or not response.complete:
+        return Unknown(response.raw)
+    return None
+
+
+def as_unknown(result: CallResult) -> Unknown:
+    """A status that could not be asked, or whose response says nothing."""
+    return result if isinstance(result, Unknown) else Unknown(result.raw)
+
+
+def as_status(result: InitiationResult) -> StatusResult:
+    """The result of a request that was sent again, as the status of the first one: not sent now proves nothing."""
+    return Unknown(result.raw) if isinstance(result, NotProcessed) else result
+
+
+_BY_WEIGHT: Final = (Succeeded, Accepted, Unknown, Refused)
+
+
+def most_conclusive(results: Iterable[StatusResult]) -> StatusResult | None:
+    """One result for several transactions under one reference: a success counts most, a refusal least."""
+    return min(results, key=lambda result: _BY_WEIGHT.index(type(result)), default=None)
+
+
+def probe_result(result: CallResult) -> str:
+    """What `probe` returns for a call that answers 2xx when our credentials are right."""
+    return "ok" if isinstance(result, ProviderResponse) and result.ok else result.raw

@@ -1,0 +1,97 @@
+"""How Sonatel's responses become results (docs/providers/sonatel.md, "Errors")."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.clock import Instant
+from guichet.providers.base import (
+    Accepted,
+    InitiationResult,
+    NotProcessed,
+    RefusalReason,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.client import CallResult, ProviderResponse
+from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.results import (
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    ProviderStatus,
+    classify_http_error,
+    parse_status_word,
+)
+
+_STATUSES: Final[dict[str, ProviderStatus]] = {
+    "ACCEPTED": PENDING,
+    "INITIATED": PENDING,
+    "PENDING": PENDING,
+    "PRE_INITIATED": PENDING,
+    "SUCCESS": SUCCEEDED,
+    "FAILED": FAILED,
+    "REJECTED": FAILED,
+    "CANCELLED": FAILED,
+}
+_REASONS: Final[dict[str, RefusalReason]] = {
+    "2000": "payer_not_found",
+    "2001": "payer_not_found",
+    "2011": "bad_otp",
+    "2013": "payer_not_found",
+    "2020": "insufficient_funds",
+}
+#: An invalid body, and also a reference that was used before: it proves nothing.
+_INVALID_BODY: Final = "24"
+_ACCOUNT_ERRORS: Final = frozenset({"2041", "4003"})
+
+
+def read_initiation(result: CallResult, reference: str, now: Instant) -> InitiationResult:
+    """The response to a payment or a cash-in."""
+    if not isinstance(result, ProviderResponse):
+        return result
+    if not result.ok:
+        return _read_refusal(result)
+    body = result.ok_object()
+    provider_reference = text_or_none(body.get("transactionId"))
+    if body.get("reference", reference) != reference:
+        return Unknown(f"about another reference: {result.raw}")
+    status = parse_status_word(_STATUSES, body.get("status"))
+    if status is FAILED:
+        return Refused(_read_reason(body), result.raw)
+    if status is None or not provider_reference:
+        return Unknown(result.raw)
+    # A success states no amount: the list is asked at once.
+    return Accepted(provider_reference, next_poll_at=now if status is SUCCEEDED else None)
+
+
+def _read_reason(body: Mapping[str, Any]) -> RefusalReason:
+    return _REASONS.get(str(body.get("code", "")), "refused")
+
+
+def _read_refusal(response: ProviderResponse) -> NotProcessed | Refused | Unknown:
+    """A response that is not 2xx (docs/providers/sonatel.md, "Errors")."""
+    if common := classify_http_error(response):
+        return common
+    code = response.error_code()
+    if code in _ACCOUNT_ERRORS or response.status == 415:
+        return NotProcessed("configuration", response.raw)
+    if response.status not in (400, 404, 422) or code in ("", _INVALID_BODY):
+        return Unknown(response.raw)
+    return Refused(_REASONS.get(code, "refused"), response.raw)
+
+
+def read_row(row: Mapping[str, Any]) -> StatusResult:
+    """One transaction of the list."""
+    status, provider_reference = row.get("status"), text_or_none(row.get("transactionId"))
+    match parse_status_word(_STATUSES, status):
+        case ProviderStatus.SUCCEEDED:
+            amount = row.get("amount")
+            stated = amount if isinstance(amount, dict) else {}
+            return Succeeded(hundredths(stated.get("value")), text_or_none(stated.get("unit")), provider_reference)
+        case ProviderStatus.FAILED:
+            return Refused(_read_reason(row), f"status {status}")
+        case ProviderStatus.PENDING:
+            return Accepted(provider_reference)
+    return Unknown(f"status {status}")

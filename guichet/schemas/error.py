@@ -1,0 +1,36 @@
+"""The envelope of an error (docs/contract.md, "Errors")."""
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field, WithJsonSchema
+from typing_extensions import TypedDict
+
+from guichet.domain.errors import BY_CODE, GuichetError
+from guichet.schemas.object_fields import example, open_enum
+
+
+class FailureObject(TypedDict):
+    """Ce qui a été refusé, ou ce qui n'a pas fonctionné."""
+
+    code: Annotated[str, open_enum(*BY_CODE), example("invalid_request")]
+    """Identifiant stable : c'est sur lui que votre code décide. Traitez un code inconnu comme un incident passager."""
+    message: Annotated[str, example("phone_number : Le numéro de téléphone est obligatoire.")]
+    """Phrase en français, pour les humains. Elle peut changer sans préavis."""
+    details: NotRequired[dict[str, Annotated[list[str], Field(min_length=1)]]]
+    """Champ → messages, pour les erreurs de validation seulement. Les champs imbriqués s'écrivent avec un point
+    (`customer.email`)."""
+
+
+class ErrorObject(TypedDict):
+    """L'enveloppe de toute réponse d'erreur."""
+
+    success: Annotated[bool, WithJsonSchema({"const": False})]
+    """Toujours `false`."""
+    error: FailureObject
+
+
+def error_object(error: GuichetError) -> ErrorObject:
+    failure: FailureObject = {"code": error.code, "message": error.message}
+    if error.details:
+        failure["details"] = dict(error.details)
+    return {"success": False, "error": failure}

@@ -1,0 +1,90 @@
+"""The body of a webhook: the envelope of each event, and the object that it carries (docs/contract.md, "Webhooks")."""
+
+from typing import Annotated, Final
+
+from typing_extensions import TypedDict
+
+from guichet.clock import Instant, iso
+from guichet.domain.events import (
+    PAYMENT_FAILED,
+    PAYMENT_REFUNDED,
+    PAYMENT_SUCCEEDED,
+    REFUND_FAILED,
+    REFUND_SUCCEEDED,
+    WEBHOOK_TEST,
+)
+from guichet.schemas.json_codec import encode
+from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, text_schema
+from guichet.schemas.payment import PaymentObject
+from guichet.schemas.refund import RefundObject
+
+
+class WebhookMessageObject(TypedDict):
+    """Le contenu d'un événement de test."""
+
+    message: Annotated[str, example("Ceci est un événement de test.")]
+    """Une phrase."""
+
+
+class _Notification(TypedDict):
+    id: Annotated[Uuid, example(DELIVERY_ID)]
+    """Identifiant de l'envoi, le même à chaque tentative : votre clé d'idempotence."""
+    livemode: Annotated[bool, example(False)]
+    """`false` pour tout ce qui vient de l'environnement de test."""
+    created_at: Annotated[Timestamp, example(SETTLED_AT)]
+    """Date de mise en file."""
+
+
+class PaymentNotification(_Notification):
+    """Le corps d'un événement `payment.*`."""
+
+    event: Annotated[
+        str, text_schema(enum=[PAYMENT_SUCCEEDED, PAYMENT_FAILED, PAYMENT_REFUNDED]), example(PAYMENT_SUCCEEDED)
+    ]
+    """Nom de l'événement."""
+    data: PaymentObject
+    """Le paiement."""
+
+
+class RefundNotification(_Notification):
+    """Le corps d'un événement `refund.*`."""
+
+    event: Annotated[str, text_schema(enum=[REFUND_SUCCEEDED, REFUND_FAILED]), example(REFUND_SUCCEEDED)]
+    """Nom de l'événement."""
+    data: RefundObject
+    """Le remboursement."""
+
+
+class WebhookTestNotification(_Notification):
+    """Le corps de l'événement `webhook.test`."""
+
+    event: Annotated[str, text_schema(enum=[WEBHOOK_TEST]), example(WEBHOOK_TEST)]
+    """Nom de l'événement."""
+    data: WebhookMessageObject
+    """Le message de test."""
+
+
+Notification = PaymentNotification | RefundNotification | WebhookTestNotification
+
+#: What each event carries, and when it happens.
+NOTIFICATIONS: Final[dict[str, tuple[type[Notification], str]]] = {
+    PAYMENT_SUCCEEDED: (PaymentNotification, "Le client a été débité."),
+    PAYMENT_FAILED: (PaymentNotification, "L'opérateur ou le client a refusé, après l'envoi de la demande."),
+    PAYMENT_REFUNDED: (PaymentNotification, "Le paiement a été rendu au client."),
+    REFUND_SUCCEEDED: (RefundNotification, "Un remboursement demandé a été exécuté."),
+    REFUND_FAILED: (RefundNotification, "Un remboursement demandé n'a pas pu être exécuté."),
+    WEBHOOK_TEST: (WebhookTestNotification, "Vous avez appelé `POST /webhooks/test`."),
+}
+
+
+def notification_body(
+    delivery_id: str,
+    event: str,
+    data: PaymentObject | RefundObject | WebhookMessageObject,
+    created_at: Instant,
+    *,
+    livemode: bool,
+) -> str:
+    """The JSON text of a notification. It is made when the delivery is queued and sent unchanged at each attempt."""
+    body = {"id": delivery_id, "event": event, "livemode": livemode, "created_at": iso(created_at), "data": data}
+    return encode(body).decode()

@@ -1,0 +1,257 @@
+"""The payment: the body that creates one, and the object that the API answers and webhooks carry.
+
+Source: docs/contract.md, "Requests" and "Resources".
+"""
+
+import re
+from typing import Annotated, Any, Final, NotRequired
+
+from msgspec import Raw
+from pydantic import Field, ValidationInfo, field_validator
+from typing_extensions import TypedDict
+
+from guichet.clock import iso
+from guichet.domain.catalogue import PaymentMode
+from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment
+from guichet.schemas import validation
+from guichet.schemas.json_codec import has_bad_text, number
+from guichet.schemas.object_fields import (
+    CREATED_AT,
+    PAYMENT_REFERENCE,
+    CurrencyCode,
+    ModeType,
+    Number,
+    RawJsonObject,
+    Timestamp,
+    Url,
+    Uuid,
+    example,
+    text_schema,
+)
+from guichet.schemas.validation import (
+    NO_BAD_TEXT,
+    Amount,
+    Body,
+    ModeBody,
+    Text,
+    WebhookUrl,
+    check_decimals,
+    check_email,
+    refuse,
+)
+
+BAD_METADATA: Final = "Un texte de cet objet contient un caractère interdit."
+_PHONE_NUMBER: Final = re.compile(r"\+?([0-9]{8,15})")
+
+
+class Customer(Body):
+    """Who pays. Cards require it."""
+
+    firstname: Annotated[Annotated[str, Field(max_length=100), NO_BAD_TEXT] | None, Field(examples=["Awa"])] = None
+    """Prénom. Obligatoire pour une carte."""
+    lastname: Annotated[Annotated[str, Field(max_length=100), NO_BAD_TEXT] | None, Field(examples=["Diallo"])] = None
+    """Nom. Obligatoire pour une carte."""
+    email: Annotated[
+        Annotated[str, Field(max_length=150), NO_BAD_TEXT] | None, Field(json_schema_extra={"format": "email"})
+    ] = None
+    """Adresse e-mail, qui sert à rapprocher vos clients. Obligatoire pour une carte."""
+    address: Annotated[str, Field(max_length=255), NO_BAD_TEXT] | None = None
+    """Adresse postale."""
+    country: Annotated[
+        Annotated[str, Field(max_length=60), NO_BAD_TEXT] | None, Field(json_schema_extra={"default": DEFAULT_COUNTRY})
+    ] = None
+    """Pays, pour les cartes."""
+
+    @field_validator("email")
+    @classmethod
+    def _is_email(cls, value: str | None) -> str | None:
+        return None if value is None else check_email(value)
+
+
+class PaymentBody(ModeBody):
+    """POST /payments."""
+
+    currency: validation.CurrencyCode = "XOF"
+    """Devise du paiement."""
+    amount: Amount
+    """Ce que vous encaissez, dans l'unité principale. Entier en XOF et XAF, deux décimales au plus en EUR et USD."""
+    phone_number: Annotated[
+        Text | None, Field(examples=["2290197001234"], json_schema_extra={"pattern": r"^\+?[0-9]{8,15}$"})
+    ] = None
+    """De 8 à 15 chiffres, indicatif compris, sans espace ni tiret ; un `+` initial est toléré. Obligatoire en Mobile
+    Money, inutile pour une carte."""
+    otp: Annotated[str, Field(max_length=16), NO_BAD_TEXT] | None = None
+    """Code de validation obtenu par le client auprès de son opérateur. Obligatoire quand le catalogue dit
+    `requires_otp`."""
+    description: Annotated[
+        Annotated[str, Field(max_length=255), NO_BAD_TEXT] | None,
+        Field(json_schema_extra={"default": DEFAULT_DESCRIPTION}),
+    ] = None
+    """Libellé de la commande."""
+    external_id: Annotated[
+        Annotated[str, Field(min_length=1, max_length=100), NO_BAD_TEXT] | None, Field(examples=["commande-1042"])
+    ] = None
+    """Votre identifiant de commande, unique dans chaque environnement. Il rend l'appel rejouable : répété, il rend le
+    paiement existant et ne crée rien."""
+    return_url: validation.Url | None = None
+    """Page où le client revient après le paiement (http ou https) ; `reference` et `status` y sont ajoutés. Obligatoire
+    pour `free_sn`, utile pour les cartes."""
+    callback_url: WebhookUrl | None = None
+    """Adresse HTTPS qui reçoit les événements de ce paiement et de son remboursement à la place de celle du compte."""
+    metadata: dict[str, Any] | None = None
+    """Données libres, rendues telles quelles dans les réponses et les webhooks."""
+    customer: Customer | None = None
+    """Le client. Obligatoire pour une carte."""
+
+    @field_validator("amount")
+    @classmethod
+    def _whole_units(cls, value: int, info: ValidationInfo) -> int:
+        return check_decimals(value, info.data["currency"]) if "currency" in info.data else value
+
+    @field_validator("phone_number")
+    @classmethod
+    def _digits(cls, value: str | None) -> str | None:
+        """Digits only: a leading `+` is dropped (D9)."""
+        if value is None:
+            return None
+        match = _PHONE_NUMBER.fullmatch(value)
+        if not match:
+            raise refuse("Le numéro doit comporter de 8 à 15 chiffres, indicatif compris, sans espace ni tiret.")
+        return match[1]
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _without_bad_text(cls, value: object, info: ValidationInfo) -> object:
+        """The context says `suspect` when the body has an escape that could be bad text."""
+        if info.context and info.context.get("suspect") and has_bad_text(value):
+            raise refuse(BAD_METADATA)
+        return value
+
+
+class PaymentModeSummaryObject(TypedDict):
+    """Le moyen de paiement utilisé, en bref."""
+
+    id: Annotated[int, example(1)]
+    """Identifiant dans le catalogue, utilisable comme `payment_mode_id`."""
+    name: Annotated[str, example("MTN MoMo")]
+    """Nom à afficher."""
+    type: Annotated[ModeType, example("mobile_money")]
+    """Famille du moyen de paiement."""
+    operator: Annotated[str, example("mtn")]
+    """Code de l'opérateur, utilisable comme `operator`."""
+    country: Annotated[str | None, example("Bénin")]
+    """Nom du pays ; `null` pour un moyen qui n'appartient à aucun pays (cartes)."""
+    country_code: Annotated[str | None, example("BJ")]
+    """Code ISO-2 du pays ; `null` comme ci-dessus."""
+
+
+class PaymentCustomerObject(TypedDict):
+    """Le client, tel que vous l'avez décrit ; chaque champ vaut `null` s'il n'a pas été envoyé."""
+
+    firstname: Annotated[str | None, example("Awa")]
+    """Prénom."""
+    lastname: Annotated[str | None, example("Diallo")]
+    """Nom."""
+    email: Annotated[str | None, example("awa@example.com")]
+    """Adresse e-mail."""
+    phone_number: Annotated[str | None, Field(examples=["2290197001234"], pattern="^[0-9]{8,15}$")]
+    """Numéro en chiffres seulement, indicatif compris (un `+` initial est retiré)."""
+
+
+class PaymentObject(TypedDict):
+    """Un paiement."""
+
+    reference: Annotated[Uuid, example(PAYMENT_REFERENCE)]
+    """Identifiant du paiement."""
+    identifier: Annotated[str, Field(examples=["0000000042"], pattern="^[0-9]{10,}$")]
+    """Numéro lisible et croissant, pour l'affichage seulement."""
+    external_id: Annotated[str | None, example("commande-1042")]
+    """Votre propre identifiant de commande ; `null` s'il n'a pas été envoyé."""
+    status: Annotated[str, text_schema(enum=list(PAYMENT_STATUSES)), example("pending")]
+    """`pending` → `succeeded` ou `failed` ; `succeeded` → `refunded`. Livrez seulement à `succeeded`."""
+    amount: Annotated[Number, example(5000)]
+    """Ce que vous encaissez."""
+    fee_amount: Annotated[Number, example(87.5)]
+    """Frais de service, payés par le client en plus de `amount`."""
+    total_amount: Annotated[Number, example(5087.5)]
+    """Ce dont le client est débité : `amount` + `fee_amount`."""
+    currency: Annotated[CurrencyCode, example("XOF")]
+    """Devise du paiement."""
+    description: Annotated[str, example("Commande 1042")]
+    """Libellé de la commande."""
+    payment_mode: PaymentModeSummaryObject | None
+    """Le moyen de paiement utilisé ; `null` s'il n'est plus disponible."""
+    customer: PaymentCustomerObject
+    """Le client."""
+    payment_url: Annotated[Url | None, example(None)]
+    """Page de paiement hébergée. Remplie seulement dans la réponse qui crée un paiement par carte, `null` partout
+    ailleurs : lectures, listes, webhooks, Mobile Money, répétition d'un `external_id`."""
+    metadata: Annotated[RawJsonObject | None, example({"panier": 77})]
+    """Exactement ce que vous avez envoyé, octet pour octet ; `null` sinon."""
+    created_at: Annotated[Timestamp, example(CREATED_AT)]
+    """Date de création (UTC)."""
+    updated_at: Annotated[Timestamp, example(CREATED_AT)]
+    """Date du dernier changement de `status` (UTC)."""
+
+
+class CreatedPaymentObject(PaymentObject):
+    """Un paiement, tel qu'il est répondu à sa création."""
+
+    redirect_url: NotRequired[Annotated[Url, example("https://operateur.example/confirmer/3f2a")]]
+    """Présent seulement quand l'opérateur confirme sur sa propre page ou application (Wave, Orange selon le pays) :
+    envoyez-y votre client."""
+
+
+def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str | None = None) -> PaymentObject:
+    """`mode` is None when the catalogue no longer has it; `payment_url` only goes into the answer that creates a card
+    payment."""
+    created_at = iso(payment.created_at)
+    return {
+        "reference": payment.reference,
+        "identifier": payment_identifier(payment.id),
+        "external_id": payment.external_id,
+        "status": payment.status,
+        "amount": number(payment.amount),
+        "fee_amount": number(payment.fee_amount),
+        "total_amount": number(payment.total_amount),
+        "currency": payment.currency,
+        "description": payment.description,
+        "payment_mode": None if mode is None else payment_mode_summary(mode),
+        "customer": {
+            "firstname": payment.firstname,
+            "lastname": payment.lastname,
+            "email": payment.email,
+            "phone_number": payment.phone_number,
+        },
+        "payment_url": payment_url,
+        "metadata": None if payment.metadata is None else Raw(payment.metadata.encode()),
+        "created_at": created_at,
+        "updated_at": created_at if payment.updated_at == payment.created_at else iso(payment.updated_at),
+    }
+
+
+def created_payment_object(
+    payment: Payment, mode: PaymentMode | None, *, payment_url: str | None = None, redirect_url: str | None = None
+) -> PaymentObject:
+    """What POST /payments answers; without a `redirect_url` the field is left out (D31)."""
+    created = payment_object(payment, mode, payment_url)
+    if redirect_url is None:
+        return created
+    redirected: CreatedPaymentObject = {**created, "redirect_url": redirect_url}
+    return redirected
+
+
+def payment_mode_summary(mode: PaymentMode) -> PaymentModeSummaryObject:
+    return {
+        "id": mode.id,
+        "name": mode.name,
+        "type": mode.type,
+        "operator": mode.operator,
+        "country": mode.country,
+        "country_code": mode.country_code,
+    }
+
+
+def payment_identifier(row_id: int) -> str:
+    """The readable number of a payment: the number of its row, on ten digits at least (D28)."""
+    return f"{row_id:010d}"

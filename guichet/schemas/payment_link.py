@@ -1,0 +1,103 @@
+"""A payment link, and the body that creates one (docs/contract.md, "Resources" and "Requests")."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from typing_extensions import TypedDict
+
+from guichet.clock import Instant, iso
+from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, PaymentLink
+from guichet.schemas.json_codec import number, timestamp
+from guichet.schemas.object_fields import CREATED_AT, LINK_URL, Number, Timestamp, Url, example, text_schema
+from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, refuse
+
+_MAX_USES: Final = 2**31 - 1
+
+
+class PaymentLinkObject(TypedDict):
+    """Un lien vers une page de paiement hébergée, à montant et libellé fixes."""
+
+    id: Annotated[int, example(12)]
+    """Identifiant numérique, pour `GET /payment-links/{id}`. Ce n'est pas le fragment aléatoire de `url`."""
+    url: Annotated[Url, example(LINK_URL)]
+    """Adresse publique à partager. Elle est impossible à deviner ; qui la possède peut ouvrir la page."""
+    type: Annotated[str, text_schema(enum=list(LINK_TYPES)), example("limité")]
+    """`permanent` ou `limité` (avec l'accent)."""
+    amount: Annotated[Number, example(10000)]
+    """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""
+    description: Annotated[str, example("Cotisation 2026")]
+    """Libellé montré au client."""
+    max_uses: Annotated[int | None, example(50)]
+    """Nombre d'utilisations permises ; `null` pour un lien permanent."""
+    uses_count: Annotated[int, example(3)]
+    """Paiements aboutis par ce lien."""
+    uses_left: Annotated[int | None, example(47)]
+    """Utilisations restantes ; toujours `null` pour un lien permanent."""
+    starts_at: Annotated[Timestamp | None, example(None)]
+    """Ouverture ; `null` : dès la création."""
+    expires_at: Annotated[Timestamp | None, example("2026-12-31T23:59:59.000000Z")]
+    """Fermeture ; `null` : jamais."""
+    created_at: Annotated[Timestamp, example(CREATED_AT)]
+    """Date de création."""
+
+
+class LinkBody(Body):
+    """POST /payment-links."""
+
+    amount: Amount
+    """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""
+    description: Annotated[str, Field(max_length=255), NO_BAD_TEXT]
+    """Libellé montré au client."""
+    type: Annotated[
+        Literal["permanent", "limité"],
+        BeforeValidator(lambda value: PERMANENT if value is None else value),
+        WithJsonSchema({"type": ["string", "null"], "enum": [*LINK_TYPES, None]}),
+    ] = "permanent"
+    """`limité` s'écrit avec l'accent, en UTF-8 ; toute autre écriture est refusée."""
+    max_uses: Annotated[Integer | None, Field(json_schema_extra={"minimum": 1, "maximum": _MAX_USES})] = None
+    """Nombre d'utilisations. Obligatoire pour un lien `limité`, ignoré sinon."""
+    starts_at: Date = None
+    """Ouverture. Sans fuseau, la date est lue en UTC."""
+    expires_at: Date = None
+    """Fermeture, postérieure à `starts_at`."""
+
+    @field_validator("max_uses", mode="before")
+    @classmethod
+    def _only_when_limited(cls, value: object, info: ValidationInfo) -> object:
+        return value if info.data.get("type") == LIMITED else None
+
+    @field_validator("max_uses")
+    @classmethod
+    def _enough_uses(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if info.data.get("type") != LIMITED:
+            return None
+        if value is None:
+            raise refuse(f"Ce champ est obligatoire pour un lien de type {LIMITED}.")
+        if not 1 <= value <= _MAX_USES:
+            raise refuse(f"La valeur doit être comprise entre 1 et {_MAX_USES}.")
+        return value
+
+    @field_validator("expires_at")
+    @classmethod
+    def _in_order(cls, value: Instant | None, info: ValidationInfo) -> Instant | None:
+        starts_at = info.data.get("starts_at")
+        if value is not None and starts_at is not None and value <= starts_at:
+            raise refuse("La fermeture doit être postérieure à l'ouverture (starts_at).")
+        return value
+
+
+def payment_link_object(link: PaymentLink, pages_url: str) -> PaymentLinkObject:
+    """`pages_url` is the public address of the link pages, without a slash at its end."""
+    return {
+        "id": link.id,
+        "url": f"{pages_url}/{link.path}",
+        "type": link.type,
+        "amount": number(link.amount),
+        "description": link.description,
+        "max_uses": link.max_uses,
+        "uses_count": link.completed_uses,
+        "uses_left": link.uses_left,
+        "starts_at": timestamp(link.starts_at),
+        "expires_at": timestamp(link.expires_at),
+        "created_at": iso(link.created_at),
+    }

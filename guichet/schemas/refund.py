@@ -1,0 +1,68 @@
+"""The refund that the API answers and that webhooks carry, and the body that asks for one.
+
+Source: docs/contract.md, "Resources" and "Requests".
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from guichet.clock import iso
+from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Refund
+from guichet.schemas.json_codec import number, timestamp
+from guichet.schemas.object_fields import (
+    PAYMENT_REFERENCE,
+    REFUND_REFERENCE,
+    SETTLED_AT,
+    CurrencyCode,
+    Number,
+    Timestamp,
+    Uuid,
+    example,
+    text_schema,
+)
+from guichet.schemas.validation import NO_BAD_TEXT, Body
+
+
+class RefundObject(TypedDict):
+    """Un remboursement : toujours total, et unique pour un paiement."""
+
+    reference: Annotated[Uuid, example(REFUND_REFERENCE)]
+    """Identifiant du remboursement (et non du paiement)."""
+    payment_reference: Annotated[Uuid, example(PAYMENT_REFERENCE)]
+    """Référence du paiement remboursé."""
+    amount: Annotated[Number, example(5087.5)]
+    """Montant rendu au client : le `total_amount` du paiement."""
+    currency: Annotated[CurrencyCode, example("XOF")]
+    """Devise du paiement d'origine."""
+    status: Annotated[str, text_schema(enum=list(REFUND_STATUSES)), example("pending")]
+    """`pending` → `succeeded` ou `failed`."""
+    reason: Annotated[str, example("Article indisponible")]
+    """Motif enregistré."""
+    processed_at: Annotated[Timestamp | None, example(None)]
+    """Date d'exécution ; `null` tant que le remboursement est `pending`."""
+    created_at: Annotated[Timestamp, example(SETTLED_AT)]
+    """Date de la demande."""
+
+
+class RefundBody(Body):
+    """POST /payments/{reference}/refund."""
+
+    reason: Annotated[
+        Annotated[str, Field(max_length=255), NO_BAD_TEXT] | None, Field(json_schema_extra={"default": DEFAULT_REASON})
+    ] = None
+    """Motif, pour vos archives."""
+
+
+def refund_object(refund: Refund) -> RefundObject:
+    return {
+        "reference": refund.reference,
+        "payment_reference": refund.payment_reference,
+        "amount": number(refund.amount),
+        "currency": refund.currency,
+        "status": refund.status,
+        "reason": refund.reason,
+        "processed_at": timestamp(refund.processed_at),
+        "created_at": iso(refund.created_at),
+    }

@@ -1,0 +1,142 @@
+"""The loop that empties a work queue: claims what is due, works on it side by side, is woken when more can be claimed.
+
+Jobs are limited by their partition key, so that one provider account or one merchant's server that does not answer
+delays only the jobs of its own partition.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Sequence
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+
+from guichet import metrics
+from guichet.clock import SECOND, Clock, Instant
+from guichet.db.work_queue import Claim
+from guichet.logs import log
+from guichet.payments.poll_schedule import LEASE_DURATION
+
+#: Jobs of one queue that run at once in this process.
+MAX_IN_FLIGHT: Final = 512
+#: How often every loop looks for work without being woken, in seconds.
+POLL_INTERVAL: Final = 1.0
+#: Seconds until the next claim after one that saturated a partition, unless a job ends before. Most of what is due is
+#: then likely to be of that partition, and claiming past it is the expensive part.
+SATURATED_BACKOFF: Final = 0.005
+
+T = TypeVar("T")
+
+
+class Step(NamedTuple):
+    """What one step of a loop did. `pause`: seconds until it is worth looking again."""
+
+    worked: bool
+    pause: float
+
+
+class Loop(Protocol):
+    name: str
+    wake: asyncio.Event
+
+    async def step(self) -> Step:
+        """Does, or starts, what is due now."""
+
+    async def idle(self) -> None:
+        """Returns when nothing that `step` started is still running."""
+
+
+class QueueJobs(Protocol[T]):
+    """The jobs of one queue: how they are claimed, limited and done."""
+
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[T]:
+        """Up to `most` jobs that are due `now`, leased `until`. `saturated`: for each part of the partition key the
+        values whose limit is reached."""
+
+    def partition_key(self, job: T) -> tuple[str, ...]:
+        """The values that are limited: a webhook's destination and merchant, a payment's provider account."""
+
+    async def work(self, job: T) -> Awaitable[None] | None:
+        """Does the job. What it returns is awaited after the job no longer counts against its partition's limits."""
+
+
+class QueueLoop(Generic[T]):
+    """Claims what is due in one queue and works on it side by side."""
+
+    def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: QueueJobs[T], *limits: int) -> None:
+        """`limits`: how many jobs may run at once for each part of the partition key, the smallest first."""
+        self.name = name
+        self.wake = wake
+        self._clock = clock
+        self._jobs = jobs
+        self._claim_size = limits[0] // 2
+        # All jobs of a claim may be of one partition that was not saturated: its load then reaches the limit at most.
+        self._saturated_above = tuple(limit - self._claim_size for limit in limits)
+        self._loads: tuple[Counter[str], ...] = tuple(Counter() for _ in limits)
+        self._running: set[asyncio.Task[None]] = set()
+        self._failures = metrics.LOOP_FAILURES.labels(name, "item")
+
+    async def step(self) -> Step:
+        most = min(self._claim_size, MAX_IN_FLIGHT - len(self._running))
+        if most <= 0:
+            return Step(False, POLL_INTERVAL)
+        now = self._clock.now()
+        claim = await self._jobs.claim(now, now + LEASE_DURATION, most, self._saturated())
+        for job in claim.jobs:
+            self._start(job)
+        # What is due but was not claimed waits for running jobs; the end of one of them wakes this loop.
+        pause = _pause(claim.next_due, self._clock.now())
+        if pause == 0 and any(self._is_saturated(job) for job in claim.jobs):
+            pause = SATURATED_BACKOFF
+        return Step(bool(claim.jobs), pause)
+
+    async def idle(self) -> None:
+        while self._running:
+            await asyncio.wait(self._running)
+
+    def _saturated(self) -> list[list[str]]:
+        return [
+            [value for value, load in loads.items() if load > most]
+            for loads, most in zip(self._loads, self._saturated_above, strict=True)
+        ]
+
+    def _is_saturated(self, job: T) -> bool:
+        parts = zip(self._loads, self._jobs.partition_key(job), self._saturated_above, strict=True)
+        return any(loads[value] > most for loads, value, most in parts)
+
+    def _start(self, job: T) -> None:
+        for loads, value in zip(self._loads, self._jobs.partition_key(job), strict=True):
+            loads[value] += 1
+        task = asyncio.create_task(self._run(job))
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _run(self, job: T) -> None:
+        try:
+            try:
+                rest = await self._jobs.work(job)
+            finally:
+                self._leave_partition(job)
+            if rest is not None:
+                await rest
+        except Exception as error:  # The job's lease runs out, and it is due again.
+            self._failures.inc()
+            log.error("worker.item_failed", loop=self.name, error=repr(error))
+
+    def _leave_partition(self, job: T) -> None:
+        """The job no longer counts; wakes the loop where that lets it claim more."""
+        for loads, value in zip(self._loads, self._jobs.partition_key(job), strict=True):
+            loads[value] -= 1
+            if not loads[value]:
+                del loads[value]
+        if not self._is_saturated(job):
+            self.wake.set()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if len(self._running) >= MAX_IN_FLIGHT:
+            self.wake.set()
+        self._running.discard(task)
+
+
+def _pause(next_due: Instant | None, now: Instant) -> float:
+    if next_due is None:
+        return POLL_INTERVAL
+    return min(POLL_INTERVAL, max(0.0, (next_due - now) / SECOND))

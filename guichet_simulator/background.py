@@ -1,0 +1,90 @@
+"""The simulator's background task: decides transactions when they are due, and sends callbacks."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any, Final
+
+import aiohttp
+
+from guichet.clock import SECOND, Instant
+from guichet_simulator.context import SimulatorContext
+from guichet_simulator.models import CallbackRequest, QueuedCallback
+
+#: Seconds that a client has to answer a callback.
+_TIMEOUT: Final = 10
+#: Seconds after which a callback whose attempt never ended is sent again.
+_LEASE: Final = 30
+
+
+class BackgroundTask:
+    def __init__(self, ctx: SimulatorContext) -> None:
+        self._ctx = ctx
+        self._task: asyncio.Task[None] | None = None
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Start if not running. Called for each request too: a mounted application gets no lifespan of its own."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        tasks = [task for task in (self._task, *self._sending) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self) -> None:
+        ctx = self._ctx
+        while True:
+            ctx.changed.clear()
+            ctx.apply_due_decisions()
+            for queued in ctx.store.callbacks("due_at <= ?", ctx.clock.now()):
+                lease = ctx.clock.now() + _LEASE * SECOND
+                ctx.store.run("UPDATE callbacks SET due_at = ?, attempts = attempts + 1 WHERE id = ?", lease, queued.id)
+                task = asyncio.create_task(self._send(replace(queued, attempts=queued.attempts + 1)))
+                self._sending.add(task)
+                task.add_done_callback(self._sending.discard)
+            await self._wait_until(ctx.store.next_due())
+
+    async def _wait_until(self, due_at: Instant | None) -> None:
+        """Return when something is due, or when something changed."""
+        ctx = self._ctx
+        waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(ctx.changed.wait())]
+        if due_at is not None:
+            waits.append(asyncio.ensure_future(ctx.clock.sleep(max(0.0, (due_at - ctx.clock.now()) / SECOND))))
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _send(self, queued: QueuedCallback) -> None:
+        ctx = self._ctx
+        tx = ctx.store.get(queued.transaction_id)
+        provider = ctx.providers[tx.provider]
+        request = provider.callback_request(tx, queued)
+        if request is None:
+            ctx.store.run("UPDATE callbacks SET due_at = NULL WHERE id = ?", queued.id)
+            return
+        status, error = await _send_request(request)
+        due_at = None
+        if not (status and 200 <= status < 300) and queued.attempts <= len(provider.retries):
+            due_at = ctx.clock.now() + int(provider.retries[queued.attempts - 1] * SECOND)
+        ctx.store.run(
+            "UPDATE callbacks SET due_at = ?, url = ?, answered = ?, error = ? WHERE id = ?",
+            due_at, request.url, status, error, queued.id,
+        )  # fmt: skip
+        ctx.changed.set()
+
+
+async def _send_request(request: CallbackRequest) -> tuple[int | None, str | None]:
+    """The status, or why there was none. Certificates are not checked: a developer's server signs its own."""
+    headers = {"Content-Type": "application/json", **request.headers}
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT)) as session,
+            session.request(request.method, request.url, data=request.body, headers=headers, ssl=False) as response,
+        ):
+            return response.status, None
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        return None, f"{type(error).__name__}: {error}"

@@ -1,0 +1,83 @@
+"""What the simulated providers store: transactions, and callbacks to send."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from guichet.clock import Instant
+
+Kind = Literal["debit", "credit"]
+State = Literal["pending", "succeeded", "failed", "expired"]
+FinalState = Literal["succeeded", "failed", "expired"]
+#: A call that a scenario can concern.
+Call = Literal["debit", "credit", "status", "token"]
+#: What a callback says happened, which may be untrue.
+Claim = Literal["succeeded", "failed", "expired", "attempt_failed", "processing", "created"]
+
+PENDING: Final = "pending"
+SUCCEEDED: Final = "succeeded"
+FAILED: Final = "failed"
+EXPIRED: Final = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One request as a provider stores it. Amounts are hundredths of the main unit, times are Instants.
+
+    `ref` is the provider's identifier, `client_ref` the client's (None where the API has no such field).
+    `stated_amount` and `stated_currency` are what responses and callbacks say, which a scenario may falsify. The
+    transaction becomes `planned_state` at `due_at` if nobody decides before; without `due_at` it waits for ever.
+    `detail` holds what only this provider needs.
+    """
+
+    id: int
+    provider: str
+    kind: Kind
+    operator: str
+    ref: str
+    client_ref: str | None
+    phone: str | None
+    amount: int
+    currency: str
+    stated_amount: int | None
+    stated_currency: str | None
+    state: State
+    reason: str | None
+    parent: str | None
+    scenario: str
+    planned_state: FinalState | None
+    planned_reason: str | None
+    due_at: Instant | None
+    created_at: Instant
+    decided_at: Instant | None
+    callback_url: str | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedCallback:
+    """A callback to send at `due_at`. `claim` is what it says happened; `forged` makes its signature wrong.
+
+    `answered` is the HTTP status of the last attempt, `error` why it had none.
+    """
+
+    id: int
+    transaction_id: int
+    event_id: str
+    claim: Claim
+    forged: bool
+    due_at: Instant | None
+    attempts: int
+    url: str | None
+    answered: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackRequest:
+    """The HTTP request of one callback."""
+
+    url: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    method: str = "POST"

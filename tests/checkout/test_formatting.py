@@ -1,0 +1,65 @@
+"""Amounts, dates and numbers as people write them."""
+
+import pytest
+
+from guichet.checkout import formatting
+
+NB, NARROW = "\u00a0", "\u202f"
+
+
+@pytest.mark.parametrize(
+    ("hundredths", "currency", "french", "english"),
+    [
+        (5_000_00, "XOF", f"5{NARROW}000{NB}F{NB}CFA", f"5,000{NB}F{NB}CFA"),
+        (99_999_999_00, "XAF", f"99{NARROW}999{NARROW}999{NB}F{NB}CFA", f"99,999,999{NB}F{NB}CFA"),
+        (12_50, "EUR", f"12,50{NB}€", "€12.50"),
+        (1_234_00, "USD", f"1{NARROW}234,00{NB}${NB}US", "US$1,234.00"),
+        (0, "XOF", f"0{NB}F{NB}CFA", f"0{NB}F{NB}CFA"),
+    ],
+)
+def test_amounts(hundredths: int, currency: str, french: str, english: str) -> None:
+    assert formatting.amount(hundredths, currency, "fr") == french
+    assert formatting.amount(hundredths, currency, "en") == english
+
+
+def test_dates_are_told_in_the_time_of_the_country() -> None:
+    instant = 1_795_256_130_000_000  # 2026-11-21 10:15:30 UTC
+    assert formatting.date_time(instant, "fr") == "21 novembre 2026 à 10:15 (GMT)"
+    assert formatting.date_time(instant, "fr", "SN") == "21 novembre 2026 à 10:15 (GMT)"
+    assert formatting.date_time(instant, "fr", "BJ") == "21 novembre 2026 à 11:15 (GMT+1)"
+    assert formatting.date_time(instant, "en", "CG") == "21 November 2026 at 11:15 (GMT+1)"
+
+
+@pytest.mark.parametrize(
+    ("typed", "dial_code", "number"),
+    [
+        ("01 97 00 00 45", "229", "2290197000045"),
+        ("01-97-00-00-45", "229", "2290197000045"),
+        ("(01) 97.00.00.45", "229", "2290197000045"),
+        ("+229 01 97 00 00 45", "229", "2290197000045"),
+        ("00229 0197000045", "229", "2290197000045"),
+        ("2290197000045", "229", "2290197000045"),
+        ("22612345678", "226", "22612345678"),
+        ("77 123 45 67", "221", "221771234567"),
+        ("22112345", "221", "22122112345"),  # eight digits that happen to begin like the country's code
+        ("+225 07 01 02 03 04", "229", "2250701020304"),
+        ("call me", "229", "callme"),
+        ("97000045", None, "97000045"),
+    ],
+)
+def test_a_number_is_understood_however_it_is_typed(typed: str, dial_code: str | None, number: str) -> None:
+    assert formatting.international_number(typed, dial_code) == number
+
+
+def test_a_shown_number_is_recognisable_but_not_callable() -> None:
+    shown = formatting.masked_phone("2290197000045", "229").replace(NB, " ")
+    assert shown == "+229 01 •• •• •• 45"
+    foreign = formatting.masked_phone("2250701020304", "229")
+    assert foreign.startswith("22")
+    assert foreign.count("•") == 9
+
+
+def test_countries_have_their_english_names() -> None:
+    assert formatting.country_name("Bénin", "BJ", "fr") == "Bénin"
+    assert formatting.country_name("Bénin", "BJ", "en") == "Benin"
+    assert formatting.country_name("Atlantide", None, "en") == "Atlantide"

@@ -1,0 +1,29 @@
+"""References: UUIDs of version 4's form that rise with time."""
+
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from guichet.clock import SystemClock
+from guichet.db.references import new_reference
+
+INSTANTS = st.integers(0, 4_102_444_800_000_000)  # until 2100
+
+
+@given(INSTANTS)
+def test_they_are_uuids_of_the_form_operators_ask_for(now: int) -> None:
+    reference = new_reference(now)
+    parsed = UUID(reference)
+    assert str(parsed) == reference
+    assert (parsed.version, parsed.variant) == (4, UUID(int=1 << 63 | 4 << 76).variant)
+
+
+@given(INSTANTS, st.integers(1000, 10**12))
+def test_later_ones_come_after(now: int, later: int) -> None:
+    assert new_reference(now) < new_reference(now + later)
+
+
+def test_those_of_one_instant_differ() -> None:
+    now = SystemClock().now()
+    assert len({new_reference(now) for _ in range(100_000)}) == 100_000

@@ -1,0 +1,173 @@
+"""A whole service for the frozen files and the call traces: the real application, the simulator of the providers' APIs
+and a merchant's webhook receiver, each on a real port, under a clock that stands still until it is turned.
+
+Everything that these tests need of the project's code is imported here and nowhere else beside it: where something is
+renamed, one line of this file follows. What they observe goes through HTTP.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import asyncpg
+from yarl import URL
+
+import guichet
+from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
+from guichet.db import migrate
+from guichet.logs import configure_logs
+from guichet.merchants import api_keys
+from guichet.merchants.api_keys import new_key
+from guichet.settings import Settings, load
+from guichet.worker.worker import Worker
+from tests.cli.child import run_command
+from tests.house import serving
+from tests.peers import Peer
+from tests.ports import free_port
+from tests.providers.world import TurningClock
+
+__all__ = [
+    "COMMAND", "DELIVERING", "MTN_CALLBACK", "PACKAGE", "POLLING", "REFUNDING", "SIMULATOR",
+    "RunningService", "Settings", "Shop", "quiet", "run_command", "running_service", "sqlite_settings",
+]  # fmt: skip
+
+#: Where the project's code lies, and its name for the command line.
+PACKAGE: Final = Path(guichet.__file__).parent
+SIMULATOR: Final = PACKAGE.parent / "guichet_simulator"
+COMMAND: Final = "guichet"
+#: 2026-11-20T10:15:30.123456Z, in microseconds.
+START: Final = 1_795_169_730_123_456
+SECOND: Final = 1_000_000
+PAYMENTS_TABLE: Final = "payments"
+#: The loops of the worker that ask providers, pay refunds out and send webhooks.
+POLLING: Final = "polling"
+REFUNDING: Final = "refunds"
+DELIVERING: Final = "deliveries"
+#: Where the built-in simulator's MTN for Bénin sends its callbacks, with our reference.
+MTN_CALLBACK: Final = "/providers/mtn_benin/callback/"
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """One HTTP answer of the service."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class Shop:
+    """A merchant: its id and its secret keys, by environment."""
+
+    id: int
+    keys: dict[str, str]
+
+
+@dataclass
+class RunningService:
+    url: str
+    simulator_url: str
+    receiver: Peer
+    clock: TurningClock
+    _client: aiohttp.ClientSession
+    _core: Any
+    _worker: Worker
+    _settings: Settings
+    _names: list[str] = field(default_factory=list)
+
+    async def merchant(self, status: str = "active") -> Shop:
+        self._names.append(f"Boutique {len(self._names) + 1}")
+        merchant, keys = await create_merchant(self._core, self._names[-1], status)
+        return Shop(merchant.id, keys)
+
+    async def key_that_ends(self, shop: Shop, seconds: int) -> str:
+        """A new test key of this merchant that expires in so many seconds."""
+        key, now = new_key("test"), self.clock.now()
+        async with self._core.db.transaction() as tx:
+            await api_keys.add(tx, shop.id, "test", key, now + seconds * SECOND, now)
+        return key
+
+    async def call(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Exchanged:
+        """`path` goes out as it is written."""
+        url = URL(self.url + path, encoded=True)
+        async with self._client.request(method, url, data=body, headers=headers, allow_redirects=False) as answer:
+            return Exchanged(answer.status, answer.headers, await answer.read())
+
+    async def provider_will(self, scenario: str, call: str, provider: str) -> None:
+        """Scripts the simulator: how the provider meets the next call, "debit" or "credit"."""
+        wanted = {"family": provider, "scenario": scenario, "call": call}
+        async with self._client.post(f"{self.simulator_url}/simulator/control/next", json=wanted) as answer:
+            assert answer.status == 201, await answer.text()
+
+    async def work(self) -> None:
+        """The worker does everything that is due."""
+        await self._worker.run_until_idle()
+
+    async def turn(self, name: str) -> None:
+        """One loop of the worker looks once, and finishes what it found."""
+        (loop,) = [loop for loop in self._worker.loops if loop.name == name]
+        await loop.step()
+        await loop.idle()
+
+    async def damage(self) -> None:
+        """Takes the table of payments away behind the service's back."""
+        statement = f"ALTER TABLE {PAYMENTS_TABLE} RENAME TO mislaid"
+        if self._settings.embedded:
+            with closing(sqlite3.connect(self._settings.sqlite_path)) as file, file:
+                file.execute(statement)
+            return
+        connection = await asyncpg.connect(self._settings.database_url)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+@asynccontextmanager
+async def running_service(settings: Settings, rate_limit: int = 0) -> AsyncIterator[RunningService]:
+    """On a database that has its schema already; the contract's other limits are in force."""
+    port, simulator_port = free_port(), free_port()
+    simulator_url = f"http://127.0.0.1:{simulator_port}"
+    settings = replace(settings, public_url=f"http://127.0.0.1:{port}", rate_limit=rate_limit)
+    clock = TurningClock(START)
+    operators = live_providers(replace(settings, public_url=simulator_url))
+    simulated = simulator(settings, clock, operators, f"{simulator_url}/simulator")
+    async with (
+        service(settings, clock, providers=operators) as opened,
+        running_simulator(simulated),
+        serving(simulated, simulator_port),
+        serving(application(opened, None), port) as url,
+        Peer(host="127.0.0.1") as receiver,
+        aiohttp.ClientSession() as client,
+    ):
+        yield RunningService(url, simulator_url, receiver, clock, client, opened.ctx, opened.worker(), settings)
+
+
+def quiet() -> None:
+    """Nothing is logged by this process but what is worse than an error."""
+    configure_logs("critical", machine_readable=True)
+
+
+async def sqlite_settings(folder: Path) -> Settings:
+    """Settings of a new SQLite database in `folder`, with its schema."""
+    from cryptography.fernet import Fernet
+
+    environ = {
+        "GUICHET_HOME": str(folder),
+        "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
+        "GUICHET_DATABASE_URL": f"sqlite:///{folder / 'guichet.db'}",
+        "GUICHET_RATE_LIMIT": "0",
+        "GUICHET_PAGE_RATE_LIMIT": "0",
+    }
+    settings = load(environ)
+    await migrate.upgrade(settings)
+    return settings

@@ -1,0 +1,45 @@
+"""What the service does now is what the frozen files say; `python -m tests.frozen` writes them anew."""
+
+import pytest
+
+from tests.contract.tables import column, table
+from tests.frozen import answers, commands, openapi, webhooks
+from tests.frozen.recording import frozen
+from tests.frozen.service import Settings
+
+
+def _compare(recorded: str, name: str) -> None:
+    """By lines: the first that differs is shown, not all of the file."""
+    assert recorded.splitlines() == frozen(name).splitlines()
+
+
+async def test_the_openapi_document(sqlite_settings: Settings) -> None:
+    _compare(await openapi.record(sqlite_settings), "openapi.json")
+
+
+async def test_every_webhook(settings: Settings) -> None:
+    _compare(await webhooks.record(settings), "webhooks.json")
+
+
+async def test_every_answer(settings: Settings) -> None:
+    _compare(await answers.record(settings), "answers.json")
+
+
+def test_the_help_of_every_command() -> None:
+    _compare(commands.record(), "help.txt")
+
+
+@pytest.mark.parametrize("code", [row["Code"] for row in table("errors") if row["Emitted"] == "yes"])
+def test_every_error_code_is_among_the_answers(code: str) -> None:
+    assert rf"\"code\":\"{code}\"" in frozen("answers.json")
+
+
+@pytest.mark.parametrize("row", table("endpoints"), ids=lambda row: f"{row['Method']} {row['Path']}")
+def test_every_endpoint_is_among_the_answers(row: dict[str, str]) -> None:
+    path = row["Path"].partition("{")[0]
+    assert f'"line": "{row["Method"]} /v1{path}' in frozen("answers.json")
+
+
+@pytest.mark.parametrize("event", column("events", "Event"))
+def test_every_event_is_among_the_webhooks(event: str) -> None:
+    assert f'"x-service-event": "{event}"' in frozen("webhooks.json")

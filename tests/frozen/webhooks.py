@@ -1,0 +1,195 @@
+"""Every event of the contract as a merchant's server receives it: for payments with all fields, with the fewest, by
+card; in the test environment and live, where the simulator stands for the providers.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.frozen.recording import Placeholders, as_json, chosen
+from tests.frozen.service import RunningService, Settings, Shop, running_service
+from tests.peers import Received
+
+#: Those of the contract, and no others: what an HTTP client adds for the transport is its own business.
+HEADERS: Final = (
+    "content-type", "user-agent", "x-service-event", "x-service-delivery", "x-service-signature",
+)  # fmt: skip
+ALL_FIELDS: Final = {
+    "amount": 5000,
+    "currency": "XOF",
+    "operator": "mtn",
+    "payment_mode_id": 1,
+    "phone_number": "+2290197000000",
+    "otp": "123456",
+    "description": 'Commande n° 1042 — « pagne » "wax" / 2 pièces',
+    "external_id": "commande/1042",
+    "return_url": "https://boutique.example/merci?panier=77",
+    "metadata": "{metadata}",
+    "customer": {
+        "firstname": "Awa",
+        "lastname": "N'Diaye",
+        "email": "awa@example.com",
+        "address": "12 rue du Marché",
+        "country": "Sénégal",
+    },
+}
+#: Goes out and comes back byte for byte.
+METADATA: Final = '{"panier":77,  "prix": 1.50,"é":["à", null, true], "\\u00e9": {}}'
+FEWEST_FIELDS: Final = {"amount": 150, "operator": "mtn", "phone_number": "2290197000000"}
+CARD: Final = {
+    "amount": 87.5,
+    "currency": "EUR",
+    "operator": "VISA",
+    "customer": {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"},
+}
+#: Scenarios of the simulator: a success after two seconds that nobody is told of, a refusal.
+_SUCCEEDS, _DECLINED, _REFUSED = "no_callback", "declined", "refused"
+#: Seconds after which the worker asks the provider again.
+_ASKED_AFTER: Final = 10
+
+
+def encoded(body: object) -> bytes:
+    return json.dumps(body, ensure_ascii=False).replace('"{metadata}"', METADATA).encode()
+
+
+@dataclass
+class Merchant:
+    """A merchant whose webhooks go to the service's receiver."""
+
+    service: RunningService
+    shop: Shop
+    env: str
+    secret: str = ""
+
+    async def call(self, method: str, path: str, body: object = None) -> Any:
+        """The `data` of a success."""
+        raw = None if body is None else encoded(body)
+        headers = {"Authorization": f"Bearer {self.shop.keys[self.env]}"}
+        answer = await self.service.call(method, f"/v1{path}", raw, headers)
+        assert answer.status in (200, 201), answer.body
+        return json.loads(answer.body)["data"]
+
+    async def pass_time(self) -> None:
+        self.service.clock.advance(_ASKED_AFTER)
+        await self.service.work()
+
+    async def pay(self, body: object) -> Any:
+        """A payment, once the worker did what was due."""
+        payment = await self.call("POST", "/payments", body)
+        await self.pass_time()
+        return payment
+
+    async def refund(self, payment: Any, reason: str | None = None) -> None:
+        body = {} if reason is None else {"reason": reason}
+        await self.call("POST", f"/payments/{payment['reference']}/refund", body)
+        await self.service.work()
+        await self.pass_time()
+
+
+async def _full(merchant: Merchant) -> None:
+    await merchant.refund(await merchant.pay(ALL_FIELDS), "Article indisponible")
+
+
+async def _fewest(merchant: Merchant) -> None:
+    await merchant.refund(await merchant.pay(FEWEST_FIELDS))
+
+
+async def _refused_later(merchant: Merchant) -> None:
+    await merchant.pay(FEWEST_FIELDS | {"phone_number": "2290197000003"})
+
+
+async def _callback_url(merchant: Merchant) -> None:
+    await merchant.pay(FEWEST_FIELDS | {"callback_url": merchant.service.receiver.url(path="/callback?order=7")})
+
+
+async def _card(merchant: Merchant) -> None:
+    for outcome in ("succeeded", "failed"):
+        payment = await merchant.call("POST", "/payments", CARD)
+        page = payment["payment_url"].removeprefix(merchant.service.url)
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = await merchant.service.call("POST", page, f"outcome={outcome}".encode(), form)
+        assert answer.status == 303, answer.body
+        await merchant.service.work()
+        if outcome == "succeeded":
+            await merchant.refund(payment)
+
+
+async def _test_event(merchant: Merchant) -> None:
+    await merchant.call("POST", "/webhooks/test")
+    await merchant.service.work()
+
+
+async def _live(merchant: Merchant, body: object, provider: str, *, debit: str, credit: str | None = None) -> None:
+    await merchant.service.provider_will(debit, "debit", provider)
+    payment = await merchant.pay(body)
+    if credit is not None:
+        await merchant.service.provider_will(credit, "credit", provider)
+        await merchant.refund(payment, "Article indisponible")
+
+
+async def _live_refunded(merchant: Merchant) -> None:
+    await _live(merchant, ALL_FIELDS, "mtn", debit=_SUCCEEDS, credit=_SUCCEEDS)
+
+
+async def _live_refund_refused(merchant: Merchant) -> None:
+    await _live(merchant, FEWEST_FIELDS, "mtn", debit=_SUCCEEDS, credit=_REFUSED)
+
+
+async def _live_declined(merchant: Merchant) -> None:
+    await _live(merchant, FEWEST_FIELDS, "mtn", debit=_DECLINED)
+
+
+async def _live_card(merchant: Merchant) -> None:
+    body = CARD | {"return_url": "https://boutique.example/merci"}
+    await _live(merchant, body, "stripe", debit=_SUCCEEDS, credit=_SUCCEEDS)
+
+
+CASES: Final[dict[str, tuple[str, Callable[[Merchant], Awaitable[None]]]]] = {
+    "Mobile Money with every field, refunded": ("test", _full),
+    "Mobile Money with the fewest fields, refunded": ("test", _fewest),
+    "Mobile Money, refused after the request": ("test", _refused_later),
+    "Mobile Money with an address of its own": ("test", _callback_url),
+    "card, both choices, the success refunded": ("test", _card),
+    "test event": ("test", _test_event),
+    "live Mobile Money with every field, refunded": ("live", _live_refunded),
+    "live Mobile Money with the fewest fields, the refund refused": ("live", _live_refund_refused),
+    "live Mobile Money, declined by the provider": ("live", _live_declined),
+    "live card, refunded": ("live", _live_card),
+    "live test event": ("live", _test_event),
+}
+
+
+async def record(settings: Settings) -> str:
+    """`webhooks.json`, on a database that has its schema already."""
+    async with running_service(settings) as service:
+        return as_json([await _recorded(service, name, env, case) for name, (env, case) in CASES.items()])
+
+
+async def _recorded(
+    service: RunningService, name: str, env: str, case: Callable[[Merchant], Awaitable[None]]
+) -> dict[str, object]:
+    """One case with a merchant of its own; placeholders are numbered anew."""
+    merchant = Merchant(service, await service.merchant(), env)
+    written = await merchant.call("PUT", "/webhooks/endpoint", {"url": service.receiver.url()})
+    merchant.secret = written["secret"]
+    service.receiver.received.clear()
+    await case(merchant)
+    placeholders = Placeholders(base_url=service.url)
+    deliveries = [_delivery(received, merchant, placeholders) for received in service.receiver.received]
+    return {"case": name, "deliveries": deliveries}
+
+
+def _delivery(received: Received, merchant: Merchant, placeholders: Placeholders) -> dict[str, object]:
+    _check_signature(received, merchant)
+    body = placeholders(received.body.decode())
+    return {"line": received.line, "headers": chosen(received.headers, HEADERS, placeholders), "body": body}
+
+
+def _check_signature(received: Received, merchant: Merchant) -> None:
+    """The header's form and its HMAC, as the contract has them."""
+    moment, _, signature = received.headers["x-service-signature"].partition(",v1=")
+    signed = moment.removeprefix("t=").encode() + b"." + received.body
+    assert signature == hmac.new(merchant.secret.encode(), signed, hashlib.sha256).hexdigest()

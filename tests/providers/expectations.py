@@ -1,0 +1,36 @@
+"""How the tables of `test_<provider>.py` state a result: a type, a type and its reason, or the result itself."""
+
+from typing import Any
+
+from guichet.domain.money import Hundredths
+from guichet.providers.base import Accepted, NotProcessed, RefusalReason, Refused, Succeeded, Unknown
+
+TAKEN, UNKNOWN = Accepted, Unknown
+
+
+def refused(reason: RefusalReason = "refused") -> tuple[type, str]:
+    return Refused, reason
+
+
+def not_taken(reason: RefusalReason = "configuration") -> tuple[type, str]:
+    return NotProcessed, reason
+
+
+def succeeded(amount: int | None, currency: str | None, provider_reference: str | None = None) -> Succeeded:
+    """`amount` in hundredths."""
+    return Succeeded(None if amount is None else Hundredths(amount), currency, provider_reference)
+
+
+def check(result: object, expected: Any) -> None:
+    """Fail unless `result` is what the table states; of a success amount and currency are compared."""
+    if isinstance(expected, tuple):
+        kind, reason = expected
+        assert type(result) is kind, result
+        assert getattr(result, "reason", None) == reason, result
+    elif isinstance(expected, type):
+        assert type(result) is expected, result
+    elif isinstance(expected, Succeeded):
+        assert isinstance(result, Succeeded), result
+        assert (result.amount, result.currency) == (expected.amount, expected.currency)
+    else:
+        assert result == expected

@@ -1,0 +1,104 @@
+"""One provider of ours against a scripted HTTP server on a real socket: what result does a response become?"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from guichet.clock import SECOND
+from guichet.domain.money import Hundredths
+from guichet.http_client import HttpClient
+from guichet.providers.base import Callback, Charge, Provider, Reversal
+from guichet.providers.client import ProviderAccount
+from guichet.providers.provider_types import PROVIDER_TYPES
+from tests.house import ManualClock
+from tests.peers import Peer, Received
+from tests.providers.conformance import DOSSIERS
+
+TOKEN = {"access_token": "token-of-the-provider", "expires_in": 3600}
+REFERENCE = "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01"
+REFUND = "a3b1c2d3-0f1e-4d2c-8b3a-9e8f7d6c5b4a"
+NOW = 1_795_000_000 * SECOND
+
+#: A status and a body: bytes as they are, anything else as JSON.
+Scripted = tuple[int, object]
+
+
+def charge(operator: str = "mtn", **changes: Any) -> Charge:
+    """5 000 XOF, sent just now and not answered yet."""
+    known = Charge(
+        reference=REFERENCE,
+        operator=operator,
+        amount=Hundredths(5000_00),
+        currency="XOF",
+        description="Panier n° 12 — l'été",
+        created_at=NOW,
+        phone_number="22997000001",
+        email="awa@example.com",
+        firstname="Awa",
+        lastname="N'Diaye",
+        notify_url=f"https://pay.example.com/providers/x/callback/{REFERENCE}",
+    )
+    return structs.replace(known, **changes)
+
+
+def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:
+    """The whole 5 000 back; `taken` changes the debit."""
+    known = Reversal(REFUND, charge(operator, **(taken or {})), Hundredths(5000_00), "XOF", sent_at=NOW)
+    return replace(known, **changes)
+
+
+@dataclass
+class ScriptedProvider:
+    provider: Provider
+    clock: ManualClock
+    answers: list[Scripted] = field(default_factory=list)
+    received: list[Received] = field(default_factory=list)
+    tokens: int = 0
+
+    def sent(self, number: int = -1) -> Any:
+        """The JSON of a request, tokens not counted."""
+        return msgspec.json.decode(self.received[number].body)
+
+    def path(self, number: int = -1) -> str:
+        return self.received[number].line.split(" ")[1]
+
+
+@asynccontextmanager
+async def scripted_provider(
+    provider_type: str, *answers: Scripted, token: object = TOKEN, **settings: str
+) -> AsyncIterator[ScriptedProvider]:
+    """A provider whose server gives these responses, the last one again and again; it always gives `token`."""
+    found: list[ScriptedProvider] = []
+
+    async def script(writer: Any, request: Received) -> None:
+        one = found[0]
+        if "token" in request.line and "transactionstatus" not in request.line:
+            one.tokens += 1
+            status, body = 200, token
+        else:
+            one.received.append(request)
+            status, body = one.answers.pop(0) if len(one.answers) > 1 else one.answers[0]
+        raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+        writer.write(f"HTTP/1.1 {status} Said\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw)
+        await writer.drain()
+
+    clock = ManualClock(NOW)
+    async with Peer(script) as peer:
+        http_client = HttpClient(loopback=True)
+        known = {**DOSSIERS[provider_type].settings, **settings}
+        account = ProviderAccount(f"{provider_type}_one", provider_type, peer.url("127.0.0.1", ""), known)
+        provider = PROVIDER_TYPES[provider_type].build(account, http_client, clock)
+        found.append(ScriptedProvider(provider, clock, list(answers)))
+        try:
+            yield found[0]
+        finally:
+            await http_client.aclose()
+
+
+def callback(body: object, headers: Mapping[str, str] | None = None, path: str = "/providers/x/callback") -> Callback:
+    raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    return Callback("POST", path, {"content-type": "application/json", **(headers or {})}, raw)

@@ -1,0 +1,98 @@
+"""What all providers share: texts, return addresses, unreadable responses, secrets that never show."""
+
+from typing import Any
+
+import pytest
+
+from guichet.providers.base import Unknown
+from guichet.providers.fields import plain_text, return_url
+from tests.providers.conformance import DOSSIERS
+from tests.providers.scripted_provider import callback, charge, reversal, scripted_provider
+
+#: Two hundred times no answer: whatever the verb, nothing can be concluded from it.
+UNREADABLE = [
+    b"",
+    b"null",
+    b"[]",
+    b"{}",
+    b'"text"',
+    b"\xff\xfe",
+    b"<html>",
+    b"[" * 60_000,
+    b'{"status":',
+    b"x" * 70_000,
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("Café « du Port » n° 3", "Cafe du Port n 3"), ("", "Paiement"), ("!!!", "Paiement"), ("اشتر", "Paiement")],
+)
+def test_plain_text(text: str, plain: str) -> None:
+    assert plain_text(text, 30) == plain
+
+
+def test_plain_text_is_cut() -> None:
+    assert plain_text("abc defgh", 4) == "abc"
+
+
+def test_where_a_providers_page_sends_the_customer_back() -> None:
+    ours = "https://pay.example.com/"
+    assert return_url(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
+    assert return_url(charge(), "https://else.example") == "https://else.example"
+    assert return_url(charge(), None) == ours
+    assert return_url(charge(return_url="https://shop.example/" + "x" * 200), None, 120) == ours
+    assert return_url(charge(notify_url=None), None) is None
+
+
+VERBS = ("initiate", "status", "refund", "refund_status")
+
+
+@pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
+@pytest.mark.parametrize("family", list(DOSSIERS))
+async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> None:
+    """Wave's refund aside: there the status is the whole answer."""
+    dossier = DOSSIERS[family]
+    known = {"provider_reference": "theirs", "provider_data": {"pay_token": "p"}, "otp": "123456"}
+    async with scripted_provider(family, (200, body)) as asked:
+        for verb in VERBS:
+            if verb.startswith("refund") and (not dossier.refunds or family == "wave"):
+                continue
+            subject: Any = charge(dossier.operator, **known)
+            if verb.startswith("refund"):
+                subject = reversal(dossier.operator, taken=known, provider_reference="theirs")
+            answer = await getattr(asked.provider, verb)(subject)
+            if verb == "refund" and family in ("stripe", "sonatel"):
+                # The refund itself was never sent: what it needs to know first could not be read.
+                assert not [one for one in asked.received if "refunds" in one.line or "cashins" in one.line]
+                continue
+            assert type(answer) is Unknown, verb
+        asked.provider.parse_callback(callback(body))
+
+
+@pytest.mark.parametrize("status", [301, 400, 418, 500, 502, 504])
+@pytest.mark.parametrize("family", list(DOSSIERS))
+async def test_a_status_without_words_never_fails_a_payment(family: str, status: int) -> None:
+    dossier = DOSSIERS[family]
+    async with scripted_provider(family, (status, b"<html>proxy</html>")) as asked:
+        for known in ({"provider_reference": "theirs", "provider_data": {"pay_token": "p"}}, {}):
+            answer = await asked.provider.status(charge(dossier.operator, otp="123456", **known))
+            assert type(answer) is Unknown
+
+
+@pytest.mark.parametrize("family", list(DOSSIERS))
+async def test_secrets_stay_inside(family: str) -> None:
+    """What connectors print and what they report never shows a credential, whatever the operator echoes."""
+    dossier = DOSSIERS[family]
+    secrets = [value for name, value in dossier.settings.items() if _is_secret(name)]
+    async with scripted_provider(family, (401, {"message": "no"})) as asked:
+        answers = [
+            await asked.provider.initiate(charge(dossier.operator, otp="987654")),
+            await asked.provider.probe(),
+        ]
+    shown = repr(answers) + repr(asked.provider)
+    assert [secret for secret in [*secrets, "987654"] if len(secret) > 3 and secret in shown] == []
+
+
+def _is_secret(name: str) -> bool:
+    return any(part in name for part in ("key", "secret", "token", "pin", "client_id"))

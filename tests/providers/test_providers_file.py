@@ -1,0 +1,120 @@
+"""The providers' file: every fault stops the start in one sentence that names the line."""
+
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from guichet.bootstrap import live_providers, simulator
+from guichet.clock import SystemClock
+from guichet.http_client import HttpClient
+from guichet.merchants.catalogue_file import load_catalogue
+from guichet.providers.providers_file import NO_PROVIDERS, ProvidersFileError, read_providers_file
+from guichet.settings import SettingsError, load
+
+CODES = ("mtn", "wave_ci")
+GOOD = """
+[accounts.aggregator]
+provider = "feexpay"
+base_url = "https://api.example"
+api_key = { env = "FEEXPAY_KEY" }
+shop = "shop1"
+
+[routes]
+mtn = ["aggregator"]
+"""
+
+
+def _read(tmp_path: Path, text: str, environ: dict[str, str] | None = None) -> None:
+    path = tmp_path / "providers.toml"
+    path.write_text(text, encoding="utf-8")
+    operators = read_providers_file(path, {"FEEXPAY_KEY": "fp_x"} if environ is None else environ, CODES)
+    operators.registry(SystemClock(), HttpClient())
+
+
+def test_a_good_file_is_read_and_prints_no_secret(tmp_path: Path) -> None:
+    path = tmp_path / "providers.toml"
+    path.write_text(GOOD)
+    operators = read_providers_file(path, {"FEEXPAY_KEY": "fp_very_secret"}, CODES)
+    assert operators.routes == {"mtn": ("aggregator",)}
+    assert operators.accounts["aggregator"].settings["api_key"] == "fp_very_secret"
+    assert "fp_very_secret" not in repr(operators)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "line", "says"),
+    [
+        ('provider = "feexpay"', 'provider = "feexpai"', 3, "must be one of"),
+        ('provider = "feexpay"', "", 2, "provider must be one of"),
+        ('base_url = "https://api.example"', 'base_url = "api.example"', 4, "http or https"),
+        ('shop = "shop1"', "", 2, "shop is missing"),
+        ('shop = "shop1"', 'shop = "shop1"\ncolour = "red"', 7, "colour is unknown"),
+        ('shop = "shop1"', 'shop = ["shop1"]', 6, "must be a text"),
+        ('mtn = ["aggregator"]', 'mtn = ["aggregator", "aggregator"]', 9, "different account names"),
+        ('mtn = ["aggregator"]', 'mtn = ["nobody"]', 9, "leads to nobody"),
+        ('mtn = ["aggregator"]', 'mtn = "aggregator"', 9, "must be a list"),
+        ('mtn = ["aggregator"]', 'orange = ["aggregator"]', 9, "not an operator code"),
+        ("[routes]", "[rutes]", 8, "only [accounts.NAME] and [routes]"),
+        ("[accounts.aggregator]", "[accounts.sandbox]", 2, "reserved"),
+        (
+            "[accounts.aggregator]",
+            "[connections.aggregator]",
+            2,
+            "[connections.aggregator] is called [accounts.NAME] now",
+        ),
+        ('provider = "feexpay"', 'family = "feexpay"', 3, "[accounts.aggregator] family is called provider now"),
+    ],
+)
+def test_a_fault_names_its_line(tmp_path: Path, wrong: str, right: str, line: int, says: str) -> None:
+    assert wrong in GOOD
+    with pytest.raises(ProvidersFileError) as refused:
+        _read(tmp_path, GOOD.replace(wrong, right))
+    assert says in str(refused.value)
+    assert f"providers.toml, line {line}:" in str(refused.value)
+
+
+def test_a_missing_secret_is_named_but_not_its_neighbours(tmp_path: Path) -> None:
+    with pytest.raises(ProvidersFileError, match=r"line 5: .*FEEXPAY_KEY, which is not in the environment"):
+        _read(tmp_path, GOOD, {})
+
+
+def test_settings_that_a_provider_refuses_name_their_account(tmp_path: Path) -> None:
+    mtn = '\n[accounts.mars]\nprovider = "mtn"\nbase_url = "https://m.example"\ntarget_env = "mars"\n'
+    with pytest.raises(ProvidersFileError, match=r"line 2: \[accounts.mars\] target_env must be one of"):
+        _read(tmp_path, mtn + 'subscription_key = "a"\napi_user = "b"\napi_key = "c"\n')
+
+
+def test_what_is_not_toml_names_its_line_too(tmp_path: Path) -> None:
+    with pytest.raises(ProvidersFileError, match="line 2"):
+        _read(tmp_path, "\n[accounts\n")
+
+
+def test_production_takes_no_simulated_operator_unless_told(tmp_path: Path) -> None:
+    file = tmp_path / "providers.toml"
+    file.write_text(
+        GOOD.replace("https://api.example", "https://rehearsal.example/simulator/feexpay").replace(
+            '{ env = "FEEXPAY_KEY" }', '"fp_x"'
+        )
+    )
+    environ = {
+        "GUICHET_HOME": str(tmp_path),
+        "GUICHET_PROFILE": "production",
+        "GUICHET_PUBLIC_URL": "https://rehearsal.example",
+        "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
+        "GUICHET_PROVIDERS_FILE": str(file),
+    }
+    production = load(environ)
+    with pytest.raises(SettingsError, match="GUICHET_ALLOW_SIMULATOR"):
+        live_providers(production)
+    assert simulator(production, SystemClock(), NO_PROVIDERS) is None
+    told = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
+    assert live_providers(told).simulated == ["aggregator"]
+    assert simulator(told, SystemClock(), live_providers(told)) is not None
+
+
+def test_production_without_a_file_has_nobody_and_development_has_the_simulator(tmp_path: Path) -> None:
+    environ = {"GUICHET_HOME": str(tmp_path), "GUICHET_SECRET_KEYS": Fernet.generate_key().decode()}
+    production = {**environ, "GUICHET_PROFILE": "production", "GUICHET_PUBLIC_URL": "https://pay.example"}
+    assert live_providers(load(production)) == NO_PROVIDERS
+    codes = {mode.operator for mode in load_catalogue(None).modes}
+    assert set(live_providers(load(environ)).routes) == codes
