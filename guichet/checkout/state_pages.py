@@ -13,7 +13,7 @@ from guichet.checkout import formatting
 from guichet.checkout.page_request import PageRequest
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
-from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.posting_rules import ACTIVE, WalletStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def state_page(page: PageRequest, name: str, action_href: str | None = None, **v
     return response
 
 
-def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: str, now: int) -> str | None:
+def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: WalletStatus, now: int) -> str | None:
     """The state that keeps this link from being paid now, the first that holds; None when it can be paid."""
     uses = link.max_uses
     reasons = (

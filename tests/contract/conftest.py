@@ -26,5 +26,5 @@ def operator() -> ScriptedOperator:
 async def live_house(settings: Settings, operator: ScriptedOperator) -> AsyncIterator[House]:
     """Every operator code of the contract leads to `operator` in production."""
     routes = {code: [NAME] for code in column("operators", "Code")}
-    async with open_house(settings, connections={NAME: operator}, routes=routes) as opened:
+    async with open_house(settings, accounts={NAME: operator}, routes=routes) as opened:
         yield opened
