@@ -19,6 +19,7 @@ from cryptography.fernet import Fernet
 from guichet import settings as guichet_settings
 from guichet.bootstrap import create_merchant, service
 from guichet.db import migrate
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
@@ -39,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Merchant:
-    id: int
+    id: MerchantId
     key: str
 
 
@@ -113,7 +114,7 @@ async def prepare(settings: Settings, merchants: int = 1, webhook: str | None = 
     return made
 
 
-async def set_endpoint(ctx: Any, merchant_id: int, url: str) -> None:
+async def set_endpoint(ctx: Any, merchant_id: MerchantId, url: str) -> None:
     from guichet.merchants import repository as merchants
 
     async with ctx.db.transaction() as tx:

@@ -89,7 +89,12 @@ def hundredths(value: object, currency: str) -> Hundredths | None:
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     amount = money.parse_decimal(str(value), 2)
-    if not amount or amount <= 0 or currency not in money.CURRENCIES or not money.has_whole_units(amount, currency):
+    if (
+        not amount
+        or amount <= 0
+        or currency not in money.CURRENCIES
+        or not money.has_whole_units(Hundredths(amount), currency)
+    ):
         return None
     return Hundredths(amount)
 

@@ -13,6 +13,7 @@ import uvicorn
 
 from guichet.bootstrap import Service, application, create_merchant, service
 from guichet.clock import SECOND, Instant, SystemClock
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, MerchantStatus
 from guichet.domain.money import Currency
 from guichet.settings import Settings
@@ -63,7 +64,7 @@ class Account:
     """A merchant's keys, and how its developer calls the API with one of them."""
 
     house: "House"
-    id: int
+    id: MerchantId
     keys: dict[Environment, str]
     env: Environment = "test"
 

@@ -9,6 +9,7 @@ from sqlalchemy import select
 from guichet.db.engine import Database
 from guichet.db.tables import payments, postings, refunds, wallet_entries, webhook_deliveries
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
+from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, round_to_currency
 from guichet.domain.payments import Payment, Refund
@@ -16,7 +17,7 @@ from guichet.domain.posting_rules import HOLD, SUSPENSE, WALLET
 from guichet.ledger import wallets
 
 #: (merchant, env, currency)
-Wallet = tuple[int, Environment, Currency]
+Wallet = tuple[MerchantId, Environment, Currency]
 
 
 async def check_books(db: Database, *, told: bool = False) -> None:
@@ -67,11 +68,11 @@ def _legs(moves: list[Any], cause: str) -> dict[int, list[Any]]:
     return found
 
 
-def _each_success_is_credited_once(paid: dict[int, Payment], moves: list[Any]) -> None:
+def _each_success_is_credited_once(paid: dict[PaymentId, Payment], moves: list[Any]) -> None:
     collected = _legs(moves, "payment.succeeded")
     assert set(collected) == {row.id for row in paid.values() if row.status in ("succeeded", "refunded")}
     for payment_id, legs in collected.items():
-        payment = paid[payment_id]
+        payment = paid[PaymentId(payment_id)]
         amounts = {leg[6]: leg[9] for leg in legs}
         assert len(amounts) == len(legs)
         assert amounts["amount"] == payment.amount
@@ -80,7 +81,9 @@ def _each_success_is_credited_once(paid: dict[int, Payment], moves: list[Any]) -
             assert (leg[1], leg[2], leg[3]) == (payment.merchant_id, payment.env, payment.currency)
 
 
-def _each_refund_is_booked_once(paid: dict[int, Payment], returned: dict[int, Refund], moves: list[Any]) -> None:
+def _each_refund_is_booked_once(
+    paid: dict[PaymentId, Payment], returned: dict[RefundId, Refund], moves: list[Any]
+) -> None:
     holds, posted, released = (_legs(moves, f"refund.{what}") for what in ("requested", "succeeded", "failed"))
     assert set(holds) == {row.id for row in returned.values() if row.held}
     assert set(posted) == {row.id for row in returned.values() if row.status == "succeeded"}
@@ -96,7 +99,7 @@ def _each_refund_is_booked_once(paid: dict[int, Payment], returned: dict[int, Re
 
 
 def _operators_agree(
-    paid: dict[int, Payment], returned: dict[int, Refund], accounts: dict[Wallet, Counter[str]]
+    paid: dict[PaymentId, Payment], returned: dict[RefundId, Refund], accounts: dict[Wallet, Counter[str]]
 ) -> None:
     """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27)."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
@@ -133,7 +136,9 @@ def _bodies_say_what_they_are(sent: list[Delivery]) -> None:
         assert body["livemode"] == (delivery.env == "live")
 
 
-def _each_transition_is_told_once(paid: dict[int, Payment], returned: dict[int, Refund], sent: list[Delivery]) -> None:
+def _each_transition_is_told_once(
+    paid: dict[PaymentId, Payment], returned: dict[RefundId, Refund], sent: list[Delivery]
+) -> None:
     told = Counter((row.payment_id, row.event) for row in sent if row.payment_id is not None)
     assert set(told.values()) <= {1}
     expected: set[tuple[int, str]] = set()

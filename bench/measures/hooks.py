@@ -16,6 +16,7 @@ from bench.servers import HOST, Target
 from guichet.bootstrap import service
 from guichet.clock import SystemClock, iso
 from guichet.domain.events import Delivery
+from guichet.domain.ids import MerchantId
 from guichet.schemas.json_codec import number
 from guichet.schemas.payment import PaymentObject
 from guichet.settings import Settings
@@ -28,7 +29,7 @@ AT_ONCE: Final = 64
 HANGS: Final = 10
 
 
-async def queue(settings: Settings, merchant_id: int, url: str, count: int) -> bytes:
+async def queue(settings: Settings, merchant_id: MerchantId, url: str, count: int) -> bytes:
     """`count` deliveries, due now; one of their bodies."""
     async with service(settings) as opened:
         made: list[Delivery] = []

@@ -14,6 +14,7 @@ from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.catalogue import Catalogue, PaymentMode, check_debit, missing_fields, quote
 from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
+from guichet.domain.money import Hundredths
 from guichet.merchants.catalogue_file import load_catalogue
 
 #: The hash of the only key there is; a real one would look it up.
@@ -88,7 +89,7 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         mode = catalogue().choose(body.operator, None)
         if missing := missing_fields(mode, given):
             raise InvalidRequest("missing", missing)
-        quoted = quote(mode, round(body.amount * 100))
+        quoted = quote(mode, Hundredths(round(body.amount * 100)))
         check_debit(quoted, body.currency)
     except InvalidRequest as error:
         raise ValueError(error.message) from None

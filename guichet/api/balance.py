@@ -3,7 +3,7 @@
 from starlette.responses import Response
 
 from guichet.api.http import Call, success_response
-from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
+from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY, Hundredths
 from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.ledger import wallets
 from guichet.schemas.validation import invalid_request
@@ -17,5 +17,5 @@ async def read_balance(call: Call) -> Response:
         raise invalid_request({"currency": [f"Valeurs acceptées : {', '.join(CURRENCIES)}."]})
     merchant = call.caller.merchant
     stored = await wallets.wallet(call.ctx.db, merchant.id, call.env, currency)
-    wallet = stored or Wallet(merchant.id, call.env, currency, ACTIVE, 0, merchant.created_at)
+    wallet = stored or Wallet(merchant.id, call.env, currency, ACTIVE, Hundredths(0), merchant.created_at)
     return success_response(balance_object(wallet))

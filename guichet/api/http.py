@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
 from guichet.merchants.api_keys import Authenticator
@@ -36,7 +37,7 @@ class Call(Record, frozen=True):
     caller: Caller
 
     @property
-    def merchant_id(self) -> int:
+    def merchant_id(self) -> MerchantId:
         return self.caller.merchant.id
 
     @property

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from guichet.api.http import Call, requested_page, success_response
 from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.ids import LinkId
 from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
 from guichet.payments import link_repository as links
@@ -31,7 +32,7 @@ async def create_link(call: Call) -> Response:
     link = await links.insert_new(
         call.ctx.db,
         PaymentLink(
-            id=0,
+            id=LinkId(0),
             merchant_id=call.merchant_id,
             token=random_text(TOKEN_LENGTH),
             type=body.type,
@@ -61,7 +62,7 @@ async def read_link(call: Call) -> Response:
     text = call.path_text("id")
     link = None
     if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
-        link = await links.by_id(call.ctx.db, call.merchant_id, int(text))
+        link = await links.by_id(call.ctx.db, call.merchant_id, LinkId(int(text)))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
     return success_response(_link_object(call, link))

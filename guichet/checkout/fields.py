@@ -7,7 +7,7 @@ from typing import Final
 from guichet.checkout.page_request import PageRequest
 from guichet.domain import money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 
 #: Fields of a payment form in the order of the page, and how long each may be (docs/contract.md, "Requests").
 LENGTHS: Final = {"phone_number": 24, "otp": 16, "firstname": 100, "lastname": 100, "email": 150}
@@ -70,7 +70,7 @@ def form_fields(mode: PaymentMode) -> list[str]:
 
 
 def fields(
-    page: PageRequest, mode: PaymentMode, key: str, total_amount: int, currency: Currency, given: FormInput
+    page: PageRequest, mode: PaymentMode, key: str, total_amount: Hundredths, currency: Currency, given: FormInput
 ) -> list[Field]:
     shown: list[Field] = []
     for name in form_fields(mode):
@@ -112,7 +112,9 @@ def _label(page: PageRequest, mode: PaymentMode, name: str) -> str:
     return page.text("field.phone", mode=mode.name) if name == "phone_number" else page.text(f"field.{name}")
 
 
-def _otp_help(page: PageRequest, mode: PaymentMode, total_amount: int, currency: Currency) -> tuple[str, str | None]:
+def _otp_help(
+    page: PageRequest, mode: PaymentMode, total_amount: Hundredths, currency: Currency
+) -> tuple[str, str | None]:
     """How to get the code, with the total in place of `{total}`; a caution where the catalogue has it unverified."""
     hint = (mode.otp_hint or {}).get(page.language) or (mode.otp_hint or {}).get("fr")
     if not hint:

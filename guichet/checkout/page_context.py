@@ -13,6 +13,7 @@ from guichet.checkout.render import Renderer
 from guichet.checkout.tokens import FormTokens
 from guichet.clock import SECOND, Clock, Instant
 from guichet.context import AppContext
+from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments.polling import poll_payment
@@ -30,7 +31,7 @@ class PagePoller:
 
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
-        self._polled_at: dict[int, Instant] = {}
+        self._polled_at: dict[PaymentId, Instant] = {}
         self._running: set[asyncio.Task[Payment]] = set()
 
     async def poll(self, payment: Payment) -> Payment:

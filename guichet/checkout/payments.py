@@ -7,6 +7,7 @@ from guichet.checkout.page_context import PageContext
 from guichet.checkout.page_request import HEADERS, PageRequest
 from guichet.checkout.payment_view import TEMPLATES, payment_view, stage
 from guichet.domain.errors import NotFound
+from guichet.domain.ids import LinkId
 from guichet.domain.payments import Payment
 from guichet.payments import repository as payments
 
@@ -35,7 +36,7 @@ async def status(pages: PageContext, page: PageRequest) -> Response:
     return JSONResponse({"stage": stage(payment)}, headers=HEADERS)
 
 
-async def _find_payment(pages: PageContext, page: PageRequest, link_id: int) -> Payment:
+async def _find_payment(pages: PageContext, page: PageRequest, link_id: LinkId) -> Payment:
     token = page.request.path_params["token"]
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.link_id != link_id:

@@ -11,7 +11,7 @@ from guichet.checkout.page_request import PageRequest
 from guichet.domain import catalogue, money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Group:
     modes: list[Mode]
 
 
-def bill(page: PageRequest, amount: int, total_amount: int, currency: Currency) -> Bill:
+def bill(page: PageRequest, amount: Hundredths, total_amount: Hundredths, currency: Currency) -> Bill:
     total = money.round_to_currency(total_amount, currency)
     shown = [formatting.amount(value, currency, page.language) for value in (amount, total - amount, total)]
     return Bill(*shown)
@@ -59,7 +59,7 @@ def bill(page: PageRequest, amount: int, total_amount: int, currency: Currency) 
 def groups(
     page: PageRequest,
     modes: Iterable[PaymentMode],
-    amount: int,
+    amount: Hundredths,
     currency: Currency,
     given: FormInput,
     likely_country: str | None,
@@ -108,7 +108,7 @@ def _group_key(page: PageRequest, mode: PaymentMode) -> tuple[int, str]:
 
 
 def _mode(
-    page: PageRequest, mode: PaymentMode, amount: int, currency: Currency, given: FormInput, public_url: str
+    page: PageRequest, mode: PaymentMode, amount: Hundredths, currency: Currency, given: FormInput, public_url: str
 ) -> Mode:
     quoted = catalogue.quote(mode, amount)
     chosen = given.operator.casefold() == mode.operator.casefold()

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from guichet.clock import DAY, Instant, read_date
+from guichet.domain import ids
 
 #: Ids are 64-bit integers in both databases.
 _MAX_ID: Final = 2**63 - 1
@@ -33,7 +34,7 @@ def _end_instant(text: str) -> Instant:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 MerchantId = Annotated[
-    int, typer.Argument(parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it.")
+    ids.MerchantId, typer.Argument(parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it.")
 ]
 #: Both ends of a period are included; a time without an offset is UTC (D13).
 Since = Annotated[

@@ -17,6 +17,7 @@ from guichet.cli.runner import load_settings
 from guichet.cli.serve import Listen, serve_process
 from guichet.context import AppContext
 from guichet.db.errors import ConstraintViolated
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import key_env, key_hash, new_key
@@ -30,7 +31,7 @@ NAME: Final = "Boutique Démo"
 class Demo:
     """The demo merchant: its keys by environment, and its webhook endpoint of the test environment."""
 
-    merchant_id: int
+    merchant_id: MerchantId
     keys: dict[Environment, str]
     webhook_url: str | None
     webhook_secret: str
@@ -85,7 +86,7 @@ async def demo_merchant(ctx: AppContext) -> Demo:
     return Demo(merchant_id, keys, endpoint.url, endpoint.secret)
 
 
-async def _owner(ctx: AppContext, keys: dict[Environment, str]) -> int | None:
+async def _owner(ctx: AppContext, keys: dict[Environment, str]) -> MerchantId | None:
     """The id of the merchant that all these keys belong to, if they all work."""
     found = [await api_keys.caller_by_hash(ctx.db, key_hash(key)) for key in keys.values()]
     owners = {known[0].merchant.id for known in found if known}

@@ -11,7 +11,8 @@ from guichet.cli.console import CommandError, console, fail, print_json, print_t
 from guichet.cli.runner import get_merchant, run
 from guichet.context import AppContext
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
-from guichet.domain.money import parse_decimal, plain
+from guichet.domain.ids import MerchantId
+from guichet.domain.money import Hundredths, parse_decimal, plain
 from guichet.merchants.catalogue import Catalogues, set_override
 from guichet.schemas.json_codec import percent
 from guichet.schemas.payment_mode import payment_mode_object
@@ -26,7 +27,7 @@ Operator = Annotated[
     str, typer.Argument(metavar="OPERATOR", help="Operator code, in upper or lower case; see `guichet mode list`.")
 ]
 Merchant = Annotated[
-    int | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
+    MerchantId | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
 ]
 
 
@@ -75,7 +76,7 @@ def fee(
     if percent is None and fixed is None:
         raise typer.BadParameter("give --percent, --fixed, or both.")
     rate = None if percent is None else _parse("--percent", percent, RATE_PLACES)
-    amount = None if fixed is None else _parse("--fixed", fixed, _FIXED_PLACES)
+    amount = None if fixed is None else Hundredths(_parse("--fixed", fixed, _FIXED_PLACES))
     if rate is not None and rate > _HUNDRED_PERCENT:
         fail("--percent must not exceed 100.")
     _change(operator, merchant, as_json, fee_percent=rate, fee_fixed=amount)
@@ -93,11 +94,11 @@ def _parse(option: str, text: str, places: int) -> int:
 
 def _change(
     operator: str,
-    merchant_id: int | None,
+    merchant_id: MerchantId | None,
     as_json: bool,
     active: bool | None = None,
     fee_percent: int | None = None,
-    fee_fixed: int | None = None,
+    fee_fixed: Hundredths | None = None,
 ) -> None:
     """Changes an override and prints the payment mode as it is from now on. None leaves a value as it is."""
 
@@ -126,7 +127,7 @@ def _find(catalogue: Catalogue, operator: str) -> PaymentMode:
     return mode
 
 
-async def _catalogue(ctx: AppContext, merchant_id: int | None) -> Catalogue:
+async def _catalogue(ctx: AppContext, merchant_id: MerchantId | None) -> Catalogue:
     """The catalogue as it is now; the cached one of the service may be a second old."""
     if merchant_id is not None:
         await get_merchant(ctx.db, merchant_id)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from guichet.clock import DAY, Instant, read_date
-from guichet.domain.money import CURRENCIES
+from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 
@@ -168,7 +168,7 @@ class _Reader:
         at, end = dated or (None, None)
         # `_word` admits no other words.
         kind, status = cast(SubjectType, kind), cast(LineStatus, status)
-        return Line(self._rows.line_num, kind, references, abs(amount), currency, status, at), end
+        return Line(self._rows.line_num, kind, references, Hundredths(abs(amount)), currency, status, at), end
 
     def _word(self, row: Sequence[str], field: str) -> str | None:
         word = self._cell(row, field)
@@ -204,7 +204,7 @@ class _Reader:
         return UnreadableStatement(f"{self._name}, line {max(1, self._rows.line_num)}: {problem}.")
 
 
-def _amount(cell: str) -> int | None:
+def _amount(cell: str) -> Hundredths | None:
     """Hundredths from `5 000`, `5000,00`, `1.234,50` or `1,234.50`; None for others and for `5,000`: ambiguous."""
     compact = _SPACES.sub("", cell)
     if match := _FIGURE.fullmatch(compact):
@@ -214,7 +214,7 @@ def _amount(cell: str) -> int | None:
     else:
         return None
     hundredths = int(units) * 100 + int(cents.ljust(2, "0") or 0)
-    return -hundredths if sign else hundredths
+    return Hundredths(-hundredths if sign else hundredths)
 
 
 def _date(cell: str) -> tuple[Instant, Instant] | None:

@@ -10,6 +10,7 @@ from guichet.bootstrap import Service, ensure_schema, service
 from guichet.cli.console import CommandError, error_console, fail
 from guichet.db.engine import Reader
 from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs
 from guichet.merchants import repository as merchants
@@ -68,7 +69,7 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
         fail(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}")
 
 
-async def get_merchant(db: Reader, merchant_id: int) -> Merchant:
+async def get_merchant(db: Reader, merchant_id: MerchantId) -> Merchant:
     """Raises CommandError if there is no such merchant."""
     return existing(await merchants.get(db, merchant_id), "merchant", merchant_id)
 

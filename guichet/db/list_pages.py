@@ -22,6 +22,7 @@ from guichet.clock import Instant
 from guichet.db import list_page_statements as statements
 from guichet.db.engine import Database, Row
 from guichet.db.time_buckets import FINEST, Cover, Level, cover
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import PaymentStatus
 
@@ -33,7 +34,7 @@ MAX_SKIPPED: Final = 500
 class ListScope:
     """One merchant's part of a list in one environment. `status` None: rows of every status."""
 
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     status: PaymentStatus | None = None
 

@@ -10,7 +10,8 @@ from typing import Final, Literal, get_args
 
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.money import Currency
+from guichet.domain.ids import MerchantId
+from guichet.domain.money import Currency, Hundredths
 
 PaymentModeType = Literal["mobile_money", "card", "bank_transfer", "e_wallet", "other"]
 MODE_TYPES: Final[tuple[PaymentModeType, ...]] = get_args(PaymentModeType)
@@ -24,8 +25,8 @@ RATE_PLACES: Final = 4
 _RATE_UNIT: Final = 100 * 10**RATE_PLACES
 
 #: Bounds of a Mobile Money debit (amount + fee), in hundredths of the currency's unit.
-MIN_DEBIT: Final = 10_00
-MAX_DEBIT: Final = 1_000_000_00
+MIN_DEBIT: Final = Hundredths(10_00)
+MAX_DEBIT: Final = Hundredths(1_000_000_00)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class PaymentMode:
     country_code: str | None
     dial_code: str | None
     fee_percent: int
-    fee_fixed: int
+    fee_fixed: Hundredths
     requires_otp: bool
     requires_return_url: bool
     logo: str | None
@@ -61,22 +62,22 @@ class PaymentMode:
 class ModeOverride:
     """What was changed with `guichet mode`; None leaves the catalogue's value. `merchant_id` None means everybody."""
 
-    merchant_id: int | None
+    merchant_id: MerchantId | None
     operator: str
     active: bool | None
     fee_percent: int | None
-    fee_fixed: int | None
+    fee_fixed: Hundredths | None
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
     mode: PaymentMode
-    amount: int
-    fee_amount: int
+    amount: Hundredths
+    fee_amount: Hundredths
 
     @property
-    def total_amount(self) -> int:
-        return self.amount + self.fee_amount
+    def total_amount(self) -> Hundredths:
+        return Hundredths(self.amount + self.fee_amount)
 
 
 class Catalogue:
@@ -133,10 +134,10 @@ def _overridden(mode: PaymentMode, override: ModeOverride) -> PaymentMode:
     )
 
 
-def quote(mode: PaymentMode, amount: int) -> Quote:
+def quote(mode: PaymentMode, amount: Hundredths) -> Quote:
     """fee = amount × fee_percent / 100 + fee_fixed, half up to the hundredth (D4)."""
     proportional = (amount * mode.fee_percent + _RATE_UNIT // 2) // _RATE_UNIT
-    return Quote(mode, amount, proportional + mode.fee_fixed)
+    return Quote(mode, amount, Hundredths(proportional + mode.fee_fixed))
 
 
 def check_debit(quoted: Quote, currency: Currency) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 
@@ -44,11 +45,11 @@ DELIVERY_TARGETS: Final[tuple[DeliveryTarget, ...]] = get_args(DeliveryTarget)
 class Delivery(Record, frozen=True):
     """A webhook: its place in the queue and its line in the log. `body` is frozen when it is queued."""
 
-    id: int
-    merchant_id: int
+    id: DeliveryId
+    merchant_id: MerchantId
     env: Environment
     reference: str
-    payment_id: int | None
+    payment_id: PaymentId | None
     event: EventName
     #: `account` or `callback`: disabling the endpoint ends only the former (D36).
     target: DeliveryTarget
@@ -69,7 +70,7 @@ class Delivery(Record, frozen=True):
 class Endpoint:
     """Where one merchant's webhooks of one environment go. `secret` is encrypted at rest."""
 
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     url: str | None
     secret: str

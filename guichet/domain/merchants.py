@@ -5,6 +5,7 @@ import string
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency
 
 Environment = Literal["test", "live"]
@@ -20,7 +21,7 @@ _ALPHABET: Final = string.ascii_letters + string.digits
 class Merchant:
     """`currency` is the default currency of the account's payment links (D19); `created_at` is an Instant."""
 
-    id: int
+    id: MerchantId
     name: str
     status: MerchantStatus
     currency: Currency
@@ -32,7 +33,7 @@ class ApiKey:
     """A stored key: only its hash, and enough of its beginning for a person to recognise it."""
 
     id: int
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     hash: str
     preview: str

@@ -18,8 +18,8 @@ DEFAULT_CURRENCY: Final[Currency] = "XOF"
 DECIMALS: Final[dict[str, int]] = {"XOF": 0, "XAF": 0, "EUR": 2, "USD": 2}
 
 #: Bounds of an `amount` sent by a merchant (docs/contract.md, "Limits"), in hundredths.
-MIN_AMOUNT: Final = 1_00
-MAX_AMOUNT: Final = 99_999_999_00
+MIN_AMOUNT: Final = Hundredths(1_00)
+MAX_AMOUNT: Final = Hundredths(99_999_999_00)
 
 
 def to_hundredths(value: int | Decimal) -> Hundredths | None:
@@ -33,12 +33,12 @@ def to_hundredths(value: int | Decimal) -> Hundredths | None:
     return hundredths if Decimal(hundredths).scaleb(-2) == value else None
 
 
-def has_whole_units(hundredths: int, currency: Currency) -> bool:
+def has_whole_units(hundredths: Hundredths, currency: Currency) -> bool:
     """Whether an amount is expressible in the currency: XOF and XAF have no subdivision."""
     return DECIMALS[currency] == 2 or hundredths % 100 == 0
 
 
-def round_to_currency(hundredths: int, currency: Currency) -> Hundredths:
+def round_to_currency(hundredths: Hundredths, currency: Currency) -> Hundredths:
     """What an operator can really move: half up to the currency's own unit (D27), in hundredths."""
     if DECIMALS[currency] == 2:
         return Hundredths(hundredths)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from guichet.domain.money import Currency
+from guichet.domain.ids import LinkId, MerchantId
+from guichet.domain.money import Currency, Hundredths
 
 #: Code point by code point, composed form: part of the contract.
 LinkType = Literal["permanent", "limit\u00e9"]
@@ -16,11 +17,11 @@ LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 class PaymentLink:
     """`reserved_uses` counts payments in flight or done; `completed_uses` only the done ones. Always live."""
 
-    id: int
-    merchant_id: int
+    id: LinkId
+    merchant_id: MerchantId
     token: str
     type: LinkType
-    amount: int
+    amount: Hundredths
     currency: Currency
     description: str
     max_uses: int | None

@@ -14,8 +14,9 @@ from guichet.domain.events import (
     REFUND_SUCCEEDED,
     EventName,
 )
+from guichet.domain.ids import LinkId, MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.records import Record
 
 PaymentStatus = Literal["pending", "succeeded", "failed", "refunded"]
@@ -71,15 +72,15 @@ REFUND_TRANSITIONS: Final = {
 class Payment(Record, frozen=True):
     """A payment as it is stored. Amounts are hundredths, dates are Instants (microseconds)."""
 
-    id: int
-    merchant_id: int
+    id: PaymentId
+    merchant_id: MerchantId
     env: Environment
     reference: str
     external_id: str | None
     status: PaymentStatus
-    amount: int
-    fee_amount: int
-    total_amount: int
+    amount: Hundredths
+    fee_amount: Hundredths
+    total_amount: Hundredths
     currency: Currency
     description: str
     operator: str
@@ -92,7 +93,7 @@ class Payment(Record, frozen=True):
     return_url: str | None
     callback_url: str | None
     metadata: str | None
-    link_id: int | None
+    link_id: LinkId | None
     checkout_token: str | None
     created_at: int
     updated_at: int
@@ -115,13 +116,13 @@ class Payment(Record, frozen=True):
 class Refund(Record, frozen=True):
     """The one refund a payment can have (D22). `held` says that the wallet's part is set aside."""
 
-    id: int
-    merchant_id: int
+    id: RefundId
+    merchant_id: MerchantId
     env: Environment
     reference: str
-    payment_id: int
+    payment_id: PaymentId
     payment_reference: str
-    amount: int
+    amount: Hundredths
     currency: Currency
     status: RefundStatus
     reason: str

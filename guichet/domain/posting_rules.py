@@ -17,8 +17,9 @@ from typing import Final, Literal, get_args
 
 from guichet.domain import money
 from guichet.domain.events import PAYMENT_SUCCEEDED, REFUND_FAILED, REFUND_SUCCEEDED
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 
 WALLET: Final = "wallet"
 FEES: Final = "fees"
@@ -49,14 +50,14 @@ class Posting:
     leg: str
     source: str
     destination: str
-    amount: int
+    amount: Hundredths
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
     """The postings of one cause of one subject (a payment or a refund), at one instant."""
 
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     currency: Currency
     cause: str
@@ -69,11 +70,11 @@ class Movement:
 class Wallet:
     """The folded part of a wallet plus its unfolded entries; `balance` in hundredths."""
 
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     currency: Currency
     status: WalletStatus
-    balance: int
+    balance: Hundredths
     updated_at: int
 
 
@@ -81,47 +82,50 @@ def operator_account(operator: str) -> str:
     return f"operator:{operator}"
 
 
-def collection(operator: str, amount: int, fee: int, currency: Currency, *, to_suspense: bool = False) -> list[Posting]:
+def collection(
+    operator: str, amount: Hundredths, fee: Hundredths, currency: Currency, *, to_suspense: bool = False
+) -> list[Posting]:
     """A customer was debited: the merchant gets `amount`, the service `fee`, rounding the rest."""
     source = operator_account(operator)
     postings = [Posting("amount", source, SUSPENSE if to_suspense else WALLET, amount)]
     if fee:
         postings.append(Posting("fee", source, FEES, fee))
-    return postings + _rounding(source, amount + fee, currency, customer_pays=True)
+    return postings + _rounding(source, Hundredths(amount + fee), currency, customer_pays=True)
 
 
-def suspense_release(amount: int) -> list[Posting]:
+def suspense_release(amount: Hundredths) -> list[Posting]:
     return [Posting("amount", SUSPENSE, WALLET, amount)]
 
 
-def refund_hold(amount: int) -> list[Posting]:
+def refund_hold(amount: Hundredths) -> list[Posting]:
     """The wallet's part is set aside when the refund is requested."""
     return [Posting("amount", WALLET, HOLD, amount)]
 
 
-def refund_release(amount: int) -> list[Posting]:
+def refund_release(amount: Hundredths) -> list[Posting]:
     return [Posting("amount", HOLD, WALLET, amount)]
 
 
-def refund_disbursed(operator: str, amount: int, fee: int, currency: Currency) -> list[Posting]:
+def refund_disbursed(operator: str, amount: Hundredths, fee: Hundredths, currency: Currency) -> list[Posting]:
     """The customer got `total_amount` back: the held `amount`, and the fee from the service (D22)."""
     destination = operator_account(operator)
     postings = [Posting("amount", HOLD, destination, amount)]
     if fee:
         postings.append(Posting("fee", FEES, destination, fee))
-    return postings + _rounding(destination, amount + fee, currency, customer_pays=False)
+    return postings + _rounding(destination, Hundredths(amount + fee), currency, customer_pays=False)
 
 
-def _rounding(operator: str, total: int, currency: Currency, *, customer_pays: bool) -> list[Posting]:
+def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:
     """The operator moved `total` rounded to what the currency has; the difference is booked, never lost."""
     difference = money.round_to_currency(total, currency) - total
     if not difference:
         return []
     towards_rounding = (difference > 0) == customer_pays
     source, destination = (operator, ROUNDING) if towards_rounding else (ROUNDING, operator)
-    return [Posting("rounding", source, destination, abs(difference))]
+    return [Posting("rounding", source, destination, Hundredths(abs(difference)))]
 
 
-def wallet_movement(postings: Sequence[Posting]) -> int:
+def wallet_movement(postings: Sequence[Posting]) -> Hundredths:
     """What these postings add to the wallet; negative when they take from it."""
-    return sum(posting.amount * ((posting.destination == WALLET) - (posting.source == WALLET)) for posting in postings)
+    signed = (posting.amount * ((posting.destination == WALLET) - (posting.source == WALLET)) for posting in postings)
+    return Hundredths(sum(signed))

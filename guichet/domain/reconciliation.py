@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from guichet.domain.money import Currency
+from guichet.domain.ids import MerchantId
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
 
 PAYMENT: Final = "payment"
@@ -34,7 +35,7 @@ class Line:
     number: int
     kind: SubjectType
     references: tuple[str, ...]
-    amount: int | None
+    amount: Hundredths | None
     currency: str | None
     status: LineStatus
     at: int | None
@@ -50,12 +51,12 @@ class Ours:
 
     kind: SubjectType
     id: int
-    merchant_id: int
+    merchant_id: MerchantId
     reference: str
     provider_reference: str | None
     provider_account: str | None
     status: PaymentStatus
-    amount: int
+    amount: Hundredths
     currency: Currency
     at: int
 

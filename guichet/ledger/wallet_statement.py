@@ -14,8 +14,9 @@ from guichet.clock import DAY, Instant
 from guichet.db.engine import Database, require
 from guichet.db.tables import payments, postings, refunds
 from guichet.domain import posting_rules as ledger
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import FEES, PAYMENT_CAUSES, WALLET
 from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
 
@@ -78,8 +79,8 @@ class Movement:
     payment_reference: str | None
     refund_reference: str | None
     external_id: str | None
-    amount: int
-    balance: int
+    amount: Hundredths
+    balance: Hundredths
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Statement:
     def __init__(
         self,
         db: Database,
-        merchant_id: int,
+        merchant_id: MerchantId,
         env: Environment,
         currency: Currency,
         since: Instant | None,
@@ -138,11 +139,13 @@ class Statement:
                 self.totals = _added(self.totals, cause, amount, fee)
                 if amount:
                     self.closing += amount
-                    yield Movement(posting_id, created_at, cause, payment, refund, external_id, amount, self.closing)
+                    yield Movement(
+                        posting_id, created_at, cause, payment, refund, external_id, amount, Hundredths(self.closing)
+                    )
             after, at = rows[-1][0], rows[-1][1]
 
 
-def _added(totals: Totals, cause: str, amount: int, fee: int) -> Totals:
+def _added(totals: Totals, cause: str, amount: Hundredths, fee: Hundredths) -> Totals:
     collected = amount if cause in PAYMENT_CAUSES else 0
     refunded = -amount if cause in (ledger.HELD, ledger.RELEASED) else 0
     return replace(

@@ -17,8 +17,9 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import wallet_entries, wallets
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import ACTIVE, Wallet, WalletStatus
 
 _MINE: Final = (
@@ -93,17 +94,19 @@ _TAKE_ENTRIES: Final = (
 )
 
 
-async def wallet(db: Reader, merchant_id: int, env: Environment, currency: Currency) -> Wallet | None:
+async def wallet(db: Reader, merchant_id: MerchantId, env: Environment, currency: Currency) -> Wallet | None:
     """The wallet as of now; None when it never moved and was never made. Cost: one row and its entries."""
     row = require(await db.one(_WALLET, merchant_id=merchant_id, env=env, currency=currency))
     status, balance, updated_at, entries_total, latest = row
     if status is None and latest is None:
         return None
     moved_at = max(instant for instant in (updated_at, latest) if instant is not None)
-    return Wallet(merchant_id, env, currency, status or ACTIVE, int((balance or 0) + entries_total), moved_at)
+    return Wallet(
+        merchant_id, env, currency, status or ACTIVE, Hundredths(int((balance or 0) + entries_total)), moved_at
+    )
 
 
-async def wallets_of(db: Database, merchant_id: int) -> list[Wallet]:
+async def wallets_of(db: Database, merchant_id: MerchantId) -> list[Wallet]:
     found = [
         await wallet(db, merchant_id, env, currency)
         for env, currency in await db.all(_WALLETS_OF, merchant_id=merchant_id)
@@ -111,31 +114,35 @@ async def wallets_of(db: Database, merchant_id: int) -> list[Wallet]:
     return [each for each in found if each is not None]
 
 
-async def wallet_status(db: Reader, merchant_id: int, env: Environment, currency: Currency) -> WalletStatus:
+async def wallet_status(db: Reader, merchant_id: MerchantId, env: Environment, currency: Currency) -> WalletStatus:
     """A wallet without a row was never frozen."""
     row = await db.one(_STATUS, merchant_id=merchant_id, env=env, currency=currency)
     return row[0] if row else ACTIVE
 
 
-async def frozen_wallets(db: Reader, merchant_ids: Collection[int]) -> set[tuple[int, Environment, Currency]]:
+async def frozen_wallets(
+    db: Reader, merchant_ids: Collection[MerchantId]
+) -> set[tuple[MerchantId, Environment, Currency]]:
     """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets."""
     rows = await db.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
     return {tuple(row) for row in rows}
 
 
 async def set_wallet_status(
-    tx: Transaction, merchant_id: int, env: Environment, currency: Currency, status: WalletStatus, now: Instant
+    tx: Transaction, merchant_id: MerchantId, env: Environment, currency: Currency, status: WalletStatus, now: Instant
 ) -> None:
     await tx.write(_SET_STATUS, merchant_id=merchant_id, env=env, currency=currency, status=status, balance=0, now=now)
 
 
-async def lock_balance(tx: Transaction, merchant_id: int, env: Environment, currency: Currency, now: Instant) -> int:
+async def lock_balance(
+    tx: Transaction, merchant_id: MerchantId, env: Environment, currency: Currency, now: Instant
+) -> Hundredths:
     """The balance in hundredths, with the wallet row locked until the transaction ends: ask before every debit."""
     mine = {"merchant_id": merchant_id, "env": env, "currency": currency}
     await tx.write(_ENSURE, **mine, status=ACTIVE, balance=0, now=now)
     _, balance = require(await tx.one(_LOCK, **mine))
     (entries_total,) = require(await tx.one(_ENTRIES_TOTAL, **mine))
-    return int(balance + entries_total)
+    return Hundredths(int(balance + entries_total))
 
 
 async def roll_up(db: Database, most: int) -> int:
@@ -155,8 +162,8 @@ async def roll_up(db: Database, most: int) -> int:
     return len(taken)
 
 
-def _sums(entries: Iterable[Row]) -> dict[tuple[int, Environment, Currency], tuple[int, Instant]]:
-    sums: dict[tuple[int, Environment, Currency], tuple[int, Instant]] = defaultdict(lambda: (0, 0))
+def _sums(entries: Iterable[Row]) -> dict[tuple[MerchantId, Environment, Currency], tuple[int, Instant]]:
+    sums: dict[tuple[MerchantId, Environment, Currency], tuple[int, Instant]] = defaultdict(lambda: (0, 0))
     for _, merchant_id, env, currency, amount, _, _, created_at in entries:
         total, latest = sums[merchant_id, env, currency]
         sums[merchant_id, env, currency] = total + amount, max(latest, created_at)

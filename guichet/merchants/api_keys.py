@@ -11,6 +11,7 @@ from guichet.db.engine import Database, Transaction, require
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ApiKey, Caller, Environment, Merchant, random_text
 
 _KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
@@ -61,7 +62,7 @@ def key_preview(key: str) -> str:
 
 
 async def add(
-    tx: Transaction, merchant_id: int, env: Environment, key: str, expires_at: Instant | None, now: Instant
+    tx: Transaction, merchant_id: MerchantId, env: Environment, key: str, expires_at: Instant | None, now: Instant
 ) -> ApiKey:
     row = await tx.write(
         _INSERT_KEY,
@@ -75,7 +76,7 @@ async def add(
     return ApiKey(*require(row))
 
 
-async def list_of(db: Database, merchant_id: int) -> list[ApiKey]:
+async def list_of(db: Database, merchant_id: MerchantId) -> list[ApiKey]:
     return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
 
 

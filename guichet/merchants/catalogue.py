@@ -11,6 +11,7 @@ from guichet.db.engine import Database
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import payment_mode_overrides
 from guichet.domain.catalogue import Catalogue, ModeOverride
+from guichet.domain.ids import MerchantId
 
 _FIELDS: Final = [
     payment_mode_overrides.c[name] for name in ("merchant_id", "operator", "active", "fee_percent", "fee_fixed")
@@ -60,15 +61,15 @@ class Catalogues:
     def __init__(self, db: Database, clock: Clock, base: Catalogue) -> None:
         self._db = db
         self.base: Final = base
-        self._cached: ReadCache[int | None, Catalogue] = ReadCache(clock, self._load)
+        self._cached: ReadCache[MerchantId | None, Catalogue] = ReadCache(clock, self._load)
 
-    async def of(self, merchant_id: int | None) -> Catalogue:
+    async def of(self, merchant_id: MerchantId | None) -> Catalogue:
         """None: as for a merchant without overrides of its own."""
         catalogue = await self._cached.get(merchant_id)
         assert catalogue is not None
         return catalogue
 
-    async def _load(self, merchant_id: int | None) -> Catalogue:
+    async def _load(self, merchant_id: MerchantId | None) -> Catalogue:
         if merchant_id is None:
             rows = await self._db.all(_FOR_EVERYBODY)
         else:

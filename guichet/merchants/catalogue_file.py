@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from guichet.domain import money
 from guichet.domain.catalogue import MOBILE_MONEY, MODE_TYPES, RATE_PLACES, Catalogue, PaymentMode, PaymentModeType
+from guichet.domain.money import Hundredths
 from guichet.settings import SettingsError
 
 _LANGUAGES: Final = ("fr", "en")
@@ -127,7 +128,7 @@ class _Entry:
             country_code=self.text("country_code"),
             dial_code=self.text("dial_code"),
             fee_percent=self.fee("fee_percent", RATE_PLACES),
-            fee_fixed=self.fee("fee_fixed", 2),
+            fee_fixed=Hundredths(self.fee("fee_fixed", 2)),
             requires_otp=self.flag("requires_otp", default=False),
             requires_return_url=self.flag("requires_return_url", default=False),
             logo=self.text("logo"),

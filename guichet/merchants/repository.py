@@ -11,6 +11,7 @@ from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE
@@ -88,7 +89,7 @@ async def create(
     return merchant
 
 
-async def get(db: Reader, merchant_id: int) -> Merchant | None:
+async def get(db: Reader, merchant_id: MerchantId) -> Merchant | None:
     row = await db.one(_BY_ID, id=merchant_id)
     return Merchant(*row) if row else None
 
@@ -98,25 +99,27 @@ async def everyone(db: Database) -> list[Merchant]:
     return [Merchant(*row) for row in await db.scan(_ALL)]
 
 
-async def set_status(db: Database, merchant_id: int, status: MerchantStatus) -> Merchant | None:
+async def set_status(db: Database, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
     row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
     return Merchant(*row) if row else None
 
 
-async def endpoint(db: Reader, merchant_id: int, env: Environment) -> Endpoint:
+async def endpoint(db: Reader, merchant_id: MerchantId, env: Environment) -> Endpoint:
     """There is one for each merchant and environment from its creation on; its `url` may be None."""
     row = await db.one(_ENDPOINT, merchant=merchant_id, environment=env)
     return Endpoint(*require(row))
 
 
-async def endpoints_of(db: Reader, merchant_ids: Collection[int]) -> dict[tuple[int, Environment], Endpoint]:
+async def endpoints_of(
+    db: Reader, merchant_ids: Collection[MerchantId]
+) -> dict[tuple[MerchantId, Environment], Endpoint]:
     """The endpoints of these merchants, by merchant and environment. Cost: those rows."""
     rows = await db.all(_ENDPOINTS, ids=json.dumps(sorted(merchant_ids)))
     return {(endpoint.merchant_id, endpoint.env): endpoint for endpoint in (Endpoint(*row) for row in rows)}
 
 
 async def configure_endpoint(
-    tx: Transaction, merchant_id: int, env: Environment, url: str | None, new_secret: str | None, now: Instant
+    tx: Transaction, merchant_id: MerchantId, env: Environment, url: str | None, new_secret: str | None, now: Instant
 ) -> Endpoint:
     """`new_secret` (encrypted) replaces the secret; None keeps it."""
     row = await tx.one(_SET_URL, merchant=merchant_id, environment=env, new_url=url, new_secret=new_secret, now=now)

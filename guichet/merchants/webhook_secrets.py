@@ -6,6 +6,7 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.db.engine import Database, Writer
 from guichet.db.tables import webhook_endpoints
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 
 _ALL: Final = select(webhook_endpoints.c.merchant_id, webhook_endpoints.c.env, webhook_endpoints.c.secret).order_by(
@@ -23,11 +24,11 @@ _REPLACE: Final = (
 )
 
 
-async def everyone(db: Database) -> list[tuple[int, Environment, str]]:
+async def everyone(db: Database) -> list[tuple[MerchantId, Environment, str]]:
     """(merchant, environment, encrypted secret). Grows with the number of merchants; for the command line."""
     return [(merchant_id, env, secret) for merchant_id, env, secret in await db.scan(_ALL)]
 
 
-async def replace(db: Writer, merchant_id: int, env: Environment, old: str, new: str) -> bool:
+async def replace(db: Writer, merchant_id: MerchantId, env: Environment, old: str, new: str) -> bool:
     """The same secret in another encryption; False when the merchant has changed it meanwhile: that one stays."""
     return await db.write(_REPLACE, merchant=merchant_id, environment=env, old=old, new=new) is not None

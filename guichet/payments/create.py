@@ -14,8 +14,9 @@ from guichet.db.engine import require
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
+from guichet.domain.ids import LinkId, PaymentId
 from guichet.domain.merchants import Caller, random_text
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
@@ -48,7 +49,7 @@ class PaymentRequest(Record, frozen=True):
     page again finds the same payment.
     """
 
-    amount: int
+    amount: Hundredths
     currency: Currency
     operator: str | None = None
     payment_mode_id: int | None = None
@@ -64,7 +65,7 @@ class PaymentRequest(Record, frozen=True):
     return_url: str | None = None
     callback_url: str | None = None
     metadata: str | None = None
-    link_id: int | None = None
+    link_id: LinkId | None = None
     checkout_token: str | None = None
 
     def fields_modes_require(self) -> dict[str, object]:
@@ -121,7 +122,7 @@ def _new_payment(
     now = ctx.clock.now()
     needs_test_page = quoted.mode.is_card and not caller.livemode
     return Payment(
-        id=0,
+        id=PaymentId(0),
         merchant_id=caller.merchant.id,
         env=caller.env,
         reference=new_reference(now),

@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import Instant
 from guichet.db.engine import Database, Writer
 from guichet.db.tables import incidents, unmatched_callbacks
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
@@ -26,7 +27,7 @@ class Incident:
     """`subject_type` says whose `reference` it is: payment or refund. `occurrences`: how often it was found."""
 
     id: int
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     kind: IncidentKind
     subject_type: SubjectType
@@ -113,7 +114,7 @@ async def report_about(
 async def report(
     writer: Writer,
     *,
-    merchant_id: int,
+    merchant_id: MerchantId,
     env: Environment,
     kind: IncidentKind,
     subject_type: SubjectType,
@@ -146,7 +147,7 @@ async def close(db: Database, incident_id: int, now: Instant) -> bool:
     return await db.write(_CLOSE, incident_id=incident_id, now=now) is not None
 
 
-async def close_settled(writer: Writer, merchant_id: int, reference: str, now: Instant) -> None:
+async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
     """What was stuck has ended by itself."""
     await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
 

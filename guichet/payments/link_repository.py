@@ -8,6 +8,7 @@ from sqlalchemy import Integer, bindparam, func, insert, or_, select, update
 
 from guichet.db.engine import Database, Reader, Row, Transaction, require
 from guichet.db.tables import payment_links
+from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.payment_links import PaymentLink
 
 _INSERT: Final = (
@@ -55,7 +56,7 @@ async def insert_new(db: Database, link: PaymentLink) -> PaymentLink:
     return PaymentLink(*require(await db.write(_INSERT, **values)))
 
 
-async def by_id(db: Reader, merchant_id: int, link_id: int) -> PaymentLink | None:
+async def by_id(db: Reader, merchant_id: MerchantId, link_id: LinkId) -> PaymentLink | None:
     return _link(await db.one(_BY_ID, merchant_id=merchant_id, id=link_id))
 
 
@@ -64,7 +65,7 @@ async def by_token(db: Reader, token: str) -> PaymentLink | None:
     return _link(await db.one(_BY_TOKEN, token=token))
 
 
-async def page(db: Database, merchant_id: int, limit: int, offset: int) -> tuple[list[PaymentLink], int]:
+async def page(db: Database, merchant_id: MerchantId, limit: int, offset: int) -> tuple[list[PaymentLink], int]:
     """One page, newest first, and the exact total. Cost: an index range of this merchant's links."""
     total: int = (await db.scan(_COUNT, merchant_id=merchant_id))[0][0]
     if offset >= total:
@@ -73,22 +74,22 @@ async def page(db: Database, merchant_id: int, limit: int, offset: int) -> tuple
     return [PaymentLink(*row) for row in rows], total
 
 
-async def reserve_use(tx: Transaction, link_id: int) -> bool:
+async def reserve_use(tx: Transaction, link_id: LinkId) -> bool:
     """Takes a use for a payment that starts; False when none is left."""
     return await tx.write(_RESERVE, link_id=link_id) is not None
 
 
-async def release_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
+async def release_uses(tx: Transaction, link_ids: Sequence[LinkId]) -> None:
     """Gives back a use for each payment that failed; a link may come several times."""
     await tx.execute_many(_RELEASE, _uses(link_ids))
 
 
-async def complete_uses(tx: Transaction, link_ids: Sequence[int]) -> None:
+async def complete_uses(tx: Transaction, link_ids: Sequence[LinkId]) -> None:
     """One for each payment that succeeded; a link may come several times."""
     await tx.execute_many(_COMPLETE, _uses(link_ids))
 
 
-def _uses(link_ids: Sequence[int]) -> list[dict[str, int]]:
+def _uses(link_ids: Sequence[LinkId]) -> list[dict[str, int]]:
     """How many of each link; always in the same order, so that two writers never wait for each other in a circle."""
     return [{"link_id": link_id, "uses": uses} for link_id, uses in sorted(Counter(link_ids).items())]
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode, check_debit, quote
 from guichet.domain.errors import InvalidRequest, PaymentFailed
-from guichet.domain.money import Currency, round_to_currency
+from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.logs import log
 from guichet.payments.provider_calls import call_provider
 from guichet.providers.base import (
@@ -34,7 +34,7 @@ class CodeNotSent(PaymentFailed):
 
 
 async def send_code(
-    ctx: AppContext, mode: PaymentMode, phone_number: str, amount: int, currency: Currency, description: str
+    ctx: AppContext, mode: PaymentMode, phone_number: str, amount: Hundredths, currency: Currency, description: str
 ) -> None:
     """Returns once an operator has said that the code is on its way to `phone_number` (digits, country code first).
 

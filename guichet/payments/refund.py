@@ -12,6 +12,7 @@ from guichet.db.engine import Transaction, require
 from guichet.db.references import new_reference
 from guichet.domain import posting_rules
 from guichet.domain.errors import Conflict
+from guichet.domain.ids import RefundId
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
 from guichet.domain.posting_rules import ACTIVE, HELD, Movement
 from guichet.ledger import postings, wallets
@@ -60,7 +61,7 @@ async def _record(ctx: AppContext, tx: Transaction, payment: Payment, reason: st
 
 def _new_refund(payment: Payment, reason: str | None, now: Instant, *, held: bool) -> Refund:
     return Refund(
-        id=0,
+        id=RefundId(0),
         merchant_id=payment.merchant_id,
         env=payment.env,
         reference=new_reference(now),

@@ -12,6 +12,7 @@ from guichet.db.engine import Database, Reader, Row, Transaction
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
+from guichet.domain.ids import MerchantId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Refund, RefundStatus
 
@@ -84,18 +85,18 @@ _QUEUE: Final = WorkQueue(
 )
 
 
-async def insert_new(tx: Transaction, refund: Refund) -> int | None:
+async def insert_new(tx: Transaction, refund: Refund) -> RefundId | None:
     """The new refund's id; None when the payment has one already."""
     row = await tx.write(_INSERT, **{name: getattr(refund, name) for name in _NEW_COLUMNS})
     return row[0] if row else None
 
 
-async def by_reference(db: Reader, merchant_id: int, env: Environment, reference: str) -> Refund | None:
+async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Refund | None:
     """`reference` must be a UUID."""
     return _refund(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
 
 
-async def by_id(db: Reader, refund_id: int) -> Refund | None:
+async def by_id(db: Reader, refund_id: RefundId) -> Refund | None:
     return _refund(await db.one(_BY_ID, id=refund_id))
 
 
@@ -110,7 +111,9 @@ async def by_provider_reference(db: Reader, provider_account: str, provider_refe
     )
 
 
-async def page(db: Database, merchant_id: int, env: Environment, limit: int, offset: int) -> tuple[list[Refund], int]:
+async def page(
+    db: Database, merchant_id: MerchantId, env: Environment, limit: int, offset: int
+) -> tuple[list[Refund], int]:
     """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
     rows, total = await read_page(db, refunds, ListScope(merchant_id, env), limit, offset)
     return [Refund(*row) for row in rows], total
@@ -120,7 +123,7 @@ async def page(db: Database, merchant_id: int, env: Environment, limit: int, off
 class Finish:
     """A conditional transition of one pending refund to its final status."""
 
-    refund_id: int
+    refund_id: RefundId
     target: RefundStatus
     now: Instant
     failure_reason: str | None
@@ -135,18 +138,18 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
     return [Refund(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
 
 
-async def mark_sent(db: Database, refund_id: int, provider_account: str, now: Instant) -> Refund | None:
+async def mark_sent(db: Database, refund_id: RefundId, provider_account: str, now: Instant) -> Refund | None:
     """Called before the first byte leaves. None when the refund was already sent, or is final."""
     return _refund(await db.write(_MARK_SENT, refund_id=refund_id, new_account=provider_account, now=now))
 
 
-async def mark_not_sent(db: Database, refund_id: int, next_poll_at: Instant) -> None:
+async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
     """The provider provably did not process it: it may be sent again at `next_poll_at`."""
     await db.write(_MARK_NOT_SENT, refund_id=refund_id, next_due=next_poll_at)
 
 
 async def record_acceptance(
-    db: Database, refund_id: int, provider_reference: str | None, provider_data: str | None, next_poll_at: Instant
+    db: Database, refund_id: RefundId, provider_reference: str | None, provider_data: str | None, next_poll_at: Instant
 ) -> None:
     await db.write(
         _RECORD_ACCEPTANCE,
@@ -157,11 +160,11 @@ async def record_acceptance(
     )
 
 
-async def schedule_next_poll(db: Database, refund_id: int, next_poll_at: Instant) -> None:
+async def schedule_next_poll(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
     await db.write(_SCHEDULE_NEXT_POLL, refund_id=refund_id, next_due=next_poll_at)
 
 
-async def lease(db: Database, refund_id: int, now: Instant, until: Instant) -> Refund | None:
+async def lease(db: Database, refund_id: RefundId, now: Instant, until: Instant) -> Refund | None:
     """The exclusive right to work on a pending refund until `until`; None when somebody has it, or it is final."""
     return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until))
 

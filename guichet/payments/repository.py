@@ -13,6 +13,7 @@ from guichet.db.engine import Database, Reader, Transaction, Writer
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import payments
 from guichet.db.work_queue import Claim, WorkQueue
+from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus
 
@@ -124,16 +125,16 @@ async def insert_new(writer: Writer, payment: Payment, next_poll_at: Instant | N
     return Payment(row[0], *values.values()) if row else None
 
 
-async def by_reference(db: Reader, merchant_id: int, env: Environment, reference: str) -> Payment | None:
+async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Payment | None:
     """`reference` must be a UUID."""
     return _payment(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
 
 
-async def by_external_id(db: Reader, merchant_id: int, env: Environment, external_id: str) -> Payment | None:
+async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> Payment | None:
     return _payment(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, env=env, external_id=external_id))
 
 
-async def by_id(db: Reader, payment_id: int) -> Payment | None:
+async def by_id(db: Reader, payment_id: PaymentId) -> Payment | None:
     return _payment(await db.one(_BY_ID, id=payment_id))
 
 
@@ -157,7 +158,7 @@ async def by_callback_reference(db: Database, provider_account: str, reference: 
 class Finish:
     """A conditional transition of one payment. `provider_reference` None keeps the one there is."""
 
-    payment_id: int
+    payment_id: PaymentId
     source: PaymentStatus
     target: PaymentStatus
     now: Instant
@@ -195,7 +196,7 @@ async def switch_provider_account(
 
 async def record_initiation(
     db: Database,
-    payment_id: int,
+    payment_id: PaymentId,
     *,
     provider_account: str,
     provider_reference: str | None,
@@ -216,17 +217,17 @@ async def record_initiation(
     return _payment(row)
 
 
-async def schedule_next_poll(db: Database, payment_id: int, next_poll_at: Instant) -> None:
+async def schedule_next_poll(db: Database, payment_id: PaymentId, next_poll_at: Instant) -> None:
     """Counts a poll that learned nothing, ends the lease and sets the next poll."""
     await db.write(_ASK_LATER, payment_id=payment_id, next_due=next_poll_at)
 
 
-async def end_lease(db: Database, payment_id: int) -> None:
+async def end_lease(db: Database, payment_id: PaymentId) -> None:
     """Ends the lease of a poll that was not scheduled and learned nothing; the scheduled poll keeps its time."""
     await db.write(_END_LEASE, payment_id=payment_id)
 
 
-async def lease(db: Database, payment_id: int, now: Instant, until: Instant) -> Payment | None:
+async def lease(db: Database, payment_id: PaymentId, now: Instant, until: Instant) -> Payment | None:
     """The exclusive right to poll a payment until `until`; None when somebody has it, or the payment is final."""
     return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
 
@@ -242,7 +243,7 @@ async def claim_due(
 
 
 async def page(
-    db: Database, merchant_id: int, env: Environment, wanted: PaymentFilter, limit: int, offset: int
+    db: Database, merchant_id: MerchantId, env: Environment, wanted: PaymentFilter, limit: int, offset: int
 ) -> tuple[list[Payment], int]:
     """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
     if wanted.external_id is not None:

@@ -18,6 +18,7 @@ from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.db.errors import StorageError
 from guichet.domain import posting_rules
+from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import (
     CONFIRMED,
     INCIDENT_AGE_SECONDS,
@@ -141,7 +142,7 @@ async def _apply_transitions(tx: Transaction, batch: Sequence[Settlement]) -> li
     return changes
 
 
-async def _finish_refunds(tx: Transaction, settlements: dict[int, Settlement]) -> dict[int, Refund]:
+async def _finish_refunds(tx: Transaction, settlements: dict[RefundId, Settlement]) -> dict[RefundId, Refund]:
     finishes = [
         refund_repository.Finish(
             refund_id=refund_id,
@@ -155,8 +156,8 @@ async def _finish_refunds(tx: Transaction, settlements: dict[int, Settlement]) -
 
 
 async def _finish_payments(
-    tx: Transaction, settlements: dict[int, tuple[Settlement, Transition]]
-) -> dict[int, Payment]:
+    tx: Transaction, settlements: dict[PaymentId, tuple[Settlement, Transition]]
+) -> dict[PaymentId, Payment]:
     finishes = [
         repository.Finish(
             payment_id=payment_id,

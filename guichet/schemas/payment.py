@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment
 from guichet.schemas import validation
 from guichet.schemas.json_codec import has_bad_text, number
@@ -105,7 +106,7 @@ class PaymentBody(ModeBody):
 
     @field_validator("amount")
     @classmethod
-    def _whole_units(cls, value: int, info: ValidationInfo) -> int:
+    def _whole_units(cls, value: Hundredths, info: ValidationInfo) -> Hundredths:
         return check_decimals(value, info.data["currency"]) if "currency" in info.data else value
 
     @field_validator("phone_number")

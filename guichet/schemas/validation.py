@@ -30,7 +30,7 @@ from guichet.clock import Instant, read_date
 from guichet.domain import money
 from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import is_loopback_host
 from guichet.schemas.json_codec import has_bad_text
 
@@ -96,7 +96,7 @@ def refuse(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("guichet", sentence.replace("{", "(").replace("}", ")"))
 
 
-def _amount(value: object) -> int:
+def _amount(value: object) -> Hundredths:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise refuse("Un nombre est attendu." if value is not None else "Ce champ est obligatoire.")
     hundredths = money.to_hundredths(value)
@@ -105,7 +105,7 @@ def _amount(value: object) -> int:
     return hundredths
 
 
-def check_decimals(amount: int, currency: Currency) -> int:
+def check_decimals(amount: Hundredths, currency: Currency) -> Hundredths:
     """`amount` (hundredths); refused when it has decimals and the currency has none (D3)."""
     if not money.has_whole_units(amount, currency):
         raise refuse(f"Le {currency} n'a pas de décimales : envoyez un montant entier.")
@@ -181,7 +181,7 @@ NO_BAD_TEXT: Final = AfterValidator(_refuse_bad_text)
 Text = Annotated[str, NO_BAD_TEXT]
 Integer = Annotated[int, BeforeValidator(_integer)]
 Amount = Annotated[
-    int,
+    Hundredths,
     PlainValidator(_amount),
     WithJsonSchema({"type": "number", "minimum": 1, "maximum": 99_999_999, "examples": [5000]}),
 ]

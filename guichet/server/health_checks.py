@@ -21,6 +21,7 @@ from guichet.db.tables import (
     unmatched_callbacks,
     webhook_deliveries,
 )
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.ledger.hash_chain import chain_head
 
@@ -69,7 +70,7 @@ class Late:
 class Failing:
     """A destination of webhooks within a day: deliveries abandoned, being tried again, and delivered."""
 
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     destination: str
     abandoned: int
@@ -90,7 +91,7 @@ class FailingRoute:
 @dataclass(frozen=True, slots=True)
 class Expiring:
     key_id: int
-    merchant_id: int
+    merchant_id: MerchantId
     merchant: str
     env: Environment
     expires_at: Instant

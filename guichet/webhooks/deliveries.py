@@ -18,6 +18,7 @@ from guichet.db.tables import webhook_deliveries
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.db.work_queue_statements import PENDING, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c if column.name != "id"]
@@ -105,7 +106,9 @@ async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
 
 
-async def page(db: Database, merchant_id: int, env: Environment, limit: int, offset: int) -> tuple[list[Delivery], int]:
+async def page(
+    db: Database, merchant_id: MerchantId, env: Environment, limit: int, offset: int
+) -> tuple[list[Delivery], int]:
     """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
     rows, total = await read_page(db, webhook_deliveries, ListScope(merchant_id, env), limit, offset)
     return [Delivery(*row) for row in rows], total
@@ -144,6 +147,6 @@ def _recorded(result: AttemptResult) -> dict[str, object]:
     }
 
 
-async def cancel_waiting(tx: Transaction, merchant_id: int, env: Environment) -> None:
+async def cancel_waiting(tx: Transaction, merchant_id: MerchantId, env: Environment) -> None:
     """Fails what still waits for the account endpoint, which was disabled (D36). Cost: those rows."""
     await tx.write(_CANCEL, merchant_id=merchant_id, environment=env)

@@ -9,6 +9,7 @@ from typing import Final
 from guichet.clock import Instant
 from guichet.db.engine import Database
 from guichet.domain.events import WEBHOOK_TEST, Delivery
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, new_webhook_secret
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import Vault
@@ -28,13 +29,20 @@ class Configuration:
     secret: str
 
 
-async def read(db: Database, vault: Vault, merchant_id: int, env: Environment) -> Configuration:
+async def read(db: Database, vault: Vault, merchant_id: MerchantId, env: Environment) -> Configuration:
     endpoint = await merchants.endpoint(db, merchant_id, env)
     return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
 
 
 async def configure(
-    db: Database, vault: Vault, merchant_id: int, env: Environment, url: str | None, now: Instant, *, rotate: bool
+    db: Database,
+    vault: Vault,
+    merchant_id: MerchantId,
+    env: Environment,
+    url: str | None,
+    now: Instant,
+    *,
+    rotate: bool,
 ) -> Configuration:
     """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34)."""
     new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
@@ -45,7 +53,7 @@ async def configure(
     return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
 
 
-async def queue_test(db: Database, merchant_id: int, env: Environment, now: Instant) -> Delivery | None:
+async def queue_test(db: Database, merchant_id: MerchantId, env: Environment, now: Instant) -> Delivery | None:
     """Queues a `webhook.test` for the configured address; None when there is none (D37)."""
     async with db.transaction() as tx:
         endpoint = await merchants.endpoint(tx, merchant_id, env)

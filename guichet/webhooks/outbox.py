@@ -10,6 +10,7 @@ from guichet.db.engine import Transaction
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.events import Delivery, DeliveryTarget, EventName
+from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
@@ -70,19 +71,19 @@ def _data(event: Event) -> PaymentObject | RefundObject:
 
 
 def new_delivery(
-    merchant_id: int,
+    merchant_id: MerchantId,
     env: Environment,
     event: EventName,
     target: DeliveryTarget,
     url: str,
     data: PaymentObject | RefundObject | WebhookMessageObject,
     now: Instant,
-    payment_id: int | None = None,
+    payment_id: PaymentId | None = None,
 ) -> Delivery:
     """A delivery that is due at once."""
     reference = new_reference(now)
     return Delivery(
-        id=0,
+        id=DeliveryId(0),
         merchant_id=merchant_id,
         env=env,
         reference=reference,

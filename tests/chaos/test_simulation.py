@@ -19,6 +19,7 @@ from guichet.db.engine import Database
 from guichet.db.tables import refunds as refunds_table
 from guichet.domain.errors import GuichetError
 from guichet.domain.merchants import Caller, Environment
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
@@ -84,7 +85,7 @@ def operators_of(seed: int) -> dict[str, LyingOperator]:
 
 async def pay(ctx: AppContext, caller: Caller, name: str, ending: str = "1234") -> None:
     order = PaymentRequest(
-        amount=503_000, currency="XOF", operator="mtn", phone_number=f"2299700{ending}", external_id=name
+        amount=Hundredths(503_000), currency="XOF", operator="mtn", phone_number=f"2299700{ending}", external_id=name
     )
     try:
         await create_payment(ctx, caller, order)

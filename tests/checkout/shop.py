@@ -16,6 +16,7 @@ from guichet import bootstrap
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.domain.catalogue import Catalogue
+from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import (
@@ -139,7 +140,7 @@ class Shop:
     http: aiohttp.ClientSession
     clock: Clock
     operator: Operator
-    merchant_id: int
+    merchant_id: MerchantId
     live: str
     test: str
 

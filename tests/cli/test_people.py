@@ -3,6 +3,7 @@
 import pytest
 
 from guichet.bootstrap import service
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import postings
 from guichet.merchants import repository as merchants
@@ -90,7 +91,7 @@ async def test_a_frozen_wallet_and_the_credits_that_waited(cli: Cli, settings: S
         ctx = opened.ctx
         for number in range(250):  # more than one batch
             async with ctx.db.transaction() as tx:
-                waiting = collection("mtn", 1_00, 2, "XOF", to_suspense=True)
+                waiting = collection("mtn", Hundredths(1_00), Hundredths(2), "XOF", to_suspense=True)
                 await postings.post(
                     tx, [Movement(merchant, "live", "XOF", "payment.succeeded", number, waiting, ctx.clock.now())]
                 )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from guichet.domain.catalogue import ModeOverride
+from guichet.domain.money import Hundredths
 from guichet.merchants.catalogue import set_override
 from tests.contract.operator import ScriptedOperator
 from tests.contract.shapes import check_error, check_resource, check_success, endpoint, order, refused_fields
@@ -115,7 +116,9 @@ async def test_unknown_and_closed_modes(house: House) -> None:
 
 async def test_a_merchants_own_fees_are_the_ones_applied(house: House) -> None:
     shop, other = await house.merchant(), await house.merchant()
-    await set_override(house.ctx.db, ModeOverride(shop.id, "mtn", active=None, fee_percent=5_500, fee_fixed=25_00))
+    await set_override(
+        house.ctx.db, ModeOverride(shop.id, "mtn", active=None, fee_percent=5_500, fee_fixed=Hundredths(25_00))
+    )
     house.clock.advance(1)
     [mode] = [mode for mode in (await shop.get("/payment-modes")).data if mode["operator"] == "mtn"]
     assert (mode["fee_percent"], mode["fee_fixed"]) == (0.55, 25)

@@ -104,7 +104,7 @@ async def test_d23_a_refund_that_the_wallet_does_not_cover(
     await shop.pay(external_id="a")
     operator.state = paid
     assert (await shop.get("/payments/a")).data["status"] == "succeeded"
-    withdrawal = [Posting("amount", WALLET, "bank", 100)]
+    withdrawal = [Posting("amount", WALLET, "bank", Hundredths(100))]
     async with live_house.ctx.db.transaction() as tx:
         now = live_house.clock.now()
         await postings.post(tx, [Movement(shop.id, "live", "XOF", "withdrawal", 1, withdrawal, now)])

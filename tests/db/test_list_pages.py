@@ -11,6 +11,8 @@ from guichet.db import list_pages
 from guichet.db.engine import Database
 from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.time_buckets import LEVELS, cover
+from guichet.domain.ids import MerchantId, PaymentId
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import PAYMENT_STATUSES, Payment
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
@@ -19,11 +21,13 @@ from tests.house import House
 _START = 1_760_000_000 * SECOND
 
 
-async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
+async def _fill(house: House, merchant_id: MerchantId, moments: list[Instant], rng: random.Random) -> list[Payment]:
     db: Database = house.ctx.db
     template = Payment(
-        id=0, merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending", amount=100,
-        fee_amount=0, total_amount=100, currency="XOF", description="", operator="mtn", phone_number=None,
+        id=PaymentId(0), merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending",
+        amount=Hundredths(100),
+        fee_amount=Hundredths(0), total_amount=Hundredths(100), currency="XOF", description="",
+        operator="mtn", phone_number=None,
         firstname=None, lastname=None, email=None, address=None, country=None, return_url=None, callback_url=None,
         metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0,
         provider_account="sandbox", provider_reference=None, provider_data=None, redirect_url=None,

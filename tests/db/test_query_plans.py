@@ -17,6 +17,7 @@ from guichet.db.list_rollup import _DELETE_EMPTY
 from guichet.db.postgres_pool import PLANNER_SETTINGS
 from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
+from guichet.domain.ids import DeliveryId, LinkId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
@@ -33,11 +34,11 @@ from tests.watched import WatchedDatabase
 
 NOW = 1_000 * SECOND
 UNTIL = NOW + 30 * SECOND
-MINE: tuple[int, Environment] = (1, "test")
+MINE: tuple[MerchantId, Environment] = (MerchantId(1), "test")
 TRIED = AttemptResult(
     Delivery(
         **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "last_attempt_at"))},
-        id=1,
+        id=DeliveryId(1),
     ),
     delivered=True,
     response_code=200,
@@ -59,8 +60,8 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
     "claim deliveries by partition": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
-    "endpoints": lambda db: merchants.endpoints_of(db, [1]),
-    "frozen wallets": lambda db: wallets.frozen_wallets(db, [1]),
+    "endpoints": lambda db: merchants.endpoints_of(db, [MerchantId(1)]),
+    "frozen wallets": lambda db: wallets.frozen_wallets(db, [MerchantId(1)]),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
     "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
@@ -68,13 +69,13 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "payment by operator's reference": lambda db: payments.by_provider_reference(db, "c", "p1"),
     "refund by reference": lambda db: refunds.by_reference(db, *MINE, REFERENCE),
     "link by token": lambda db: links.by_token(db, "t1"),
-    "link by id": lambda db: links.by_id(db, 1, 1),
+    "link by id": lambda db: links.by_id(db, MerchantId(1), LinkId(1)),
     "list payments": _listed(),
     "list payments of a status": _listed(status="failed"),
     "list payments of a time": _listed(since=1, until=3_000),
     "list payments of an external_id": _listed(external_id="e1"),
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
-    "list links": lambda db: links.page(db, 1, 25, 0),
+    "list links": lambda db: links.page(db, MerchantId(1), 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
     "key": lambda db: api_keys.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),

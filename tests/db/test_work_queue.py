@@ -15,6 +15,7 @@ from guichet.db import tables as t
 from guichet.db.engine import Database
 from guichet.db.work_queue import Claim
 from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
+from guichet.domain.ids import MerchantId
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
 from guichet.webhooks import deliveries
@@ -166,7 +167,7 @@ async def test_outcomes_are_recorded_together(merchant_db: Database) -> None:
         AttemptResult(structs.replace(four, attempts=0), False, 500, NOW),
     ]
     await deliveries.record(merchant_db, outcomes)
-    found, _ = await deliveries.page(merchant_db, 1, "test", 10, 0)
+    found, _ = await deliveries.page(merchant_db, MerchantId(1), "test", 10, 0)
     states = {
         row.id: (row.status, row.response_code, row.delivered_at, row.last_attempt_at, row.next_attempt_at)
         for row in found
@@ -181,7 +182,9 @@ async def test_outcomes_are_recorded_together(merchant_db: Database) -> None:
 
 async def test_a_lease_has_one_holder(merchant_db: Database, worker_dbs: list[Database]) -> None:
     await fill(merchant_db, 1)
-    for leasing in (payments.lease, refunds.lease):
+    # Payments and refunds number their rows apart: the first of each is leased.
+    leases: list[Any] = [payments.lease, refunds.lease]
+    for leasing in leases:
         held = await asyncio.gather(*(leasing(each, 1, NOW, UNTIL) for each in worker_dbs for _ in range(5)))
         assert sum(row is not None for row in held) == 1
         assert await leasing(merchant_db, 1, UNTIL - 1, UNTIL) is None

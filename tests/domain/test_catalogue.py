@@ -21,7 +21,8 @@ from guichet.domain.catalogue import (
     quote,
 )
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.money import MAX_AMOUNT, MIN_AMOUNT
+from guichet.domain.ids import MerchantId
+from guichet.domain.money import MAX_AMOUNT, MIN_AMOUNT, Hundredths
 
 AMOUNTS = st.integers(MIN_AMOUNT, MAX_AMOUNT)
 RATES = st.integers(0, 1_000_000)
@@ -46,7 +47,7 @@ def a_mode(
         country_code=None,
         dial_code=None,
         fee_percent=fee_percent,
-        fee_fixed=fee_fixed,
+        fee_fixed=Hundredths(fee_fixed),
         requires_otp=False,
         requires_return_url=False,
         logo=None,
@@ -61,7 +62,7 @@ def test_the_fee_is_the_contracts_formula_half_up_to_the_hundredth(amount: int, 
     main_unit, percent, fixed_part = Fraction(amount, 100), Fraction(rate, 10_000), Fraction(fixed, 100)
     exact = main_unit * percent / 100 + fixed_part
 
-    quoted = quote(a_mode(fee_percent=rate, fee_fixed=fixed), amount)
+    quoted = quote(a_mode(fee_percent=rate, fee_fixed=fixed), Hundredths(amount))
 
     # Every denominator here divides a power of ten, so Decimal's own division is exact and rounds independently of us.
     rounded = (Decimal(exact.numerator) / Decimal(exact.denominator)).quantize(Decimal("0.01"), ROUND_HALF_UP)
@@ -81,11 +82,11 @@ def test_the_fee_is_the_contracts_formula_half_up_to_the_hundredth(amount: int, 
     ],
 )
 def test_fees_worked_out_by_hand(amount: int, rate: int, fixed: int, fee: int) -> None:
-    assert quote(a_mode(fee_percent=rate, fee_fixed=fixed), amount).fee_amount == fee
+    assert quote(a_mode(fee_percent=rate, fee_fixed=fixed), Hundredths(amount)).fee_amount == fee
 
 
 def _debit(total: int, kind: PaymentModeType = MOBILE_MONEY) -> Quote:
-    return Quote(a_mode(kind=kind, fee_percent=0), total - 1, 1)
+    return Quote(a_mode(kind=kind, fee_percent=0), Hundredths(total - 1), Hundredths(1))
 
 
 @pytest.mark.parametrize("total", [MIN_DEBIT, MIN_DEBIT + 1, MAX_DEBIT - 1, MAX_DEBIT])
@@ -157,7 +158,7 @@ def test_naming_nothing_is_refused() -> None:
 def _override(
     merchant: int | None, operator: str = "mtn", active: bool | None = None, percent: int | None = None
 ) -> ModeOverride:
-    return ModeOverride(merchant, operator, active, percent, None)
+    return ModeOverride(None if merchant is None else MerchantId(merchant), operator, active, percent, None)
 
 
 def test_a_merchants_fee_wins_over_the_global_one_in_whatever_order_they_come() -> None:
@@ -170,7 +171,7 @@ def test_a_merchants_fee_wins_over_the_global_one_in_whatever_order_they_come() 
 
 
 def test_an_override_changes_only_what_it_says() -> None:
-    mode = CATALOGUE.with_overrides([ModeOverride(None, "MTN", None, None, 25_00)]).by_operator("mtn")
+    mode = CATALOGUE.with_overrides([ModeOverride(None, "MTN", None, None, Hundredths(25_00))]).by_operator("mtn")
 
     assert mode is not None
     assert (mode.fee_percent, mode.fee_fixed, mode.active) == (17_500, 25_00, True)

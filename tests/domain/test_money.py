@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guichet.domain import money
+from guichet.domain.money import Hundredths
 
 HUNDREDTHS = st.integers(-(10**14), 10**14)
 
@@ -66,7 +67,7 @@ def test_reading_amounts(value: int | Decimal, hundredths: int | None) -> None:
 def test_currencies_without_subdivision_take_whole_amounts_only(
     hundredths: int, currency: money.Currency, whole: bool
 ) -> None:
-    assert money.has_whole_units(hundredths, currency) is whole
+    assert money.has_whole_units(Hundredths(hundredths), currency) is whole
 
 
 @given(hundredths=st.integers(0, 10**12), currency=st.sampled_from(money.CURRENCIES))
@@ -74,13 +75,13 @@ def test_rounding_to_a_currency_is_half_up(hundredths: int, currency: money.Curr
     step = 1 if money.DECIMALS[currency] else 100
     expected = (Fraction(hundredths, step) + Fraction(1, 2)).__floor__() * step
 
-    assert money.round_to_currency(hundredths, currency) == expected
-    assert money.has_whole_units(expected, currency)
+    assert money.round_to_currency(Hundredths(hundredths), currency) == expected
+    assert money.has_whole_units(Hundredths(expected), currency)
 
 
 @pytest.mark.parametrize(("hundredths", "rounded"), [(5087_49, 5087_00), (5087_50, 5088_00), (5087_51, 5088_00)])
 def test_half_a_franc_rounds_up(hundredths: int, rounded: int) -> None:
-    assert money.round_to_currency(hundredths, "XOF") == rounded
+    assert money.round_to_currency(Hundredths(hundredths), "XOF") == rounded
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from yarl import URL
 import guichet
 from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
 from guichet.db import migrate
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, MerchantStatus
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
@@ -67,7 +68,7 @@ class Exchanged:
 class Shop:
     """A merchant: its id and its secret keys, by environment."""
 
-    id: int
+    id: MerchantId
     keys: dict[Environment, str]
 
 

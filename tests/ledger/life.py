@@ -10,7 +10,7 @@ import asyncpg
 
 from guichet.clock import DAY, SECOND, SystemClock
 from guichet.domain.catalogue import quote
-from guichet.domain.money import round_to_currency
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.posting_rules import WalletStatus
 from guichet.ledger import wallets
 from guichet.merchants.catalogue_file import load_catalogue
@@ -106,7 +106,7 @@ def _total(digit: int) -> int:
     return next(
         amount
         for amount in range(6000, 6100)
-        if round_to_currency(quote(mode, amount * 100).total_amount, "XOF") // 100 % 10 == digit
+        if round_to_currency(quote(mode, Hundredths(amount * 100)).total_amount, "XOF") // 100 % 10 == digit
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from guichet.clock import DAY, from_datetime
+from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
@@ -58,7 +59,7 @@ async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
         assert (body["start_date"], body["shop"]) <= (body["end_date"], "s")
     first = found[0]
     assert first == Line(
-        1, "refund", ("ours-2026-01-01-0", "2026-01-01-0"), 10000, None, "succeeded", START + 10 * DAY // 24
+        1, "refund", ("ours-2026-01-01-0", "2026-01-01-0"), Hundredths(10000), None, "succeeded", START + 10 * DAY // 24
     )
     assert {line.status for line in found} == {"succeeded", "failed"}
 

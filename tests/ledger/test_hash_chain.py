@@ -11,6 +11,8 @@ from sqlalchemy import select
 from guichet.clock import MINUTE
 from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import ledger_hash_chain, postings
+from guichet.domain.ids import MerchantId
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import hash_chain
 from guichet.ledger.postings import post
@@ -19,12 +21,13 @@ from tests.house import House
 from tests.ledger.life import yesterday
 
 
-async def _post(house: House, merchant_id: int, subjects: range) -> None:
+async def _post(house: House, merchant_id: MerchantId, subjects: range) -> None:
     async with house.ctx.db.transaction() as tx:
         for subject in subjects:
-            entries = collection("mtn", 5000_00, 0, "XOF")
+            entries = collection("mtn", Hundredths(5000_00), Hundredths(0), "XOF")
             await post(
-                tx, [Movement(merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())]
+                tx,
+                [Movement(merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())],
             )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from guichet.db.engine import require
 from guichet.domain.merchants import Environment
+from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.ledger import postings
 from guichet.payments import refund_repository as refunds
@@ -90,7 +91,7 @@ async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: Live) -> None
     """D23. The merchant's money went elsewhere meanwhile."""
     payment = await paid(live)
     async with live.ctx.db.transaction() as tx:
-        away = [Posting("amount", WALLET, "payout", 100_000)]
+        away = [Posting("amount", WALLET, "payout", Hundredths(100_000))]
         await postings.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
     assert await live.balance() == 4000
     refund = await refund_of(live, payment)
@@ -107,7 +108,7 @@ async def test_two_refunds_cannot_spend_the_same_money(live: Live) -> None:
     live.first.script("refund", done)
     both = [await paid(live), await paid(live)]
     async with live.ctx.db.transaction() as tx:
-        away = [Posting("amount", WALLET, "payout", 400_000)]
+        away = [Posting("amount", WALLET, "payout", Hundredths(400_000))]
         await postings.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
     requested = await asyncio.gather(*(refund_of(live, payment) for payment in both))
     await live.house.settle(5)

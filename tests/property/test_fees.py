@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guichet.domain.catalogue import ModeOverride
+from guichet.domain.money import Hundredths
 from guichet.merchants.catalogue import set_override
 from tests.house import House
 
@@ -60,7 +61,7 @@ async def test_any_fee_an_operator_of_the_service_may_set(
 ) -> None:
     """Rates have four decimals of a percent, fixed parts two of the unit; a payment is charged what was quoted."""
     shop = await sqlite_house.merchant()
-    override = ModeOverride(shop.id, "VISA", active=None, fee_percent=rate, fee_fixed=fixed)
+    override = ModeOverride(shop.id, "VISA", active=None, fee_percent=rate, fee_fixed=Hundredths(fixed))
     await set_override(sqlite_house.ctx.db, override)
     body = f'{{"amount":{_spelled(hundredths)},"operator":"visa","currency":"EUR",'.encode()
     body += b'"customer":{"firstname":"A","lastname":"B","email":"a@example.com"}}'

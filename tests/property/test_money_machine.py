@@ -162,7 +162,9 @@ class MoneyMachine(RuleBasedStateMachine):
         self.moods["initiate"] = mood
         name = f"e{next(self.numbers)}"
         phone = f"2299700{ending}"
-        order = PaymentRequest(amount * 100, currency, operator=operator, phone_number=phone, external_id=name)
+        order = PaymentRequest(
+            Hundredths(amount * 100), currency, operator=operator, phone_number=phone, external_id=name
+        )
         try:
             collected = self.run(create_payment(self.ctx, self.callers[env], order))
         except Conflict:

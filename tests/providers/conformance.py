@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guichet.domain.catalogue import ModeOverride
+from guichet.domain.money import Hundredths
 from guichet.merchants.catalogue import set_override
 from guichet.payments import incidents
 from guichet.providers.client import ProviderAccount
@@ -177,7 +178,7 @@ def rows(dossier: Dossier, only: Sequence[str] | None = None) -> list[Scenario]:
 
 async def no_fees(world: World, operator: str) -> None:
     """The debit is then the amount, whose last digits the simulator reads."""
-    await set_override(world.house.ctx.db, ModeOverride(None, operator, None, 0, 0))
+    await set_override(world.house.ctx.db, ModeOverride(None, operator, None, 0, Hundredths(0)))
     world.clock.advance(2)
 
 

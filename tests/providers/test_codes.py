@@ -8,6 +8,7 @@ import pytest
 
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import InvalidRequest
+from guichet.domain.money import Hundredths
 from guichet.payments.otp_codes import CodeNotSent, send_code
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
@@ -118,7 +119,7 @@ async def test_an_unclear_answer_stays_with_its_operator(sqlite_settings: Settin
     async with open_world(sqlite_settings, setup(CORIS, FEEXPAY)) as world:
         await world.force("coris", "error_500", "token")
         with pytest.raises(CodeNotSent) as raised:
-            await send_code(world.house.ctx, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, Hundredths(5000_00), "XOF", "Pagne")
         assert raised.value.reason is None
         calls = (await world.control("GET", "/calls"))["calls"]
         assert "feexpay" not in str(calls)
@@ -131,17 +132,17 @@ async def test_nobody_takes_it(sqlite_settings: Settings, scenario: str, reason:
     async with open_world(sqlite_settings, setup(CORIS)) as world:
         await world.force("coris", scenario, "token")
         with pytest.raises(CodeNotSent) as raised:
-            await send_code(world.house.ctx, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, Hundredths(5000_00), "XOF", "Pagne")
         assert raised.value.reason == reason
 
 
 async def test_no_route_and_no_such_mode(sqlite_settings: Settings) -> None:
     async with open_world(sqlite_settings, Setup({CORIS.name: CORIS}, {})) as world:
         with pytest.raises(CodeNotSent) as raised:
-            await send_code(world.house.ctx, await mode_of(world), PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, Hundredths(5000_00), "XOF", "Pagne")
         assert raised.value.reason == "not_connected"
         mtn = await mode_of(world, "mtn")
         with pytest.raises(InvalidRequest):
-            await send_code(world.house.ctx, mtn, PHONE, 5000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, mtn, PHONE, Hundredths(5000_00), "XOF", "Pagne")
         with pytest.raises(InvalidRequest):
-            await send_code(world.house.ctx, await mode_of(world), PHONE, 2_000_000_00, "XOF", "Pagne")
+            await send_code(world.house.ctx, await mode_of(world), PHONE, Hundredths(2_000_000_00), "XOF", "Pagne")

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from guichet.clock import SECOND
 from guichet.domain.events import Delivery
+from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.http_client import HttpClient
 from guichet.webhooks.sender import Attempt, send
 from guichet.webhooks.signing import verify
@@ -22,11 +23,11 @@ HOST = "shop.test"
 SHORT = 0.4
 BODY = json.dumps({"id": "d1", "data": {"description": "Café à emporter"}}, ensure_ascii=False)
 DELIVERY = Delivery(
-    id=1,
-    merchant_id=1,
+    id=DeliveryId(1),
+    merchant_id=MerchantId(1),
     env="test",
     reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10",
-    payment_id=1,
+    payment_id=PaymentId(1),
     event="payment.succeeded",
     target="account",
     url="https://shop.test/hook",

@@ -9,6 +9,7 @@ from sqlalchemy import Column, Executable, bindparam, func, select
 
 from guichet.clock import Instant
 from guichet.db.engine import Database
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
 
@@ -18,7 +19,7 @@ ROWS_AT_ONCE: Final = 1000
 BEFORE_ALL: Final = -(2**63)
 
 #: (merchant, env, currency, account)
-Account = tuple[int, Environment, Currency, str]
+Account = tuple[MerchantId, Environment, Currency, str]
 
 
 @dataclass

@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import and_, bindparam, func, select
 
 from guichet.db.tables import payments, postings, refunds
+from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus
 from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
 
@@ -134,20 +135,20 @@ class Leg(NamedTuple):
     leg: str
     source: str
     destination: str
-    amount: int
+    amount: Hundredths
 
 
 class Subject(NamedTuple):
     """A payment, or a refund; the amounts and the operator are always those of the payment."""
 
     id: int
-    merchant_id: int
+    merchant_id: MerchantId
     env: Environment
     reference: str
     #: A refund's statuses are among those of a payment.
     status: PaymentStatus
-    amount: int
-    fee_amount: int
+    amount: Hundredths
+    fee_amount: Hundredths
     currency: Currency
     operator: str
 
@@ -156,7 +157,7 @@ class RefundFacts(NamedTuple):
     """What the audit must know of a refund besides its `Subject`; `returned` is its amount in hundredths."""
 
     held: bool
-    returned: int
+    returned: Hundredths
     payment_status: PaymentStatus
     payment_merchant: int
     payment_env: Environment

@@ -9,7 +9,7 @@ from typing import Final
 
 from guichet.db.tables import postings
 from guichet.domain import posting_rules as ledger
-from guichet.domain.money import plain, round_to_currency
+from guichet.domain.money import Hundredths, plain, round_to_currency
 from guichet.domain.payments import RefundStatus
 from guichet.domain.posting_rules import (
     COLLECTED,
@@ -145,7 +145,7 @@ def _add_expected(state: AuditState, subject: Subject, legs: list[Leg], sign: in
     before_horizon = [leg for leg in operators if leg.id <= state.horizon]
     if not before_horizon:
         return
-    moved = sign * round_to_currency(subject.amount + subject.fee_amount, subject.currency)
+    moved = sign * round_to_currency(Hundredths(subject.amount + subject.fee_amount), subject.currency)
     if len(before_horizon) < len(operators):
         moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in before_horizon)
     state.expected_operators[subject.merchant_id, subject.env, subject.currency, account] += moved
