@@ -8,6 +8,7 @@ from babel.dates import format_datetime
 
 from guichet import clock
 from guichet.checkout.i18n import ENGLISH
+from guichet.clock import Instant
 from guichet.domain import money
 from guichet.domain.money import Currency
 
@@ -40,7 +41,7 @@ def amount(hundredths: int, currency: Currency, language: str) -> str:
     return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
 
 
-def date_time(instant: int, language: str, country_code: str | None = None) -> str:
+def date_time(instant: Instant, language: str, country_code: str | None = None) -> str:
     """`20 novembre 2026 à 11:15 (GMT+1)`: the time of the customer's country, GMT where that is unknown."""
     ahead = _AHEAD.get(country_code or "", 0)
     local = (clock.to_datetime(instant) + timedelta(hours=ahead)).replace(tzinfo=None)

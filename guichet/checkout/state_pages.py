@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from guichet.checkout import formatting
 from guichet.checkout.page_request import PageRequest
+from guichet.clock import Instant
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
@@ -74,7 +75,7 @@ def state_page(page: PageRequest, name: str, action_href: str | None = None, **v
     return response
 
 
-def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: WalletStatus, now: int) -> str | None:
+def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: WalletStatus, now: Instant) -> str | None:
     """The state that keeps this link from being paid now, the first that holds; None when it can be paid."""
     uses = link.max_uses
     reasons = (

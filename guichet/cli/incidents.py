@@ -9,7 +9,7 @@ from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, row_id
 from guichet.cli.console import CommandError, print_json, print_table
 from guichet.cli.runner import run
-from guichet.clock import iso
+from guichet.clock import Instant, iso
 from guichet.payments import incidents as repository
 
 
@@ -69,5 +69,5 @@ def _incident(incident: repository.Incident) -> dict[str, object]:
     }
 
 
-def _callback(row_id: int, account: str, path: str, reason: str, received_at: int) -> dict[str, object]:
+def _callback(row_id: int, account: str, path: str, reason: str, received_at: Instant) -> dict[str, object]:
     return {"id": row_id, "provider_account": account, "path": path, "reason": reason, "received_at": iso(received_at)}

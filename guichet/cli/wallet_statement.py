@@ -10,7 +10,7 @@ from guichet.cli import spreadsheets
 from guichet.cli.arguments import Json, MerchantId, Since, Until
 from guichet.cli.console import CommandError, console, iso_or_none, print_table
 from guichet.cli.runner import get_merchant, run
-from guichet.clock import iso
+from guichet.clock import Instant, iso
 from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, plain
@@ -95,7 +95,7 @@ async def _csv(statement: Statement) -> None:
 
 
 def _line(
-    at: int | None, label: str, debit: int | None = None, credit: int | None = None, balance: int | None = None
+    at: Instant | None, label: str, debit: int | None = None, credit: int | None = None, balance: int | None = None
 ) -> tuple[str, ...]:
     figures = ("" if each is None else spreadsheets.amount(each) for each in (debit, credit, balance))
     return (spreadsheets.moment(at), label, "", "", "", *figures, "")
@@ -176,5 +176,5 @@ def _sides(movement: Movement) -> tuple[int, int]:
     return max(0, -movement.amount), max(0, movement.amount)
 
 
-def _on(instant: int | None) -> str:
+def _on(instant: Instant | None) -> str:
     return "" if instant is None else f" on {spreadsheets.moment(instant)} UTC"

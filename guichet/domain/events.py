@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.clock import Instant
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
@@ -59,11 +60,11 @@ class Delivery(Record, frozen=True):
     status: DeliveryStatus
     attempts: int
     response_code: int | None
-    created_at: int
-    delivered_at: int | None
+    created_at: Instant
+    delivered_at: Instant | None
     #: End of the latest attempt; None until the first one has ended. Later events of the payment wait for it (D35).
-    last_attempt_at: int | None
-    next_attempt_at: int | None
+    last_attempt_at: Instant | None
+    next_attempt_at: Instant | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Endpoint:
     env: Environment
     url: str | None
     secret: str
-    updated_at: int
+    updated_at: Instant
 
 
 def retry_delay(attempts: int) -> int | None:

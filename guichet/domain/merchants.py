@@ -5,6 +5,7 @@ import string
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.clock import Instant
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency
 
@@ -25,7 +26,7 @@ class Merchant:
     name: str
     status: MerchantStatus
     currency: Currency
-    created_at: int
+    created_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,9 @@ class ApiKey:
     env: Environment
     hash: str
     preview: str
-    created_at: int
-    expires_at: int | None
-    revoked_at: int | None
+    created_at: Instant
+    expires_at: Instant | None
+    revoked_at: Instant | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.clock import Instant
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.money import Currency, Hundredths
 
@@ -27,9 +28,9 @@ class PaymentLink:
     max_uses: int | None
     reserved_uses: int
     completed_uses: int
-    starts_at: int | None
-    expires_at: int | None
-    created_at: int
+    starts_at: Instant | None
+    expires_at: Instant | None
+    created_at: Instant
 
     @property
     def uses_left(self) -> int | None:
@@ -41,5 +42,5 @@ class PaymentLink:
         """The two random fragments of the public address."""
         return f"{self.token[:22]}/{self.token[22:]}"
 
-    def is_open(self, now: int) -> bool:
+    def is_open(self, now: Instant) -> bool:
         return (self.starts_at is None or self.starts_at <= now) and (self.expires_at is None or now < self.expires_at)

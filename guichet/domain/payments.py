@@ -6,6 +6,7 @@ Field order is the column order of the tables of the same name: a row *is* its c
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.clock import Instant
 from guichet.domain.events import (
     PAYMENT_FAILED,
     PAYMENT_REFUNDED,
@@ -95,8 +96,8 @@ class Payment(Record, frozen=True):
     metadata: str | None
     link_id: LinkId | None
     checkout_token: str | None
-    created_at: int
-    updated_at: int
+    created_at: Instant
+    updated_at: Instant
     #: The route that took the request; None until one did. Never changes afterwards: money does not switch routes.
     provider_account: str | None
     #: What the operator calls it, and whatever else its connector must keep (JSON object of strings).
@@ -106,11 +107,11 @@ class Payment(Record, frozen=True):
     #: Why it failed, in the connectors' small vocabulary; None otherwise.
     failure_reason: str | None
     #: When somebody must ask the operator next; None once the payment is final.
-    next_poll_at: int | None
+    next_poll_at: Instant | None
     #: How many times it was asked about; drives the growing interval.
     poll_count: int
     #: Who asks now holds the row until then.
-    lease_expires_at: int | None
+    lease_expires_at: Instant | None
 
 
 class Refund(Record, frozen=True):
@@ -126,18 +127,18 @@ class Refund(Record, frozen=True):
     currency: Currency
     status: RefundStatus
     reason: str
-    created_at: int
-    processed_at: int | None
+    created_at: Instant
+    processed_at: Instant | None
     held: bool
     provider_account: str | None
     provider_reference: str | None
     provider_data: str | None
     failure_reason: str | None
     #: Set before the first byte of a disbursement leaves: from then on it is asked about, never sent blindly again.
-    sent_at: int | None
-    next_poll_at: int | None
+    sent_at: Instant | None
+    next_poll_at: Instant | None
     poll_count: int
-    lease_expires_at: int | None
+    lease_expires_at: Instant | None
 
 
 #: How long to wait before asking an operator again, by the number of times already asked, in seconds.

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from guichet.clock import Instant
 from guichet.domain import money
 from guichet.domain.events import PAYMENT_SUCCEEDED, REFUND_FAILED, REFUND_SUCCEEDED
 from guichet.domain.ids import MerchantId
@@ -63,7 +64,7 @@ class Movement:
     cause: str
     subject_id: int
     entries: Sequence[Posting]
-    created_at: int
+    created_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Wallet:
     currency: Currency
     status: WalletStatus
     balance: Hundredths
-    updated_at: int
+    updated_at: Instant
 
 
 def operator_account(operator: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from guichet.clock import Instant
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
@@ -38,7 +39,7 @@ class Line:
     amount: Hundredths | None
     currency: str | None
     status: LineStatus
-    at: int | None
+    at: Instant | None
 
     @property
     def moved(self) -> bool:
@@ -58,7 +59,7 @@ class Ours:
     status: PaymentStatus
     amount: Hundredths
     currency: Currency
-    at: int
+    at: Instant
 
     @property
     def moved(self) -> bool:

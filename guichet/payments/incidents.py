@@ -35,9 +35,9 @@ class Incident:
     provider_account: str | None
     detail: str
     occurrences: int
-    opened_at: int
-    last_seen_at: int
-    closed_at: int | None
+    opened_at: Instant
+    last_seen_at: Instant
+    closed_at: Instant | None
 
 
 _INSERT: Final = upsert(incidents).values(
