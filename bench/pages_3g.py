@@ -25,8 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import bootstrap, settings
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
-from tests.checkout.shop import Shop, open_shop
-from tests.house import serving
+from tests.checkout.checkout_fixture import Shop, open_shop
+from tests.service_fixture import serving
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from cryptography.fernet import Fernet
 
 from guichet.db import migrate
 from guichet.settings import Settings, load
-from tests.house import House, open_house
+from tests.service_fixture import House, open_house
 
 _numbers = count(1)
 #: Nobody cuts the power: without these, hundreds of databases are written to the disk, and the stop takes minutes.

@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 from guichet.settings import Settings
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import Shop, open_shop
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS: Final = (

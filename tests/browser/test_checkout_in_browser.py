@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tests.browser.driver import customer
-from tests.checkout.shop import Shop
-from tests.house import serving
+from tests.checkout.checkout_fixture import Shop
+from tests.service_fixture import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 

@@ -12,7 +12,7 @@ from guichet.merchants import repository as merchants
 from guichet.providers.base import Unknown
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import Shop, open_shop
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.driver import customer
-from tests.checkout.shop import Shop
+from tests.checkout.checkout_fixture import Shop
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 

@@ -19,8 +19,9 @@ from guichet.bootstrap import create_merchant, service
 from guichet.clock import SECOND
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.settings import Settings
+from tests.fakes.certificates import Authority
+from tests.fakes.http_server import Peer, Received, answers
 from tests.invariants import check_books
-from tests.peers import Authority, Peer, Received, answers
 from tests.ports import free_port
 
 OK = answers(b"HTTP/1.1 204 No Content\r\n\r\n")

@@ -29,10 +29,10 @@ from guichet.payments.refund import request_refund
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
-from tests.fakes import LyingOperator
-from tests.house import ManualClock
+from tests.fakes.clock import ManualClock
+from tests.fakes.recording_database import Died, Mortal, WatchedDatabase
+from tests.fakes.unreliable_provider import UnreliableProvider
 from tests.invariants import check_books
-from tests.watched import Died, Mortal, WatchedDatabase
 
 ROUTES = {"mtn": ["first", "second"]}
 
@@ -43,7 +43,7 @@ class World:
 
     settings: Settings
     clock: ManualClock
-    operators: dict[str, LyingOperator]
+    operators: dict[str, UnreliableProvider]
     caller: Caller
     ground: Service
     life: str
@@ -67,7 +67,7 @@ class World:
             await inner.close()
 
 
-def operators_of(seed: int) -> dict[str, LyingOperator]:
+def operators_of(seed: int) -> dict[str, UnreliableProvider]:
     chance = random.Random(seed)
     fates: dict[str, bool] = {}
 
@@ -79,7 +79,7 @@ def operators_of(seed: int) -> dict[str, LyingOperator]:
             return chance.choice(["", "", "lost before", "lost after", "refuse"])
         return chance.choice(["", "silent"])
 
-    return {name: LyingOperator(decide, mood) for name in ROUTES["mtn"]}
+    return {name: UnreliableProvider(decide, mood) for name in ROUTES["mtn"]}
 
 
 async def pay(ctx: AppContext, caller: Caller, name: str, ending: str = "1234") -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from guichet.settings import Settings
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import Shop, open_shop
 
 
 @pytest.fixture

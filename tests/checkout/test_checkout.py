@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.checkout.shop import Shop
+from tests.checkout.checkout_fixture import Shop
 
 
 @pytest.mark.parametrize(("choice", "status"), [("succeeded", "succeeded"), ("failed", "failed")])

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from guichet.settings import Settings
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import Shop, open_shop
 
 LIMIT = 10
 

@@ -11,7 +11,7 @@ from guichet.domain.money import french
 from guichet.ledger import wallets
 from guichet.merchants import catalogue
 from guichet.merchants import repository as merchants
-from tests.checkout.shop import CATALOGUE, Shop
+from tests.checkout.checkout_fixture import CATALOGUE, Shop
 
 LIGHT = 14 * 1024
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)> {{7*7}} %(x)s"

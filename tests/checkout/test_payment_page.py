@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from guichet.domain.money import french
-from tests.checkout.shop import Shop
+from tests.checkout.checkout_fixture import Shop
 
 
 async def test_waiting_then_a_receipt(any_shop: Shop) -> None:

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from guichet.settings import Settings
-from tests.contract.operator import NAME, ScriptedOperator
 from tests.contract.tables import column
-from tests.house import House, open_house
-from tests.peers import Peer
+from tests.fakes.http_server import Peer
+from tests.fakes.scripted_provider import ScriptedOperator
+from tests.service_fixture import House, open_house
 
 
 @pytest.fixture
@@ -25,6 +25,6 @@ def operator() -> ScriptedOperator:
 @pytest.fixture
 async def live_house(settings: Settings, operator: ScriptedOperator) -> AsyncIterator[House]:
     """Every operator code of the contract leads to `operator` in production."""
-    routes = {code: [NAME] for code in column("operators", "Code")}
-    async with open_house(settings, connections={NAME: operator}, routes=routes) as opened:
+    routes = {code: ["scripted"] for code in column("operators", "Code")}
+    async with open_house(settings, connections={"scripted": operator}, routes=routes) as opened:
         yield opened

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.house import House
+from tests.service_fixture import House
 
 SENTENCES = {
     "description": ("d" * 256, "255 caractères au maximum."),

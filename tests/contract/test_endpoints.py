@@ -7,7 +7,7 @@ import pytest
 from guichet.api.endpoints import ENDPOINTS
 from tests.contract.shapes import check_error, check_success, endpoint, order
 from tests.contract.tables import Row, column, table
-from tests.house import Account, House
+from tests.service_fixture import Account, House
 
 ROWS = table("endpoints")
 IDS = [f"{row['Method']} {row['Path']}" for row in ROWS]

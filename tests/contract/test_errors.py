@@ -16,7 +16,7 @@ from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
 from tests.contract.shapes import check_error, order
 from tests.contract.tables import Row, column, table
-from tests.house import Account, Answer, House, open_house
+from tests.service_fixture import Account, Answer, House, open_house
 
 ROWS = {row["Code"]: row for row in table("errors")}
 LIMIT = int(next(row["Value"] for row in table("limits") if row["Limit"] == "request rate"))

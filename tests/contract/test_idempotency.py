@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.contract.operator import ScriptedOperator, paid
 from tests.contract.shapes import check_error, order
-from tests.house import Account, Answer, House
+from tests.fakes.scripted_provider import ScriptedOperator, done
+from tests.service_fixture import Account, Answer, House
 
 MANY = 64
 
@@ -71,7 +71,7 @@ async def test_64_refunds_at_once_are_one_refund(house: House) -> None:
 
 async def test_64_live_refunds_at_once_leave_the_wallet_right(live_house: House, operator: ScriptedOperator) -> None:
     shop = (await live_house.merchant()).live
-    operator.state = paid
+    operator.script("status", done)
     for name in ("a", "b"):
         await shop.pay(external_id=name)
         await shop.get(f"/payments/{name}")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tests.contract.operator import ScriptedOperator, paid
 from tests.contract.shapes import check_error, order
-from tests.house import Account, Answer, House
+from tests.fakes.scripted_provider import ScriptedOperator, done
+from tests.service_fixture import Account, Answer, House
 
 LINK = {"amount": 2500, "description": "Cotisation"}
 LISTS = ("/payments", "/refunds", "/payment-links", "/webhooks/deliveries")
@@ -47,7 +47,7 @@ def _same(left: Answer, right: Answer) -> None:
 
 
 async def test_nothing_of_another_account_or_environment_is_seen(live_house: House, operator: ScriptedOperator) -> None:
-    operator.state = paid
+    operator.script("status", done)
     owner, stranger = await live_house.merchant(), await live_house.merchant()
     for mine in (owner, owner.live):
         other_env = owner.live if mine.env == "test" else owner
@@ -71,7 +71,7 @@ async def test_nothing_of_another_account_or_environment_is_seen(live_house: Hou
 
 
 async def test_each_environment_lists_its_own_only(live_house: House, operator: ScriptedOperator) -> None:
-    operator.state = paid
+    operator.script("status", done)
     shop = await live_house.merchant()
     await _furnished(shop)
     await _furnished(shop.live)

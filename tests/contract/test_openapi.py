@@ -20,9 +20,10 @@ from guichet.providers.base import Accepted, Refused
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.settings import Settings
 from tests.contract.tables import Row, table, tables
-from tests.fakes import ScriptedOperator, done
-from tests.house import Account, House, ManualClock, open_house
-from tests.peers import Peer
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import Peer
+from tests.fakes.scripted_provider import ScriptedOperator, done
+from tests.service_fixture import Account, House, open_house
 
 IDS: Final = [f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS]
 #: docs/contract.md's names of resources.

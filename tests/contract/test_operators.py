@@ -9,10 +9,10 @@ import pytest
 
 from guichet.domain.catalogue import ModeOverride
 from guichet.merchants.catalogue import set_override
-from tests.contract.operator import ScriptedOperator
 from tests.contract.shapes import check_error, check_resource, check_success, endpoint, order, refused_fields
 from tests.contract.tables import Row, column, table
-from tests.house import House
+from tests.fakes.scripted_provider import ScriptedOperator
+from tests.service_fixture import House
 
 ROWS = table("operators")
 CODES = column("operators", "Code")

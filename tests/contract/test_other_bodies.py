@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.shapes import check_resource, refused_fields
 from tests.contract.tables import table
-from tests.house import Account, House
+from tests.service_fixture import Account, House
 
 LINK: dict[str, Any] = {"amount": 2500, "description": "Cotisation"}
 LIMITED: dict[str, Any] = LINK | {"type": "limité", "max_uses": 3}

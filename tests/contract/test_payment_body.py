@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.shapes import check_resource, order, refused_fields
 from tests.contract.tables import Row, table
-from tests.house import Account, House
+from tests.service_fixture import Account, House
 
 ROWS = {row["Field"]: row for row in table("request POST /payments")}
 

@@ -8,7 +8,7 @@ import pytest
 from guichet.clock import iso
 from tests.contract.shapes import check_resource, check_success, endpoint, refused_fields
 from tests.contract.tables import Row, column, table, tables
-from tests.house import House
+from tests.service_fixture import House
 
 LISTS = [row["Path"] for row in table("endpoints") if row["Paginated"] == "yes"]
 DAY = 86_400

@@ -7,7 +7,7 @@ import pytest
 
 from tests.contract.shapes import check_error, order
 from tests.contract.tables import Row, column, table
-from tests.house import Account, House
+from tests.service_fixture import Account, House
 
 ROWS = table("sandbox")
 MICROSECOND = 1e-6

@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 from guichet.api.endpoints import ENDPOINTS
 from guichet.domain.errors import BY_CODE, MethodNotAllowed, Unauthorized
 from guichet.settings import Settings
-from tests.house import Account, House, open_house
+from tests.service_fixture import Account, House, open_house
 
 LABELS: Final = [f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS]
 #: Whatever one writes in a path is some text, so only what else is sent can be invalid.

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from guichet.clock import SECOND
-from tests.contract.hooks import listen, notifications
-from tests.contract.operator import ScriptedOperator, not_paid_back, paid, paid_back, refused
 from tests.contract.shapes import check_error, check_resource, order
 from tests.contract.tables import table
-from tests.house import Account, House
-from tests.peers import Peer
+from tests.contract.webhooks import listen, notifications
+from tests.fakes.http_server import Peer
+from tests.fakes.scripted_provider import ScriptedOperator, done, refused
+from tests.service_fixture import Account, House
 
 PAYMENT = {row["Trigger"]: row for row in table("payment-transitions")}
 REFUND = {row["Trigger"]: row for row in table("refund-transitions")}
@@ -66,7 +66,7 @@ async def test_updated_at_changes_with_the_status_only(house: House) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operators_word", "trigger"), [(paid, "confirmed"), (refused, "refused")], ids=["confirmed", "refused"]
+    ("operators_word", "trigger"), [(done, "confirmed"), (refused, "refused")], ids=["confirmed", "refused"]
 )
 async def test_a_live_payment_becomes_what_the_operator_says(
     live_house: House, operator: ScriptedOperator, receiver: Peer, operators_word: Callable[..., Any], trigger: str
@@ -76,7 +76,7 @@ async def test_a_live_payment_becomes_what_the_operator_says(
     await shop.pay(external_id="a")
     assert (await shop.get("/payments/a")).data["status"] == "pending"
     assert await _events(live_house, shop, receiver, secret) == []
-    operator.state = operators_word
+    operator.script("status", operators_word)
     read = check_resource("payment", (await shop.get("/payments/a")).data)
     assert read["status"] == PAYMENT[trigger]["To"]
     assert await _events(live_house, shop, receiver, secret) == [(PAYMENT[trigger]["Event"], read["status"])]
@@ -85,9 +85,9 @@ async def test_a_live_payment_becomes_what_the_operator_says(
 async def test_a_final_payment_never_changes_again(live_house: House, operator: ScriptedOperator) -> None:
     shop = (await live_house.merchant()).live
     await shop.pay(external_id="a")
-    operator.state = refused
+    operator.script("status", refused)
     failed = (await shop.get("/payments/a")).data
-    operator.state = paid
+    operator.script("status", done)
     await live_house.settle(100_000)
     assert (await shop.get("/payments/a")).data == failed
     check_error(await shop.post("/payments/a/refund"), "conflict")
@@ -96,7 +96,7 @@ async def test_a_final_payment_never_changes_again(live_house: House, operator: 
 async def _live_success(house: House, operator: ScriptedOperator) -> Account:
     shop = (await house.merchant()).live
     await shop.pay(external_id="a")
-    operator.state = paid
+    operator.script("status", done)
     assert (await shop.get("/payments/a")).data["status"] == "succeeded"
     return shop
 
@@ -112,7 +112,7 @@ async def test_a_live_refund_is_pending_until_it_was_disbursed(
     assert await _events(live_house, shop, receiver, secret) == []
     check_error(await shop.post("/payments/a/refund"), "conflict")
 
-    operator.refund_state = paid_back
+    operator.script("refund_status", done)
     live_house.clock.advance(60)
     read = check_resource("refund", (await shop.get(f"/refunds/{requested['reference']}")).data)
     assert read == requested | {"status": REFUND["disbursed"]["To"], "processed_at": read["processed_at"]}
@@ -130,7 +130,7 @@ async def test_a_live_refund_that_the_operator_refuses(
 ) -> None:
     shop = await _live_success(live_house, operator)
     secret = await listen(shop, receiver)
-    operator.refunding = not_paid_back
+    operator.script("refund", refused)
     assert (await shop.get("/balance")).data["balance"] == 5000
     refund = (await shop.post("/payments/a/refund")).data
     assert (await shop.get("/balance")).data["balance"] == 0

@@ -40,8 +40,8 @@ from guichet.payments.repository import PaymentFilter
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
-from tests.house import ManualClock
-from tests.watched import WatchedDatabase
+from tests.fakes.clock import ManualClock
+from tests.fakes.recording_database import WatchedDatabase
 
 ROWS = 60
 NOW = 1_000 * SECOND

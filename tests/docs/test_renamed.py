@@ -20,9 +20,9 @@ from guichet.providers.base import Accepted, NotProcessed
 from guichet.settings import VARIABLES, Settings
 from tests.cli.conftest import ROOT, Cli, Done, cli_for
 from tests.cli.tree import leaves
-from tests.fakes import ScriptedOperator, done
-from tests.house import House, open_house
-from tests.ledger.life import Hands, yesterday
+from tests.fakes.scripted_provider import ScriptedOperator, done
+from tests.ledger.ledger_history import Hands, yesterday
+from tests.service_fixture import House, open_house
 
 PAGE: Final = ROOT / "docs" / "renamed.md"
 SEARCHED: Final = ("guichet", "guichet_simulator", "tests", "bench", "docs", "README.md", "CONTRIBUTING.md")

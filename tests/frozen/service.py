@@ -27,10 +27,10 @@ from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings, load
 from guichet.worker.worker import Worker
 from tests.cli.child import run_command
-from tests.house import serving
-from tests.peers import Peer
+from tests.fakes.clock import TurningClock
+from tests.fakes.http_server import Peer
 from tests.ports import free_port
-from tests.providers.world import TurningClock
+from tests.service_fixture import serving
 
 __all__ = [
     "COMMAND", "DELIVERING", "MTN_CALLBACK", "PACKAGE", "POLLING", "REFUNDING", "SIMULATOR",

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.fakes.http_server import Received
 from tests.frozen.recording import Placeholders, as_json, chosen
 from tests.frozen.service import RunningService, Settings, Shop, running_service
-from tests.peers import Received
 
 #: Those of the contract, and no others: what an HTTP client adds for the transport is its own business.
 HEADERS: Final = (

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from guichet.clock import SystemClock
 from guichet_simulator.app import create_simulator
-from tests.house import running
+from tests.service_fixture import running
 
 
 @contextlib.asynccontextmanager

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from guichet.http_client import KEEP_ALIVE, Forbidden, HttpClient, Lost, NotSent, is_loopback_host, is_public
-from tests.peers import OK, Authority, Names, Peer, Received, answers, drips, hangs, hangs_up
+from tests.fakes.certificates import Authority
+from tests.fakes.http_server import OK, Peer, Received, answers, drips, hangs, hangs_up
+from tests.fakes.name_server import Names
 
 PUBLIC = ip_network("127.0.0.2/32")
 HOST = "shop.test"

@@ -2,70 +2,22 @@
 
 import asyncio
 import socket
-import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
-from typing import cast
 
 import pytest
-from aiohttp import AsyncResolver
 
 from guichet.http_client import Forbidden, HttpClient, NotSent
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
-from tests.house import Account, House, open_house
-from tests.peers import Authority, Peer
+from tests.fakes.certificates import Authority
+from tests.fakes.http_server import Peer
+from tests.fakes.name_server import name_server
+from tests.service_fixture import Account, House, open_house
 
 #: Far beyond what anything here takes; reached only when something hangs that must not.
 PATIENCE = 20.0
 MERCHANTS = 110
-HEADER = struct.Struct("!6H")
-
-
-class NameServer(asyncio.DatagramProtocol):
-    """Answers `shop.test` with 127.0.0.2, and never answers anything else. `asked` counts queries by name."""
-
-    def __init__(self) -> None:
-        self.asked: dict[str, int] = {}
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.DatagramTransport, transport)  # asyncio's own is no subclass
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        identifier, *_ = HEADER.unpack_from(data)
-        name, end = _read_name(data, HEADER.size)
-        (kind,) = struct.unpack_from("!H", data, end)
-        self.asked[name] = self.asked.get(name, 0) + 1
-        if name != "shop.test":
-            return
-        # An A record; for AAAA no record at all. The name of the record points to the question's (0xC00C).
-        record = struct.pack("!3HIH4s", 0xC00C, 1, 1, 60, 4, socket.inet_aton("127.0.0.2")) if kind == 1 else b""
-        head = HEADER.pack(identifier, 0x8180, 1, 1 if record else 0, 0, 0)
-        self._transport.sendto(head + data[HEADER.size : end + 4] + record, addr)
-
-
-def _read_name(data: bytes, start: int) -> tuple[str, int]:
-    """A domain name in a query, and the position after it."""
-    labels = []
-    while size := data[start]:
-        labels.append(data[start + 1 : start + 1 + size].decode().lower())
-        start += 1 + size
-    return ".".join(labels), start + 1
-
-
-@asynccontextmanager
-async def name_server() -> AsyncIterator[tuple[NameServer, AsyncResolver]]:
-    """With a resolver that asks it."""
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.create_datagram_endpoint(NameServer, local_addr=("127.0.0.1", 0))
-    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)
-    port = transport.get_extra_info("sockname")[1]
-    try:
-        yield protocol, AsyncResolver(nameservers=[f"127.0.0.1:{port}"])
-    finally:
-        transport.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, cli_for
-from tests.ledger.life import Hands
+from tests.ledger.ledger_history import Hands
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from guichet.clock import DAY
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.invariants import check_books
-from tests.ledger.life import Hands, live, yesterday
+from tests.ledger.ledger_history import Hands, live, yesterday
 
 TABLES = ("postings", "wallets", "wallet_entries", "ledger_hash_chain", "payments", "refunds")
 

@@ -8,9 +8,9 @@ from guichet.payments import incidents
 from guichet.providers.base import Accepted, NotProcessed, Refused
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.fakes import ScriptedOperator, done
-from tests.house import open_house
-from tests.ledger.life import Hands, yesterday
+from tests.fakes.scripted_provider import ScriptedOperator, done
+from tests.ledger.ledger_history import Hands, yesterday
+from tests.service_fixture import open_house
 
 
 async def test_all_is_well(cli: Cli) -> None:

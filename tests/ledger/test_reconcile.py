@@ -14,8 +14,8 @@ from guichet.clock import DAY, SystemClock, iso
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, Done, cli_for
-from tests.ledger.life import Hands, Life, live, operator, yesterday
-from tests.providers.world import Setup, World, open_world
+from tests.ledger.ledger_history import Hands, Life, live, operator, yesterday
+from tests.providers.simulated_providers import Setup, World, open_world
 
 OPERATORS = """
 [accounts.op]

@@ -19,8 +19,8 @@ from guichet.server.db_metrics_queries import AGES, OLDER
 from guichet.server.health_checks import STUCK_AFTER
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT
-from tests.fakes import ScriptedOperator, done, taken
-from tests.house import open_house
+from tests.fakes.scripted_provider import ScriptedOperator, done, taken
+from tests.service_fixture import open_house
 
 OPERATIONS: Final = ROOT / "docs" / "operations"
 RULES: Final[list[dict[str, Any]]] = [

@@ -9,9 +9,9 @@ import pytest
 from guichet.domain.posting_rules import ACTIVE
 from guichet.ledger import wallets
 from guichet.settings import Settings
-from tests.fakes import ScriptedOperator
-from tests.house import Account, House, open_house
+from tests.fakes.scripted_provider import ScriptedOperator
 from tests.invariants import check_books
+from tests.service_fixture import Account, House, open_house
 
 
 @dataclass

@@ -23,7 +23,7 @@ from guichet.bootstrap import create_merchant, service
 from guichet.settings import Settings
 from tests.cli.conftest import clean_environ
 from tests.conftest import SECRET_KEY
-from tests.peers import OK, Received
+from tests.fakes.http_server import OK, Received
 from tests.ports import free_port
 
 #: Requests a minute of one address; each call of a test comes from an address of its own unless it names one.

@@ -24,8 +24,8 @@ from guichet.db.postgres_pool import RECONNECT_TIMEOUT
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
+from tests.fakes.http_server import Peer
 from tests.invariants import check_books
-from tests.peers import Peer
 from tests.processes.fleet import (
     Member,
     Merchant,

@@ -18,9 +18,9 @@ import pytest
 from guichet.bootstrap import service
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
+from tests.fakes.http_server import Peer
+from tests.fakes.redis import RedisServer
 from tests.invariants import check_books
-from tests.peers import Peer
-from tests.processes.conftest import Redis
 from tests.processes.fleet import (
     RATE_LIMIT,
     Fleet,
@@ -50,7 +50,7 @@ class Company:
 
 
 @pytest.fixture(scope="module")
-def company(new_database: Callable[[], Settings], redis: Redis) -> Iterator[Company]:
+def company(new_database: Callable[[], Settings], redis: RedisServer) -> Iterator[Company]:
     with fleet_of(new_database(), GUICHET_REDIS_URL=redis.url) as fleet:
         company = Company(fleet, [fleet.server("--no-worker") for _ in range(3)], [fleet.worker() for _ in range(2)])
         fleet.ready(*company.servers, *company.workers)
@@ -148,7 +148,7 @@ async def _admitted(company: Company, merchant: Merchant, address: str) -> int:
 
 
 async def test_the_rate_limit_is_one_and_goes_on_without_redis(
-    company: Company, merchant: Merchant, redis: Redis
+    company: Company, merchant: Merchant, redis: RedisServer
 ) -> None:
     assert await _admitted(company, merchant, "203.0.113.1") == RATE_LIMIT
     redis.stop()

@@ -14,8 +14,8 @@ from guichet.db import migrate
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
+from tests.fakes.http_server import Peer
 from tests.invariants import check_books
-from tests.peers import Peer
 from tests.processes.bouncer import pgbouncer
 from tests.processes.fleet import Member, Merchant, Receiver, fleet_of, new_merchant, soon
 

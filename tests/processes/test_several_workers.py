@@ -15,8 +15,8 @@ import pytest
 from guichet.bootstrap import service
 from guichet.db.engine import require
 from guichet.settings import Settings
+from tests.fakes.http_server import Peer
 from tests.invariants import check_books
-from tests.peers import Peer
 from tests.processes.fleet import Fleet, Member, Merchant, Receiver, fleet_of, new_merchant, soon, until
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.contract.shapes import check_error
 from tests.contract.tables import table
-from tests.house import Account, Answer, House
 from tests.property.strategies import BODIES, QUERIES, SEGMENTS
+from tests.service_fixture import Account, Answer, House
 
 #: Examples of each test; the folder stays below a minute on two slow cores.
 THOROUGH: Final = settings(

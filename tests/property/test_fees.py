@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from guichet.domain.catalogue import ModeOverride
 from guichet.merchants.catalogue import set_override
-from tests.house import House
+from tests.service_fixture import House
 
 MODES = 21
 AMOUNTS = st.one_of(

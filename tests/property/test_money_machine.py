@@ -51,10 +51,10 @@ from guichet.providers.registry import Registry
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
 from guichet.worker.worker import Worker
-from tests.fakes import LyingOperator
-from tests.house import ManualClock
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import Peer, Received, answers
+from tests.fakes.unreliable_provider import UnreliableProvider
 from tests.invariants import check_books
-from tests.peers import Peer, Received, answers
 
 T = TypeVar("T")
 ROUTES = {"mtn": ["first", "second"], "moov": ["second"]}
@@ -95,7 +95,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self.fates: dict[str, bool] = {}
         self.moods = dict.fromkeys(("initiate", "status", "refund", "refund_status"), "")
         self.operators = {
-            name: LyingOperator(self.fates.get, lambda verb, _: self.moods[verb]) for name in ("first", "second")
+            name: UnreliableProvider(self.fates.get, lambda verb, _: self.moods[verb]) for name in ("first", "second")
         }
         self.ctx = replace(
             ctx,

@@ -19,7 +19,7 @@ from guichet.providers.orange import order_id
 from guichet_simulator.app import SECRETS
 from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
 from tests.invariants import check_books
-from tests.providers.world import Setup, World
+from tests.providers.simulated_providers import Setup, World
 
 #: Seconds between turns of the clock: close together while customers wait, then over three days.
 TURNS = (1, 1, 1, 2, 5, 5, 10, 15, 20, 30, 60, 60, 120, 300, 300, 600, 1800, 3600, 7200, 6 * 3600, *[12 * 3600] * 6)

@@ -9,12 +9,12 @@ from guichet.payments import incidents
 from guichet.providers.client import ProviderAccount, ProviderResponse
 from guichet.providers.fields import decode_json, hundredths
 from guichet.settings import Settings
+from tests.fakes.http_server import Peer, Received
 from tests.invariants import check_books
-from tests.peers import Peer, Received
 from tests.providers.conformance import DOSSIERS, no_fees
 from tests.providers.expectations import check, succeeded
-from tests.providers.scripted_provider import Scripted, callback, charge, scripted_provider
-from tests.providers.world import Setup, open_world
+from tests.providers.provider_under_test import Scripted, callback, charge, scripted_provider
+from tests.providers.simulated_providers import Setup, open_world
 
 
 @pytest.mark.parametrize(

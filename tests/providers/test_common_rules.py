@@ -7,7 +7,7 @@ import pytest
 from guichet.providers.base import Unknown
 from guichet.providers.fields import plain_text, return_url
 from tests.providers.conformance import DOSSIERS
-from tests.providers.scripted_provider import callback, charge, reversal, scripted_provider
+from tests.providers.provider_under_test import callback, charge, reversal, scripted_provider
 
 #: Two hundred times no answer: whatever the verb, nothing can be concluded from it.
 UNREADABLE = [

@@ -22,7 +22,7 @@ from tests.providers.conformance import (
     pay_all,
     rows,
 )
-from tests.providers.world import World, open_world
+from tests.providers.simulated_providers import World, open_world
 
 FAMILIES = list(DOSSIERS)
 REFUNDING = [name for name in FAMILIES if DOSSIERS[name].refunds]

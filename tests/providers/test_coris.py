@@ -9,7 +9,7 @@ import pytest
 from guichet.providers.base import Refused, SendsOtpCodes, Succeeded
 from guichet_simulator.app import SECRETS
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import Scripted, callback, charge, reversal, scripted_provider
+from tests.providers.provider_under_test import Scripted, callback, charge, reversal, scripted_provider
 
 PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
 

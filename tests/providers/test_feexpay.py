@@ -7,7 +7,7 @@ import pytest
 from guichet.clock import iso
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Refused, SendsOtpCodes
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,

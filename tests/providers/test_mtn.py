@@ -7,7 +7,15 @@ import pytest
 from guichet.clock import HOUR, MINUTE, SECOND
 from guichet.providers.base import Accepted, CallbackReference, NotProcessed, Refused, Unknown
 from tests.providers.expectations import succeeded
-from tests.providers.scripted_provider import REFERENCE, REFUND, Scripted, callback, charge, reversal, scripted_provider
+from tests.providers.provider_under_test import (
+    REFERENCE,
+    REFUND,
+    Scripted,
+    callback,
+    charge,
+    reversal,
+    scripted_provider,
+)
 
 TAKEN = Accepted(REFERENCE)
 

@@ -8,7 +8,7 @@ import pytest
 from guichet.providers.base import Accepted, CallbackReference
 from guichet.providers.orange import order_id
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import REFERENCE, Scripted, callback, charge, reversal, scripted_provider
+from tests.providers.provider_under_test import REFERENCE, Scripted, callback, charge, reversal, scripted_provider
 
 ORDER = order_id(REFERENCE)
 MEMO = {"pay_token": "p", "notif_token": "n"}

@@ -10,7 +10,7 @@ from guichet.clock import MINUTE, SECOND
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import Accepted, Callback, CallbackReference
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,

@@ -8,11 +8,11 @@ from guichet.payments import repository as payments
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS
+from tests.fakes.http_server import Peer, hangs_up
 from tests.invariants import check_books
-from tests.peers import Peer, hangs_up
 from tests.ports import free_port
 from tests.providers.conformance import DOSSIERS, no_fees
-from tests.providers.world import Setup, World, open_world
+from tests.providers.simulated_providers import Setup, World, open_world
 
 SETTINGS = {name: dossier.settings for name, dossier in DOSSIERS.items()}
 MTN, FEEXPAY, PAWAPAY = SETTINGS["mtn"], SETTINGS["feexpay"], SETTINGS["pawapay"]

@@ -11,7 +11,7 @@ from guichet.clock import SECOND
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,

@@ -9,7 +9,7 @@ from guichet.clock import HOUR, SECOND
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,

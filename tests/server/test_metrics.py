@@ -20,9 +20,9 @@ from guichet.server.db_metrics import FRESH_FOR
 from guichet.server.metrics_port import metrics_port
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, until
-from tests.fakes import ScriptedOperator, done, taken
-from tests.house import House, open_house
+from tests.fakes.scripted_provider import ScriptedOperator, done, taken
 from tests.ports import free_port
+from tests.service_fixture import House, open_house
 
 TOKEN = "a-token-of-sixteen-or-more"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]

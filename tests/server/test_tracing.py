@@ -22,10 +22,11 @@ from guichet.providers.base import Succeeded
 from guichet.providers.client import ProviderClient, ProviderResponse
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.fakes import ScriptedOperator, done, taken
-from tests.house import Account, House, open_house, serving
-from tests.peers import Authority, Peer
+from tests.fakes.certificates import Authority
+from tests.fakes.http_server import Peer
+from tests.fakes.scripted_provider import ScriptedOperator, done, taken
 from tests.ports import free_port
+from tests.service_fixture import Account, House, open_house, serving
 
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 #: What a caller says that samples nothing of its own: ours is recorded all the same.

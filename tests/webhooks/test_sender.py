@@ -14,7 +14,9 @@ from guichet.domain.events import Delivery
 from guichet.http_client import HttpClient
 from guichet.webhooks.sender import Attempt, send
 from guichet.webhooks.signing import verify
-from tests.peers import Authority, Names, Peer, Script, answers, drips, hangs, hangs_up
+from tests.fakes.certificates import Authority
+from tests.fakes.http_server import Peer, Script, answers, drips, hangs, hangs_up
+from tests.fakes.name_server import Names
 
 SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
 NOW = 1_795_255_200 * SECOND + 999_999

@@ -8,8 +8,8 @@ import msgspec
 from guichet.webhooks.signing import verify
 from tests.contract.shapes import check_resource
 from tests.contract.tables import Row, table
-from tests.house import Account
-from tests.peers import Peer, Received
+from tests.fakes.http_server import Peer, Received
+from tests.service_fixture import Account
 
 _DATA = {row["Event"]: row["Data"] for row in table("events")}
 _HEADERS: list[Row] = table("webhook-headers")

@@ -12,25 +12,9 @@ import msgspec
 import uvicorn
 
 from guichet.bootstrap import Service, application, create_merchant, service
-from guichet.clock import SECOND, Instant, SystemClock
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
-
-
-class ManualClock:
-    """Stands still until it is turned."""
-
-    def __init__(self, start: Instant | None = None) -> None:
-        self._now = SystemClock().now() if start is None else start
-
-    def now(self) -> Instant:
-        return self._now
-
-    def advance(self, seconds: float) -> None:
-        self._now += round(seconds * SECOND)
-
-    async def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
+from tests.fakes.clock import ManualClock
 
 
 @dataclass(frozen=True, slots=True)

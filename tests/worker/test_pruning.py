@@ -17,9 +17,11 @@ from guichet.db.engine import Database
 from guichet.payments import incidents
 from guichet.settings import Settings
 from guichet.worker import pruning
-from tests.house import Account, House, ManualClock, open_house
+from tests.fakes.certificates import Authority
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import Peer
 from tests.invariants import check_books
-from tests.peers import Authority, Peer
+from tests.service_fixture import Account, House, open_house
 
 _DAY_SECONDS = 86_400
 

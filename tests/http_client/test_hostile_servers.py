@@ -17,7 +17,9 @@ from typing import cast
 import pytest
 
 from guichet.http_client import HttpClient, Lost, NotSent, Response
-from tests.peers import OK, Authority, Names, Peer, Received, Script, answers
+from tests.fakes.certificates import Authority
+from tests.fakes.http_server import OK, Peer, Received, Script, answers
+from tests.fakes.name_server import Names
 
 HOST = "shop.test"
 #: Far beyond what a request here takes; reached only when something hangs that must not.

@@ -16,7 +16,7 @@ from guichet.payments import incidents
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Succeeded, Unknown
-from tests.fakes import done, slow, taken
+from tests.fakes.scripted_provider import done, slow, taken
 from tests.invariants import check_books
 from tests.payments.conftest import Live
 

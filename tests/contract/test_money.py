@@ -12,11 +12,11 @@ from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import ACTIVE, CLOSED, FROZEN, WALLET, Movement, Posting
 from guichet.ledger import postings, wallets
 from guichet.providers.base import Accepted, Charge, StatusResult, Succeeded, Unknown
-from tests.contract.hooks import listen, notifications
-from tests.contract.operator import ScriptedOperator, paid, paid_back, refused
 from tests.contract.shapes import check_error, check_resource, order
-from tests.house import Account, House
-from tests.peers import Peer
+from tests.contract.webhooks import listen, notifications
+from tests.fakes.http_server import Peer
+from tests.fakes.scripted_provider import ScriptedOperator, done, refused
+from tests.service_fixture import Account, House
 
 
 async def _set_wallet(house: House, account: Account, status: str) -> None:
@@ -34,7 +34,7 @@ async def test_d20_a_refusal_at_initiation_is_recorded_and_told_once(
     live_house: House, operator: ScriptedOperator, receiver: Peer
 ) -> None:
     merchant = await live_house.merchant()
-    operator.initiation = refused
+    operator.script("initiate", refused)
     for shop, phone in ((merchant, "22997000001"), (merchant.live, "22997001234")):
         secret = await listen(shop, receiver)
         check_error(await shop.post("/payments", order(phone_number=phone, external_id="a")), "payment_failed")
@@ -65,13 +65,13 @@ async def test_d21_what_is_unclear_stays_pending(
     live_house: House, operator: ScriptedOperator, word: Callable[[Charge], StatusResult]
 ) -> None:
     shop = (await live_house.merchant()).live
-    operator.initiation = lambda charge: Unknown("timeout")
-    operator.state = word
+    operator.script("initiate", lambda charge: Unknown("timeout"))
+    operator.script("status", word)
     assert (await shop.pay(external_id="a"))["status"] == "pending"
     await live_house.settle(80 * 3600)
     assert (await shop.get("/payments/a")).data["status"] == "pending"
     assert (await shop.get("/balance")).data["balance"] == 0
-    operator.state = paid
+    operator.script("status", done)
     await live_house.settle(86_400)
     assert (await shop.get("/payments?status=succeeded")).body["meta"]["total"] == 1
     assert (await shop.get("/balance")).data["balance"] == 5000
@@ -80,7 +80,7 @@ async def test_d21_what_is_unclear_stays_pending(
 async def test_d22_one_refund_ever_for_the_whole_total(live_house: House, operator: ScriptedOperator) -> None:
     """The wallet gives `amount`, the service its fee: the customer gets what was debited."""
     shop = (await live_house.merchant()).live
-    operator.state = paid
+    operator.script("status", done)
     for name in ("a", "b"):
         await shop.pay(external_id=name)
         await shop.get(f"/payments/{name}")
@@ -88,7 +88,7 @@ async def test_d22_one_refund_ever_for_the_whole_total(live_house: House, operat
     refund = (await shop.post("/payments/a/refund")).data
     assert refund["amount"] == (await shop.get("/payments/a")).data["total_amount"] == 5087.5
     assert (await shop.get("/balance")).data["balance"] == 5000
-    operator.refund_state = paid_back
+    operator.script("refund_status", done)
     await live_house.settle(60)
     assert (await shop.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
     assert (await shop.get("/balance")).data["balance"] == 5000
@@ -102,7 +102,7 @@ async def test_d23_a_refund_that_the_wallet_does_not_cover(
     shop = (await live_house.merchant()).live
     secret = await listen(shop, receiver)
     await shop.pay(external_id="a")
-    operator.state = paid
+    operator.script("status", done)
     assert (await shop.get("/payments/a")).data["status"] == "succeeded"
     withdrawal = [Posting("amount", WALLET, "bank", 100)]
     async with live_house.ctx.db.transaction() as tx:
@@ -123,7 +123,7 @@ async def test_d24_outside_actif_no_movement_is_accepted(
 ) -> None:
     merchant = await live_house.merchant()
     shop = merchant.live
-    operator.state = paid
+    operator.script("status", done)
     for name in ("done", "waiting"):
         await shop.pay(external_id=name)
     assert (await shop.get("/payments/done")).data["status"] == "succeeded"
@@ -139,7 +139,7 @@ async def test_d24_outside_actif_no_movement_is_accepted(
     await live_house.settle(10)
     assert (await shop.get("/balance")).data["balance"] == 5000
     await _set_wallet(live_house, shop, ACTIVE)
-    operator.refund_state = paid_back
+    operator.script("refund_status", done)
     refund = (await shop.post("/payments/waiting/refund")).data
     await live_house.settle(60)
     assert (await shop.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
@@ -224,7 +224,7 @@ async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(
 ) -> None:
     shop = (await live_house.merchant()).live
     page = "https://pay.operator.example/s/1"
-    operator.initiation = lambda charge: Accepted(provider_reference=charge.reference, redirect_url=page)
+    operator.script("initiate", lambda charge: Accepted(provider_reference=charge.reference, redirect_url=page))
     created = await shop.pay(external_id="a")
     check_resource("payment", created, also=["redirect_url"])
     assert (created["redirect_url"], created["payment_url"]) == (page, None)

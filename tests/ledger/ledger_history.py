@@ -15,8 +15,9 @@ from guichet.ledger import wallets
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusResult
 from guichet.settings import Settings
-from tests.fakes import ScriptedOperator, done
-from tests.house import Account, House, ManualClock, open_house
+from tests.fakes.clock import ManualClock
+from tests.fakes.scripted_provider import ScriptedOperator, done
+from tests.service_fixture import Account, House, open_house
 
 
 def _settled(asked: Charge) -> StatusResult:

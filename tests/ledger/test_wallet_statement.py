@@ -8,7 +8,7 @@ from typing import Any
 from guichet.clock import to_datetime
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.ledger.life import Hands, Life, live, yesterday
+from tests.ledger.ledger_history import Hands, Life, live, yesterday
 
 
 async def _told(settings: Settings) -> tuple[Life, Any, str]:

@@ -14,8 +14,8 @@ from guichet.http_client import HttpClient
 from guichet.providers.base import Callback, Charge, Provider, Reversal
 from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES
-from tests.house import ManualClock
-from tests.peers import Peer, Received
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import Peer, Received
 from tests.providers.conformance import DOSSIERS
 
 TOKEN = {"access_token": "token-of-the-provider", "expires_in": 3600}

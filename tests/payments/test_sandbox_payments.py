@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.house import House
+from tests.service_fixture import House
 
 
 async def test_a_payment_succeeds_is_credited_and_refunded(house: House) -> None:

@@ -7,7 +7,7 @@ import pytest
 from guichet.clock import SECOND, iso
 from tests.contract.shapes import check_error, check_plain_numbers, order, refused_fields
 from tests.contract.tables import column
-from tests.house import House
+from tests.service_fixture import House
 
 BODY = b'{"amount":5000,"operator":"mtn","phone_number":"22997001234"%s}'
 LINK = {"amount": 2500, "description": "Cotisation"}

@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from guichet.clock import SECOND, Instant, SystemClock
+from guichet.clock import SECOND
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings, load
 from guichet.webhooks.signing import verify
-from tests.contract.hooks import listen, notifications
 from tests.contract.shapes import check_error, check_resource, check_success, endpoint
 from tests.contract.tables import table
-from tests.house import Account, House, ManualClock, open_house
-from tests.peers import Peer, answers
+from tests.contract.webhooks import listen, notifications
+from tests.fakes.clock import RealClock
+from tests.fakes.http_server import Peer, answers
+from tests.service_fixture import Account, House, open_house
 
 DECISIONS = Path(__file__).parents[2] / "docs" / "decisions.md"
 DELAYS = [int(row["Delay (seconds)"]) for row in table("retry-schedule")]
@@ -194,13 +195,6 @@ async def test_d38_no_webhook_goes_to_a_private_address(sqlite_house: House, url
 # --- keys and limits --------------------------------------------------------------------------------------------------
 
 
-class RealClock(ManualClock):
-    """The machine's clock, where a test promises something about real time."""
-
-    def now(self) -> Instant:
-        return SystemClock().now()
-
-
 @pytest.fixture
 async def two_processes(settings: Settings) -> AsyncIterator[tuple[House, House]]:
     """Two servers over one database, as two processes would be."""
@@ -299,9 +293,7 @@ ELSEWHERE = {30}
 
 def test_every_decision_of_the_contract_has_a_test_named_after_it() -> None:
     here = Path(__file__).parent
-    tested = {
-        int(n) for path in here.glob("test_rulings_*.py") for n in re.findall(r"def test_d(\d+)_", path.read_text())
-    }
+    tested = {int(n) for path in here.glob("test_*.py") for n in re.findall(r"def test_d(\d+)_", path.read_text())}
     inherited = DECISIONS.read_text(encoding="utf-8").partition("## Ours")[0]
     decided = {int(n) for n in re.findall(r"^- \*\*D(\d+)\*\* ", inherited, re.MULTILINE)}
     assert decided - tested == ELSEWHERE

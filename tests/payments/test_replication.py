@@ -10,7 +10,7 @@ import pytest
 
 from guichet.db import migrate, postgres_pool
 from guichet.settings import Settings
-from tests.house import open_house
+from tests.service_fixture import open_house
 
 
 @pytest.fixture

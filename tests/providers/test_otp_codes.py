@@ -13,7 +13,7 @@ from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS
 from tests.invariants import check_books
-from tests.providers.world import Setup, World, open_world
+from tests.providers.simulated_providers import Setup, World, open_world
 
 CORIS = ProviderAccount(
     "coris_one",

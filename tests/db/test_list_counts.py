@@ -13,7 +13,7 @@ from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.payments import Payment
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
-from tests.house import House
+from tests.service_fixture import House
 
 _START = 1_760_000_000 * SECOND
 

@@ -1,15 +1,10 @@
-"""Servers outside Guichet, on real sockets: one scripted peer that can misbehave below HTTP, and names that lie."""
+"""A scripted HTTP server on a real socket, which can also break the protocol."""
 
 import asyncio
-import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
-
-import trustme
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -109,47 +104,3 @@ async def _read(reader: asyncio.StreamReader, address: str) -> Received:
     headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in rest)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     return Received(line, headers, body, address)
-
-
-@dataclass(frozen=True)
-class Authority:
-    """A certificate authority of the test's own, and its PEM file."""
-
-    ca: trustme.CA
-    file: Path
-
-    @classmethod
-    def create(cls, folder: Path) -> "Authority":
-        ca = trustme.CA()
-        file = folder / "ca.pem"
-        ca.cert_pem.write_to_path(str(file))
-        return cls(ca, file)
-
-    def server(self, *names: str) -> ssl.SSLContext:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.ca.issue_cert(*names).configure_cert(context)
-        return context
-
-
-class Names(AbstractResolver):
-    """Name service under the test's control: each name has a list of answers, the last one repeated."""
-
-    def __init__(self, **names: Sequence[Sequence[str]]) -> None:
-        self._answers = {name.replace("_", "."): list(found) for name, found in names.items()}
-        self.asked: list[str] = []
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        self.asked.append(host)
-        found = self._answers.get(host)
-        if not found:
-            raise socket.gaierror(socket.EAI_NONAME, "name unknown")
-        addresses = found.pop(0) if len(found) > 1 else found[0]
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
-            for address in addresses
-        ]
-
-    async def close(self) -> None:
-        """Nothing is held."""

@@ -20,10 +20,12 @@ from guichet.settings import Settings
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
 from guichet.webhooks.dispatcher import PER_DESTINATION
-from tests.fakes import ScriptedOperator, done
-from tests.house import Account, House, ManualClock, open_house
+from tests.fakes.certificates import Authority
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import Peer, Received, Script, answers, hangs, hangs_up
+from tests.fakes.scripted_provider import ScriptedOperator, done
 from tests.invariants import check_books
-from tests.peers import Authority, Peer, Received, Script, answers, hangs, hangs_up
+from tests.service_fixture import Account, House, open_house
 
 DELAYS = (10, 60, 300, 1800)
 

@@ -16,8 +16,8 @@ from guichet.domain.posting_rules import COLLECTED
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
+from tests.fakes.recording_database import WatchedDatabase
 from tests.payments.conftest import Live
-from tests.watched import WatchedDatabase
 
 
 async def pending(live: Live, number: int, **fields: Any) -> Payment:

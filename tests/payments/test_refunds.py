@@ -11,10 +11,10 @@ from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.ledger import postings
 from guichet.payments import refund_repository as refunds
 from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
-from tests.fakes import done, slow
-from tests.house import House
+from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
 from tests.payments.conftest import Live
+from tests.service_fixture import House
 
 
 async def paid(live: Live, amount: int = 5000) -> Any:

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from guichet.clock import SECOND, Instant
 from guichet.providers.client import ProviderAccount
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS, Dashboard, create_simulator
-from tests.house import Account, House, ManualClock, open_house, serving
+from tests.fakes.clock import TurningClock
 from tests.ports import free_port
+from tests.service_fixture import Account, House, open_house, serving
 
 T = TypeVar("T")
 
@@ -22,24 +22,6 @@ T = TypeVar("T")
 _PATIENCE = 0.4
 #: Seconds that the simulator's slow answers take.
 _SLOW = 25
-
-
-class TurningClock(ManualClock):
-    """`sleep` returns once the test has turned the clock far enough: nothing sleeps for real."""
-
-    def __init__(self, start: Instant | None = None) -> None:
-        super().__init__(start)
-        self._turned = asyncio.Event()
-
-    def advance(self, seconds: float) -> None:
-        super().advance(seconds)
-        turned, self._turned = self._turned, asyncio.Event()
-        turned.set()
-
-    async def sleep(self, seconds: float) -> None:
-        until = self.now() + round(seconds * SECOND)
-        while self.now() < until:
-            await self._turned.wait()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import hash_chain as seals
 from guichet.ledger.postings import post
 from guichet.settings import Settings
-from tests.house import House
-from tests.ledger.life import yesterday
+from tests.ledger.ledger_history import yesterday
+from tests.service_fixture import House
 
 
 async def _post(house: House, merchant_id: int, subjects: range) -> None:
