@@ -82,13 +82,13 @@ async def ensure_schema(settings: Settings) -> None:
 async def service(
     settings: Settings,
     clock: Clock | None = None,
-    connections: Mapping[str, Provider] | None = None,
+    accounts: Mapping[str, Provider] | None = None,
     routes: Mapping[str, Sequence[str]] | None = None,
     providers: ProvidersConfig = NO_PROVIDERS,
 ) -> AsyncIterator[Service]:
     """Opens everything, and closes it when the block ends. The schema must be up to date (`ensure_schema`).
 
-    `providers`: what the providers' file says. Tests give `connections` (provider accounts by name) and `routes`
+    `providers`: what the providers' file says. Tests give `accounts` (providers by account) and `routes`
     instead, with providers of their own.
     """
     settings = with_development_key(settings)
@@ -111,9 +111,7 @@ async def service(
             clock=clock,
             vault=Vault(settings.secret_keys),
             settle_batch=settle_batch,
-            registry=Registry(clock, connections, routes or {})
-            if connections
-            else providers.registry(clock, http_client),
+            registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )

@@ -4,7 +4,7 @@ In requests and responses `family` is the name of a simulated provider.
 """
 
 from collections import defaultdict
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any, Final, get_args
 
 from starlette.requests import Request
@@ -15,7 +15,7 @@ from guichet.clock import iso
 from guichet.domain import money
 from guichet_simulator.context import Dashboard, SimulatorContext
 from guichet_simulator.http_helpers import json_object, json_response
-from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, Call, FinalState, Transaction
+from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, Call, FinalState, QueuedCallback, Transaction
 from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
 
 _CALLS: Final = get_args(Call)
@@ -114,7 +114,8 @@ class _Control:
         else:
             where = "transaction_id IN (SELECT id FROM transactions WHERE client_ref = ?)"
             queued = self._store.callbacks(where, reference)
-        return json_response({"callbacks": [asdict(one) for one in queued]})
+        names = [field.name for field in fields(QueuedCallback)]
+        return json_response({"callbacks": [{name: getattr(one, name) for name in names} for one in queued]})
 
     async def send_callback(self, request: Request) -> Response:
         body = await json_object(request) or {}

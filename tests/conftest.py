@@ -15,7 +15,9 @@ import asyncpg
 import pytest
 from cryptography.fernet import Fernet
 
+from guichet.bootstrap import create_merchant, database, service
 from guichet.db import migrate
+from guichet.db.engine import Database
 from guichet.settings import Settings, load
 from tests.service_fixture import House, open_house
 
@@ -136,6 +138,25 @@ async def house(settings: Settings) -> AsyncIterator[House]:
 async def sqlite_house(sqlite_settings: Settings) -> AsyncIterator[House]:
     async with open_house(sqlite_settings) as opened:
         yield opened
+
+
+@pytest.fixture
+async def merchant_db(settings: Settings) -> AsyncIterator[Database]:
+    """A database with one merchant, number 1."""
+    async with service(settings) as opened:
+        await create_merchant(opened.ctx, "M")
+        yield opened.ctx.db
+
+
+@pytest.fixture
+async def worker_dbs(settings: Settings, merchant_db: Database) -> AsyncIterator[list[Database]]:
+    """`merchant_db` as four processes have it open; on SQLite there is one process."""
+    opened = [database(settings) for _ in range(1 if settings.embedded else 4)]
+    for each in opened:
+        await each.open()
+    yield opened * (4 // len(opened))
+    for each in opened:
+        await each.close()
 
 
 async def _run_sql(url: str, *statements: str) -> None:

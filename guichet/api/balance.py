@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, answer
+from guichet.api.http import Call, success_response
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.posting_rules import ACTIVE, Wallet
 from guichet.ledger import wallets
@@ -11,10 +11,11 @@ from guichet.schemas.wallet import balance_object
 
 
 async def read_balance(call: Call) -> Response:
-    """A currency without movements has a wallet all the same: 0, open, as old as the account (D26)."""
+    """A currency that never moved is shown as an open wallet with 0, created with the merchant (D26)."""
     currency = call.request.query_params.get("currency", DEFAULT_CURRENCY).upper()
     if currency not in CURRENCIES:
         raise invalid_request({"currency": [f"Valeurs acceptées : {', '.join(CURRENCIES)}."]})
     merchant = call.caller.merchant
-    found = await wallets.wallet(call.ctx.db, merchant.id, call.env, currency)
-    return answer(balance_object(found or Wallet(merchant.id, call.env, currency, ACTIVE, 0, merchant.created_at)))
+    stored = await wallets.wallet(call.ctx.db, merchant.id, call.env, currency)
+    wallet = stored or Wallet(merchant.id, call.env, currency, ACTIVE, 0, merchant.created_at)
+    return success_response(balance_object(wallet))

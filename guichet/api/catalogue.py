@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, answer
+from guichet.api.http import Call, success_response
 from guichet.domain.catalogue import FILTER_TYPES, quote
 from guichet.schemas.fee_quote import FeeBody, fee_quote_object
 from guichet.schemas.payment_mode import payment_mode_object
@@ -10,22 +10,22 @@ from guichet.schemas.validation import invalid_request
 
 
 async def list_modes(call: Call) -> Response:
-    """Open modes with this merchant's fees; an unknown country has none, an unknown type is a fault (D12)."""
+    """Open modes with this merchant's fees. An unknown country has none, an unknown type is an error (D12)."""
     query = call.request.query_params
-    country, kind = query.get("country"), query.get("type")
-    if kind is not None and kind not in FILTER_TYPES:
+    country, mode_type = query.get("country"), query.get("type")
+    if mode_type is not None and mode_type not in FILTER_TYPES:
         raise invalid_request({"type": [f"Valeurs acceptées : {', '.join(FILTER_TYPES)}."]})
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     modes = [
         mode
         for mode in catalogue.active()
         if (country is None or (mode.country_code or "").casefold() == country.casefold())
-        and (kind is None or mode.type == kind)
+        and (mode_type is None or mode.type == mode_type)
     ]
-    return answer([payment_mode_object(mode) for mode in modes])
+    return success_response([payment_mode_object(mode) for mode in modes])
 
 
 async def quote_fees(call: Call) -> Response:
-    body = await call.parsed(FeeBody)
+    body = await call.parse_body(FeeBody)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return answer(fee_quote_object(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))
+    return success_response(fee_quote_object(quote(catalogue.choose(body.operator, body.payment_mode_id), body.amount)))

@@ -15,18 +15,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 
 from guichet.api import markdown
 from guichet.api.fields import Field, fields
 from guichet.api.json_schema import REF
 from guichet.api.openapi import document
-from guichet.domain.errors import MethodNotAllowed
 from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress
-from guichet.server.json_response import error_response
 from guichet.settings import Settings
 
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -36,8 +33,8 @@ def routes(settings: Settings) -> list[BaseRoute]:
     """The routes at the root of the server."""
     described = cache(lambda: document(settings))
     return [
-        Route("/openapi.json", Published(lambda: _json(described()))),
-        Route("/docs", Published(lambda: _page(described()))),
+        Route("/openapi.json", Published(lambda: _json(described())).respond),
+        Route("/docs", Published(lambda: _page(described())).respond),
     ]
 
 
@@ -65,28 +62,22 @@ class Published:
         self._make = make
         self._content: Content | None = None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def respond(self, request: Request) -> Response:
         if self._content is None:  # In a thread: it takes long enough to delay payments.
             self._content = await asyncio.to_thread(self._make)
-        await self._answer(self._content, scope["method"], Headers(scope=scope))(scope, receive, send)
-
-    def _answer(self, content: Content, method: str, request_headers: Headers) -> Response:
-        if method not in ("GET", "HEAD"):
-            response = error_response(MethodNotAllowed())
-            response.headers["Allow"] = "GET, HEAD"
-            return response
-        encoding = choose_encoding(request_headers.get("accept-encoding", ""))
+        content = self._content
+        encoding = choose_encoding(request.headers.get("accept-encoding", ""))
         # A strong tag names the bytes that are sent, so each encoding has its own.
         tag = f'"{content.tag}-{encoding}"' if encoding else f'"{content.tag}"'
         headers = {**content.headers, "ETag": tag}
-        if _names_tag(request_headers.get("if-none-match", ""), tag):
+        if _names_tag(request.headers.get("if-none-match", ""), tag):
             return Response(status_code=304, headers=headers)
         body = content.plain
         if encoding:
             body = content.compressed[encoding]
             headers["Content-Encoding"] = encoding
         headers["Content-Length"] = str(len(body))
-        return Response(b"" if method == "HEAD" else body, headers=headers, media_type=content.media_type)
+        return Response(b"" if request.method == "HEAD" else body, headers=headers, media_type=content.media_type)
 
 
 def _names_tag(if_none_match: str, tag: str) -> bool:

@@ -1,4 +1,4 @@
-"""What every endpoint shares: the caller, the body, the answer, the page asked for."""
+"""What the handlers of all endpoints share: the call, its body, a successful response, pages of lists."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ Model = TypeVar("Model", bound=BaseModel)
 
 DEFAULT_PER_PAGE: Final = 25
 MAX_PER_PAGE: Final = 100
-#: Beyond it no page can hold anything, and a database would refuse the number.
+#: No list is that long, and databases refuse much larger numbers.
 _MAX_PAGE: Final = 10**12
 
 
 class Call(Record, frozen=True):
-    """An authenticated request to one endpoint."""
+    """An authenticated request to an endpoint."""
 
     ctx: AppContext
     request: Request
@@ -44,7 +44,7 @@ class Call(Record, frozen=True):
         return self.caller.env
 
     def path_text(self, name: str) -> str:
-        """A path segment, percent-decoded; what is not UTF-8 or holds a NUL names nothing."""
+        """A segment of the path, percent-decoded (D10). Raises NotFound if it is not UTF-8 or holds a NUL."""
         try:
             text = unquote_to_bytes(self.request.path_params[name]).decode("utf-8")
         except UnicodeDecodeError:
@@ -54,7 +54,7 @@ class Call(Record, frozen=True):
         return text
 
     async def body(self) -> bytes:
-        """The body as it was sent, read no further than just beyond the largest one allowed (D6)."""
+        """The body as it was sent. Reading stops soon after the largest size allowed (D6)."""
         body = b""
         async for chunk in self.request.stream():
             body += chunk
@@ -62,11 +62,12 @@ class Call(Record, frozen=True):
                 break
         return body
 
-    async def parsed(self, model: type[Model]) -> Model:
-        return validate(model, parse_object(await self.body()), self.context)
+    async def parse_body(self, model: type[Model]) -> Model:
+        """Raises InvalidRequest with every fault of the body."""
+        return validate(model, parse_object(await self.body()), self.validation_context)
 
     @property
-    def context(self) -> dict[str, Any]:
+    def validation_context(self) -> dict[str, Any]:
         return {"development": self.ctx.settings.development}
 
 
@@ -89,13 +90,13 @@ def endpoint_route(
     return route
 
 
-def answer(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:
+def success_response(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:
     return JsonResponse(success(data, meta), status)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page of a list that was asked for."""
+    """The requested page of a list; `number` counts from 1."""
 
     number: int
     size: int
@@ -108,22 +109,26 @@ class Page:
         return page_meta(self.number, self.size, total)
 
 
-def page_of(request: Request, faults: dict[str, list[str]] | None = None) -> Page:
-    """`page` and `per_page`; 422 with `details` when one is not a number within its bounds, `faults` included."""
+def requested_page(request: Request, faults: dict[str, list[str]] | None = None) -> Page:
+    """The page that `page` and `per_page` ask for (docs/contract.md, "Limits").
+
+    Raises InvalidRequest if one of them is not an integer within its bounds, with the other `faults` of the query.
+    """
     details = dict(faults or {})
-    size = _bounded(request, "per_page", DEFAULT_PER_PAGE, MAX_PER_PAGE, details)
-    number = _bounded(request, "page", 1, _MAX_PAGE, details)
+    size = _integer(request, "per_page", default=DEFAULT_PER_PAGE, maximum=MAX_PER_PAGE, details=details)
+    number = _integer(request, "page", default=1, maximum=_MAX_PAGE, details=details)
     if details:
         raise invalid_request(details)
     return Page(number, size)
 
 
-def _bounded(request: Request, name: str, default: int, most: int, details: dict[str, list[str]]) -> int:
+def _integer(request: Request, name: str, *, default: int, maximum: int, details: dict[str, list[str]]) -> int:
+    """A query parameter from 1 to `maximum`; a fault is added to `details`."""
     text = request.query_params.get(name)
     if text is None:
         return default
-    if text.isascii() and text.isdigit() and len(text) <= 13 and 1 <= int(text) <= most:
+    if text.isascii() and text.isdigit() and len(text) <= 13 and 1 <= int(text) <= maximum:
         return int(text)
-    upper = f" et {most}" if most == MAX_PER_PAGE else ""
+    upper = f" et {maximum}" if maximum == MAX_PER_PAGE else ""
     details[name] = [f"Un nombre entier {'compris entre' if upper else 'd’au moins'} 1{upper} est attendu."]
     return default

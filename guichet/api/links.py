@@ -5,7 +5,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, answer, page_of
+from guichet.api.http import Call, requested_page, success_response
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
@@ -13,7 +13,7 @@ from guichet.payments import link_repository as links
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
 from guichet.schemas.validation import check_decimals, invalid_request
 
-#: Two fragments of 22 letters and digits: 261 random bits together.
+#: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
 TOKEN_LENGTH: Final = 44
 _ID: Final = re.compile(r"[0-9]{1,19}")
 _MAX_ID: Final = 2**63 - 1
@@ -22,7 +22,7 @@ _MAX_ID: Final = 2**63 - 1
 async def create_link(call: Call) -> Response:
     if not call.caller.livemode:
         raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
-    body = await call.parsed(LinkBody)
+    body = await call.parse_body(LinkBody)
     currency = call.caller.merchant.currency
     try:
         check_decimals(body.amount, currency)
@@ -46,15 +46,15 @@ async def create_link(call: Call) -> Response:
             created_at=call.ctx.clock.now(),
         ),
     )
-    return answer(_rendered(call, link), 201)
+    return success_response(_link_object(call, link), 201)
 
 
 async def list_links(call: Call) -> Response:
-    page = page_of(call.request)
+    page = requested_page(call.request)
     if not call.caller.livemode:
-        return answer([], meta=page.meta(0))
+        return success_response([], meta=page.meta(0))
     rows, total = await links.page(call.ctx.db, call.merchant_id, page.size, page.offset)
-    return answer([_rendered(call, row) for row in rows], meta=page.meta(total))
+    return success_response([_link_object(call, row) for row in rows], meta=page.meta(total))
 
 
 async def read_link(call: Call) -> Response:
@@ -64,8 +64,8 @@ async def read_link(call: Call) -> Response:
         link = await links.by_id(call.ctx.db, call.merchant_id, int(text))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
-    return answer(_rendered(call, link))
+    return success_response(_link_object(call, link))
 
 
-def _rendered(call: Call, link: PaymentLink) -> PaymentLinkObject:
+def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:
     return payment_link_object(link, f"{call.ctx.settings.public_url}/pay")

@@ -1,13 +1,15 @@
 """POST /payments, GET /payments, GET /payments/{reference} (docs/contract.md, "Endpoints")."""
 
+from typing import cast
+
 from starlette.responses import Response
 
-from guichet.api.http import Call, answer, page_of
+from guichet.api.http import Call, requested_page, success_response
 from guichet.clock import Instant, read_date
 from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue, missing_fields
 from guichet.domain.errors import InvalidRequest, NotFound
-from guichet.domain.payments import PAYMENT_STATUSES, Payment
+from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.payments import create
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, PaymentRequest
@@ -26,62 +28,62 @@ from guichet.schemas.validation import invalid_request, validate
 
 
 async def create_payment(call: Call) -> Response:
-    collected = await create.create_payment(call.ctx, call.caller, await _order(call))
-    if collected.created:
-        return answer(_created(call, collected), 201)
-    # The body may name another mode than the one that was charged: what exists is shown as it is (D11).
+    result = await create.create_payment(call.ctx, call.caller, await _payment_request(call))
+    if result.created:
+        return success_response(_created(call, result), 201)
+    # The body may name another mode than the payment that exists, which is returned as it is (D11).
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return answer(_replayed(collected.payment, catalogue), 201)
+    return success_response(_replayed(result.payment, catalogue), 201)
 
 
 async def list_payments(call: Call) -> Response:
     query = call.request.query_params
     faults: dict[str, list[str]] = {}
-    status = query.get("status")
-    if status is not None and status not in PAYMENT_STATUSES:
-        status = "pending"  # The contract's own leniency.
     wanted = PaymentFilter(
-        status=status,
+        status=_status(query.get("status")),
         external_id=query.get("external_id"),
-        since=_bound(call, "from", faults),
-        until=_bound(call, "to", faults),
+        since=_date(call, "from", faults),
+        until=_date(call, "to", faults),
     )
-    page = page_of(call.request, faults)
+    page = requested_page(call.request, faults)
     if wanted.external_id is not None and "\0" in wanted.external_id:
-        return answer([], meta=page.meta(0))
+        return success_response([], meta=page.meta(0))
     rows, total = await payments.page(call.ctx.db, call.merchant_id, call.env, wanted, page.size, page.offset)
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     shown = [payment_object(row, catalogue.by_operator(row.operator)) for row in rows]
-    return answer(shown, meta=page.meta(total))
+    return success_response(shown, meta=page.meta(total))
 
 
 async def read_payment(call: Call) -> Response:
-    """A pending payment's operator is asked first."""
+    """Polls the provider of a pending payment first."""
     payment = await poll_payment(call.ctx, await find_payment(call))
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return answer(payment_object(payment, catalogue.by_operator(payment.operator)))
+    return success_response(payment_object(payment, catalogue.by_operator(payment.operator)))
 
 
 async def find_payment(call: Call) -> Payment:
-    """By reference or, if none has it, by external_id (D10); never says whether it exists elsewhere."""
+    """The merchant's payment with this reference or, if there is none, with this external_id (D10).
+
+    Raises NotFound, also for a payment of another merchant or environment.
+    """
     text = call.path_text("reference")
-    mine = (call.ctx.db, call.merchant_id, call.env)
     payment = None
     if reference := parse_reference(text):
-        payment = await payments.by_reference(*mine, reference)
+        payment = await payments.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
     if payment is None:
-        payment = await payments.by_external_id(*mine, text)
+        payment = await payments.by_external_id(call.ctx.db, call.merchant_id, call.env, text)
     if payment is None:
         raise NotFound("Aucun paiement de votre compte ne porte cette référence.")
     return payment
 
 
-async def _order(call: Call) -> PaymentRequest:
-    """The body as an order. What the chosen mode requires is checked even when other fields are faulty already, so
-    that a merchant sees every fault at once."""
+async def _payment_request(call: Call) -> PaymentRequest:
+    """The body as a request for a payment. Raises InvalidRequest with every fault at once: what the chosen mode
+    requires is checked even if other fields are faulty.
+    """
     raw = await call.body()
     values = parse_object(raw)
-    context = {**call.context, "suspect": has_suspect_escape(raw)}
+    context = {**call.validation_context, "suspect": has_suspect_escape(raw)}
     try:
         body = validate(PaymentBody, values, context)
     except InvalidRequest as error:
@@ -116,7 +118,7 @@ async def _order(call: Call) -> PaymentRequest:
 
 
 def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[str]]:
-    """What a raw body lacks for the mode it names, if it names one."""
+    """The fields that the mode named by a body requires and that the body does not have, each with a sentence."""
     operator, mode_id = values.get("operator"), values.get("payment_mode_id")
     try:
         mode = catalogue.choose(
@@ -132,9 +134,9 @@ def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[
     return missing_fields(mode, given)
 
 
-def _created(call: Call, collected: CreatedPayment) -> PaymentObject:
-    """`payment_url` only for a card, `redirect_url` only where the operator confirms on its own page (D31)."""
-    payment, mode = collected.payment, collected.mode
+def _created(call: Call, result: CreatedPayment) -> PaymentObject:
+    """`payment_url` only for a card, `redirect_url` only where the customer confirms on the provider's page (D31)."""
+    payment, mode = result.payment, result.mode
     if mode.is_card:
         page = f"{call.ctx.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
         return created_payment_object(payment, mode, payment_url=payment.redirect_url or page)
@@ -142,14 +144,21 @@ def _created(call: Call, collected: CreatedPayment) -> PaymentObject:
 
 
 def _replayed(payment: Payment, catalogue: Catalogue) -> PaymentObject:
-    """A card's `payment_url` is not told again (D11); a page where a customer is still awaited is (D60)."""
+    """Without the `payment_url` of a card (D11); with the provider's page while the customer has to go there (D60)."""
     mode = catalogue.by_operator(payment.operator)
     awaited = payment.status == "pending" and not (mode and mode.is_card)
     return created_payment_object(payment, mode, redirect_url=payment.redirect_url if awaited else None)
 
 
-def _bound(call: Call, name: str, faults: dict[str, list[str]]) -> Instant | None:
-    """A date bound; a `+` that arrived as a space inside an offset is understood (D13)."""
+def _status(text: str | None) -> PaymentStatus | None:
+    """An unknown status means `pending` (D12)."""
+    if text is None:
+        return None
+    return cast(PaymentStatus, text) if text in PAYMENT_STATUSES else "pending"
+
+
+def _date(call: Call, name: str, faults: dict[str, list[str]]) -> Instant | None:
+    """A query parameter that is a date. A `+` before its offset may have been decoded to a space (D13)."""
     text = call.request.query_params.get(name)
     if text is None:
         return None

@@ -181,7 +181,7 @@ async def _incidents(db: Database, now: Instant) -> Check:
 
 
 async def _hash_chain(db: Database, now: Instant) -> Check:
-    found = await health_checks.unsealed(db, now)
+    found = await health_checks.overdue_for_hash_chain(db, now)
     if found is None:
         return Check("ledger hash chain", [])
     posting, at = found

@@ -63,7 +63,7 @@ def _described(report: ledger.Report) -> dict[str, object]:
         "head": report.head,
         "started_at": iso(report.started_at),
         "finished_at": iso(report.finished_at),
-        "hash_chain_links": report.seals,
+        "hash_chain_links": report.hash_chain_links,
         "postings": report.postings,
         "payments": report.payments,
         "refunds": report.refunds,
@@ -87,6 +87,6 @@ def _show(report: ledger.Report) -> None:
         )
     console.print(
         f"{report.postings} postings, {report.payments} payments, {report.refunds} refunds, "
-        f"{report.seals} hash chain links."
+        f"{report.hash_chain_links} hash chain links."
     )
     console.print(f"Head digest: {report.head or 'the hash chain is empty'}", soft_wrap=True)

@@ -1,5 +1,7 @@
-"""PostgreSQL runs a statement faster once for many rows than many times for one: the rows come as arrays, one for each
-parameter, and stand in the statement as a table."""
+"""Turns a statement for one row into a statement for many, which PostgreSQL runs in one round trip.
+
+Each parameter becomes an array with one element for each row; in the statement, `unnest` makes a table of the arrays.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -14,29 +16,29 @@ from sqlalchemy.sql.selectable import TableValuedAlias
 from sqlalchemy.types import NullType, String, TypeEngine
 
 _DIALECT: Final = postgresql_dialect()  # type: ignore[no-untyped-call]
-#: The place of each row among those given.
-_PLACE: Final = "place"
+#: The column that numbers the rows in their order.
+_POSITION: Final = "position"
 
 
 class ArrayStatements:
-    """Makes the statement for many rows out of the one for a single row, once for each.
+    """By the statement for one row, the statement for many; each is made when it is first used.
 
-    An INSERT must give each column a parameter of its name; it inserts in the order of the rows. A parameter of an
-    UPDATE or a DELETE must have a type, by the column it meets or by its own `type_`.
+    An INSERT must have a parameter for each column, of the column's name; it inserts in the order of the rows. A
+    parameter of an UPDATE or a DELETE must have a type: that of the column it is compared with, or its own `type_`.
     """
 
     def __init__(self) -> None:
-        self._made: dict[Executable, Executable] = {}
+        self._for_many: dict[Executable, Executable] = {}
 
     def __getitem__(self, statement: Executable) -> Executable:
-        made = self._made.get(statement)
-        if made is None:
-            made = self._made[statement] = _for_rows(statement)
-        return made
+        for_many = self._for_many.get(statement)
+        if for_many is None:
+            for_many = self._for_many[statement] = _for_rows(statement)
+        return for_many
 
 
 def arrays(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The parameters of such a statement."""
+    """The parameters of the statement for many rows."""
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
@@ -58,19 +60,19 @@ def _types(statement: Insert | Update | Delete) -> dict[str, TypeEngine[Any]]:
     types = {name: parameter.type for name, parameter in compiled.binds.items() if parameter.required}
     untyped = [name for name, type_ in types.items() if isinstance(type_, NullType)]
     assert not untyped, f"parameters without a type: {untyped}"
-    # A cast to VARCHAR(n) cuts off in silence what a column would refuse.
+    # Without a length: a cast to VARCHAR(n) would silently cut off a text that the column would refuse.
     return {name: Text() if isinstance(type_, String) else type_ for name, type_ in types.items()}
 
 
 def _table_of(types: dict[str, TypeEngine[Any]]) -> TableValuedAlias:
     rows = func.unnest(*(bindparam(name, type_=ARRAY(type_)) for name, type_ in types.items()))
     columns = (column(name, type_) for name, type_ in types.items())
-    return rows.table_valued(*columns, with_ordinality=_PLACE).render_derived("given")
+    return rows.table_valued(*columns, with_ordinality=_POSITION).render_derived("given")
 
 
 def _inserting(statement: Insert, given: TableValuedAlias) -> Insert:
-    names = [name for name in given.c.keys() if name != _PLACE]  # noqa: SIM118 - not a dict
-    rows: Select[Any] = select(*(given.c[name] for name in names)).order_by(given.c[_PLACE])
+    names = [name for name in given.c.keys() if name != _POSITION]  # noqa: SIM118 - not a dict
+    rows: Select[Any] = select(*(given.c[name] for name in names)).order_by(given.c[_POSITION])
     made = insert(statement.table).from_select(names, rows, include_defaults=False)
     made._post_values_clause = statement._post_values_clause  # ON CONFLICT
     return made

@@ -1,5 +1,4 @@
-"""From a date to an id. Ids are given in the order in which rows are made, so a date is found by halving, without an
-index on dates."""
+"""Finds an id by its date of creation without an index on dates: ids rise with time, so halving finds it."""
 
 from sqlalchemy import Table, bindparam, func, select
 
@@ -8,7 +7,8 @@ from guichet.db.engine import Database
 
 
 class IdsByDate:
-    """For a table with `id` and `created_at`. Rows made at the same time may be a moment out of order: leave slack."""
+    """For a table with `id` and `created_at`. Rows created at the same time may have ids in another order: callers must
+    allow some slack."""
 
     def __init__(self, table: Table) -> None:
         self._last = select(func.coalesce(func.max(table.c.id), 0))
@@ -17,7 +17,8 @@ class IdsByDate:
         )
 
     async def first_at(self, db: Database, at: Instant) -> int:
-        """The first id made at or after `at`; beyond the last one if there is none. Cost: a probe a halving."""
+        """The first id created at `at` or later; the last id plus one if there is none. Cost: one index probe for each
+        halving."""
         low, high = 1, int((await db.scan(self._last))[0][0]) + 1
         while low < high:
             middle = (low + high) // 2

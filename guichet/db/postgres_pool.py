@@ -22,9 +22,9 @@ STATEMENT_TIMEOUT: Final = 30.0
 RECONNECT_TIMEOUT: Final = 5.0
 _RECONNECT_INTERVAL: Final = 0.1
 #: Every statement of Guichet reads along an index, in its order, up to a limit. While statistics lag behind a queue
-#: that just grew, the planner prefers a bitmap, which reads the whole queue at every claim; a plan that was made and
-#: kept while the table was empty reads all of it for ever. JIT is off because, before version 18, the plans that remain
-#: have costs so high that each would be compiled.
+#: that just grew, the planner prefers a bitmap, which reads the whole queue at every claim; and a plan that was made
+#: and kept while the table was empty reads all of it for ever. JIT is off because, before version 18, the plans that
+#: remain have costs so high that each would be compiled.
 PLANNER_SETTINGS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off"}
 
 

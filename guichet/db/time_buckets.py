@@ -1,7 +1,7 @@
-"""The stretches of time that lists are counted by, and how few of them make up a range. Pure arithmetic.
+"""Buckets of time in which the rows of lists are counted, and how few of them make up a range. Pure arithmetic.
 
-Buckets of each level nest in those of the next: a range is covered by whole coarse buckets in the middle and, towards
-each end, by finer ones, never more of them than fit in one bucket of the next level.
+Each level's buckets lie inside those of the next level. A range is covered by whole coarse buckets in the middle and by
+finer ones towards each end, never more of them than one bucket of the next level holds.
 """
 
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ class Level:
 LEVELS: Final = (Level("hour", HOUR), Level("day", DAY))
 FINEST: Final = LEVELS[0]
 COARSEST: Final = LEVELS[-1]
-#: No row was created before or after: whole buckets of every level, and small enough as the number of any.
+#: No row was created earlier or later. Both are bounds of whole buckets of every level.
 _BEGINNING: Final = 0
 _END: Final = 1_200_000 * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The buckets `first` to `last` of one level, both included; none when `last` comes before `first`."""
+    """The buckets `first` to `last` of one level, both included; none when `last` is less than `first`."""
 
     level: Level
     first: int
@@ -43,8 +43,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """`since <= t < start` and `end <= t < before` are cut buckets, whose rows are counted one by one. `runs` make up
-    what lies between: an older and a newer run of each level, then one of the coarsest."""
+    """What a range consists of: a partial bucket `since <= t < start`, whole buckets, and a partial bucket
+    `end <= t < before`. The rows of partial buckets must be counted one by one. `runs` are the whole buckets: an older
+    and a newer run of each level, then one run of the coarsest level."""
 
     runs: Sequence[Run]
     since: Instant
@@ -57,26 +58,26 @@ def cover(since: Instant | None, before: Instant | None) -> Cover:
     """Covers `since <= t < before`; None: without a bound."""
     since = _BEGINNING if since is None else max(since, _BEGINNING)
     before = _END if before is None else min(before, _END)
-    low, high = _up(since, FINEST.width), before // FINEST.width
-    if low > high:  # Both bounds cut the same bucket.
+    low, high = _divide_up(since, FINEST.width), before // FINEST.width
+    if low > high:  # Both bounds lie in the same bucket.
         return Cover(_runs(0, 0), since, before, before, before)
     return Cover(_runs(low, high), since, low * FINEST.width, high * FINEST.width, before)
 
 
 def _runs(low: int, high: int) -> list[Run]:
-    """Runs of the buckets `low <= bucket < high` of the finest level."""
+    """Runs that make up the buckets `low <= bucket < high` of the finest level."""
     runs = []
     for level, coarser in pairwise(LEVELS):
-        within = coarser.width // level.width
-        up, down = _up(low, within), high // within
+        per_coarser = coarser.width // level.width
+        up, down = _divide_up(low, per_coarser), high // per_coarser
         if up < down:
-            runs += [Run(level, low, up * within - 1), Run(level, down * within, high - 1)]
+            runs += [Run(level, low, up * per_coarser - 1), Run(level, down * per_coarser, high - 1)]
             low, high = up, down
-        else:  # No whole bucket of a coarser level is left.
+        else:  # The rest holds no whole bucket of a coarser level.
             runs += [Run(level, low, high - 1), Run(level, 0, -1)]
             low = high = 0
     return [*runs, Run(COARSEST, low, high - 1)]
 
 
-def _up(number: int, step: int) -> int:
-    return -(-number // step)
+def _divide_up(number: int, divisor: int) -> int:
+    return -(-number // divisor)

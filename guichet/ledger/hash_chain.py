@@ -1,15 +1,15 @@
-"""The tamper-evident chain over the postings (docs/architecture.md, "Rows").
+"""The tamper-evident hash chain over the postings (docs/architecture.md, "Rows").
 
-A seal covers the postings with an id in (last sealed id, last_id]: their exact ids, a short mark of each row in order,
-and a digest over the digest before it and every whole row. A row that is changed, removed or inserted behind a seal is
-found by its id; a seal that is rewritten no longer fits the next one; a chain that is rewritten whole no longer holds
-the head that somebody noted elsewhere.
+A link covers the postings that follow the link before it. It holds their exact ids, a hash of each row in order, and a
+digest over the previous link's digest and every whole row. So the audit names a covered row that was changed, removed
+or inserted; a link that was rewritten does not fit the next one; and a chain that was rewritten as a whole does not
+contain the digest that somebody wrote down elsewhere.
 """
 
 import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from sqlalchemy import bindparam, select
@@ -19,13 +19,14 @@ from guichet.clock import MINUTE, Instant
 from guichet.db.engine import Database, Row
 from guichet.db.tables import ledger_hash_chain, postings
 
-#: Most postings under one seal.
-BATCH: Final = 500
-#: Only postings of this age are sealed: every lower id has committed by then, or never will.
-RIPE_AFTER: Final = 2 * MINUTE
-#: What stands for the digest before the first one.
-GENESIS: Final = "0" * 64
-MARK: Final = 16
+#: The most postings of one link.
+POSTINGS_PER_LINK: Final = 500
+#: A posting of this age is settled: every posting with a lower id has been committed by then, or never will be.
+SETTLED_AFTER: Final = 2 * MINUTE
+#: Stands for the previous digest in the first link.
+FIRST_DIGEST: Final = "0" * 64
+#: Hexadecimal digits of a row's hash.
+ROW_HASH_LENGTH: Final = 16
 
 _HEAD: Final = (
     select(ledger_hash_chain.c.last_posting_id, ledger_hash_chain.c.digest)
@@ -35,52 +36,67 @@ _HEAD: Final = (
 _FOLLOWING: Final = (
     select(postings).where(postings.c.id > bindparam("after")).order_by(postings.c.id).limit(bindparam("most"))
 )
-#: Two workers that seal at once name the same first id: one of the two rows stays.
-_SEAL: Final = (
+#: When two workers extend the chain at once, both rows name the same first posting and the second is not inserted.
+_APPEND: Final = (
     upsert(ledger_hash_chain)
     .values({column.name: bindparam(column.name) for column in ledger_hash_chain.c if column.name != "id"})
     .on_conflict_do_nothing()
 )
 
 
-async def seal_next(db: Database, now: Instant) -> int:
-    """Seals the next ripe postings, at most BATCH; how many there were. Cost: those rows, and one row written."""
-    last_posting_id, digest = await head(db)
-    following = await db.scan(_FOLLOWING, after=last_posting_id, most=BATCH)
-    ripe = list(_ripe(following, now))
-    if ripe:
+class HashChainLink(NamedTuple):
+    """A row of `ledger_hash_chain`."""
+
+    id: int
+    first_posting_id: int
+    last_posting_id: int
+    posting_ids: str
+    row_hashes: str
+    digest: str
+    created_at: Instant
+
+
+async def extend_hash_chain(db: Database, now: Instant) -> int:
+    """Adds a link with the next settled postings, at most POSTINGS_PER_LINK; returns how many. Cost: those rows, and
+    one row written."""
+    last_posting_id, digest = await chain_head(db)
+    following = await db.scan(_FOLLOWING, after=last_posting_id, most=POSTINGS_PER_LINK)
+    settled = list(_settled(following, now))
+    if settled:
         await db.write(
-            _SEAL,
+            _APPEND,
             first_posting_id=last_posting_id + 1,
-            last_posting_id=ripe[-1][0],
-            posting_ids=as_ranges(row[0] for row in ripe),
-            row_hashes="".join(mark(row) for row in ripe),
-            digest=chained(digest, ripe),
+            last_posting_id=settled[-1][0],
+            posting_ids=format_ids(row[0] for row in settled),
+            row_hashes="".join(row_hash(row) for row in settled),
+            digest=link_digest(digest, settled),
             created_at=now,
         )
-    return len(ripe)
+    return len(settled)
 
 
-async def head(db: Database) -> tuple[int, str]:
-    """The last sealed id and its digest; 0 and GENESIS before the first seal."""
+async def chain_head(db: Database) -> tuple[int, str]:
+    """The id of the last posting in the chain, and the last digest; 0 and FIRST_DIGEST while the chain is empty."""
     row = await db.one(_HEAD)
-    return (row[0], row[1]) if row else (0, GENESIS)
+    return (row[0], row[1]) if row else (0, FIRST_DIGEST)
 
 
-def _ripe(rows: Iterable[Row], now: Instant) -> Iterator[Row]:
-    """Up to the first young row, even if older ones follow it: an id below a seal's last one must never come later."""
+def _settled(rows: Iterable[Row], now: Instant) -> Iterator[Row]:
+    """The rows before the first one that is not settled. Settled rows after it must wait: no posting with a lower id
+    than a link's last one may be committed later."""
     for row in rows:
-        if row[-1] > now - RIPE_AFTER:
+        if row[-1] > now - SETTLED_AFTER:
             return
         yield row
 
 
-def mark(row: Row) -> str:
-    return hashlib.sha256(_canonical(row)).hexdigest()[:MARK]
+def row_hash(posting: Row) -> str:
+    """The beginning of the row's SHA-256, in hexadecimal."""
+    return hashlib.sha256(_canonical(posting)).hexdigest()[:ROW_HASH_LENGTH]
 
 
-def chained(previous: str, rows: Iterable[Row]) -> str:
-    """SHA-256, in hex, of the previous digest and each row as a JSON array, one a line."""
+def link_digest(previous: str, rows: Iterable[Row]) -> str:
+    """SHA-256, in hexadecimal, of the previous digest and then each row as a JSON array on a line of its own."""
     digest = hashlib.sha256(previous.encode())
     for row in rows:
         digest.update(b"\n" + _canonical(row))
@@ -92,17 +108,16 @@ def _canonical(row: Row) -> bytes:
     return msgspec.json.encode(list(row))
 
 
-def as_ranges(posting_ids: Iterable[int]) -> str:
-    """`1-4,7,9-10` of ascending ids."""
+def format_ids(ids: Iterable[int]) -> str:
+    """Ascending ids as ranges: `1-4,7,9-10`."""
     runs = (
-        [number for _, number in run]
-        for _, run in groupby(enumerate(posting_ids), lambda indexed: indexed[1] - indexed[0])
+        [number for _, number in run] for _, run in groupby(enumerate(ids), lambda indexed: indexed[1] - indexed[0])
     )
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
-def from_ranges(text: str, most: int) -> list[int]:
-    """At most `most` ids, whatever somebody wrote there; empty when it cannot be read."""
+def parse_ids(text: str, most: int) -> list[int]:
+    """The ids that `format_ids` wrote, at most `most` of them, whatever the text says; none if it cannot be read."""
     try:
         bounds = [[int(bound) for bound in part.split("-")] for part in text.split(",")]
     except ValueError:

@@ -8,8 +8,8 @@ from sqlalchemy import bindparam, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Row, Transaction
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.payments import Refund
@@ -110,8 +110,8 @@ async def by_provider_reference(db: Reader, provider_account: str, provider_refe
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Refund], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `db/list_counts.py`."""
-    rows, total = await counts.page(db, refunds, counts.Scope("refunds", merchant_id, env), limit, offset)
+    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
+    rows, total = await read_page(db, refunds, ListScope(merchant_id, env), limit, offset)
     return [Refund(*row) for row in rows], total
 
 

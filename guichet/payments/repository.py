@@ -9,8 +9,8 @@ from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db import list_counts as counts
 from guichet.db.engine import Database, Reader, Transaction, Writer
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import payments
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.payments import Payment
@@ -243,13 +243,13 @@ async def claim_due(
 async def page(
     db: Database, merchant_id: int, env: str, wanted: PaymentFilter, limit: int, offset: int
 ) -> tuple[list[Payment], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `db/list_counts.py`."""
+    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
     if wanted.external_id is not None:
         found = await by_external_id(db, merchant_id, env, wanted.external_id)
         admitted = [found] if found is not None and wanted.admits(found) else []
         return admitted[offset : offset + limit], len(admitted)
-    scope = counts.Scope("payments", merchant_id, env, wanted.status)
-    rows, total = await counts.page(db, payments, scope, limit, offset, wanted.since, wanted.until)
+    scope = ListScope(merchant_id, env, wanted.status)
+    rows, total = await read_page(db, payments, scope, limit, offset, wanted.since, wanted.until)
     return [Payment(*row) for row in rows], total
 
 

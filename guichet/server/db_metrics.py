@@ -1,5 +1,6 @@
-"""What `/metrics` reads from the database when it is scraped: never more often than every few seconds, and, while the
-database answers, never for more than a twentieth of the time."""
+"""The metrics that are read from the database when `/metrics` is scraped: not more often than every few seconds, and,
+while the database answers, for a twentieth of the time at most.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -13,54 +14,56 @@ from guichet.db.engine import Database
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
 from guichet.payments.incidents import MISMATCH, STUCK
-from guichet.server import db_metrics_queries as figures
-from guichet.server import health_checks as checkup
+from guichet.server import db_metrics_queries, health_checks
 
-#: Seconds for which figures are shown again, at least; and how many times as long as they took to read.
+#: What was read is shown again for so many seconds at least, and for so many times as long as reading it took.
 FRESH_FOR: Final = 3.0
 _REST: Final = 20
-#: Seconds after which a read is given up: Prometheus itself waits ten.
-_PATIENCE: Final = 8.0
+#: Seconds after which a read is abandoned: Prometheus waits ten for its answer.
+_TIMEOUT: Final = 8.0
 _KINDS: Final = (MISMATCH, STUCK)
 _AUDITS: Final = ("clean", "faulty", "never")
 
 Family = GaugeMetricFamily
 
 
-class Figures(Collector):
-    """Registered with a registry: `refresh` first, then collect what it read."""
+class DatabaseMetrics(Collector):
+    """A Prometheus collector of what the last `refresh` read."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
         self._families: list[Family] = []
         self._stale_at = 0.0
-        self._one_at_a_time = asyncio.Lock()
+        self._refreshing = asyncio.Lock()
 
     def collect(self) -> Iterator[Family]:
         yield from self._families
 
     async def refresh(self) -> None:
-        """Scrapers that come together share one read. A database that does not answer is a figure too."""
-        async with self._one_at_a_time:
+        """Reads again if the last read is old enough; concurrent scrapes share one read.
+
+        Raises nothing: if the database fails, `guichet_database_up` is 0.
+        """
+        async with self._refreshing:
             loop = asyncio.get_running_loop()
-            began = loop.time()
-            if began < self._stale_at:
+            started_at = loop.time()
+            if started_at < self._stale_at:
                 return
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_TIMEOUT):
                     families = [family async for family in _read(self._db, self._clock.now())]
                 up = True
-            except Exception as error:  # Whatever it is, what the process counted is still served.
+            except Exception as error:  # The counters of the process are served all the same.
                 log.warning("metrics.database", error=repr(error))
                 families, up = [], False
-            took = loop.time() - began
-            self._families = [*families, *_about_the_read(self._db, up=up, took=took)]
-            # A failed read took what it waited, not what it cost. Resting for it would say "away" long after the end.
+            took = loop.time() - started_at
+            self._families = [*families, *_read_metrics(self._db, up=up, took=took)]
+            # A failed read waited more than it cost: a long rest would show the database as down after it came back.
             self._stale_at = loop.time() + (max(FRESH_FOR, _REST * took) if up else FRESH_FOR)
 
 
-def _about_the_read(db: Database, *, up: bool, took: float) -> Iterator[Family]:
+def _read_metrics(db: Database, *, up: bool, took: float) -> Iterator[Family]:
     yield Family("guichet_database_up", "1 if the last read of these metrics succeeded, else 0.", float(up))
     yield Family("guichet_database_read_seconds", "Seconds that the last read took.", took)
     if (pool := db.pool_use()) is not None:
@@ -78,20 +81,20 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[Family]:
         yield family
     for family in await _ledger(db, now):
         yield family
-    for family in await _for_a_person(db, now):
+    for family in await _incidents(db, now):
         yield family
 
 
 async def _pending(db: Database, now: Instant) -> list[Family]:
     payments = Family(
         "guichet_payments_pending",
-        f"Pending payments by age: created less than that long ago, or {figures.OLDER}.",
+        f"Pending payments by age: created less than that long ago, or {db_metrics_queries.OLDER}.",
         labels=("env", "operator", "age"),
     )
     refunds = Family("guichet_refunds_pending", "Pending refunds by age.", labels=("env", "age"))
-    for each in await figures.pending(db, "payments", now):
+    for each in await db_metrics_queries.pending(db, "payments", now):
         payments.add_metric((each.env, each.operator, each.age), each.count)
-    for each in await figures.pending(db, "refunds", now):
+    for each in await db_metrics_queries.pending(db, "refunds", now):
         refunds.add_metric((each.env, each.age), each.count)
     return [payments, refunds]
 
@@ -105,9 +108,9 @@ async def _queues(db: Database, now: Instant) -> list[Family]:
     )
     due = Family("guichet_queue_due", "Jobs of each queue that are due now.", labels=("queue",))
     lag = Family("guichet_queue_lag_seconds", "How long the oldest of them has been due.", labels=("queue",))
-    for state, count in (await figures.delivery_states(db, now)).items():
+    for state, count in (await db_metrics_queries.delivery_states(db, now)).items():
         states.add_metric((state,), count)
-    for each in await checkup.due(db, now):
+    for each in await health_checks.due(db, now):
         due.add_metric((each.queue,), each.count)
         lag.add_metric((each.queue,), 0 if each.since is None else _seconds(each.since, now))
     return [states, due, lag]
@@ -122,24 +125,24 @@ async def _ledger(db: Database, now: Instant) -> list[Family]:
         state.add_metric((each,), each == found)
     if last is not None:
         age.add_metric((), _seconds(last.finished_at, now))
-    unsealed = await checkup.first_unsealed(db)
+    unchained = await health_checks.first_unchained(db)
     lag = Family(
         "guichet_ledger_hash_chain_lag_seconds",
         "Age of the oldest posting that is not in the hash chain yet; about two minutes is normal.",
-        0 if unsealed is None else _seconds(unsealed[1], now),
+        0 if unchained is None else _seconds(unchained[1], now),
     )
     return [state, age, lag]
 
 
-async def _for_a_person(db: Database, now: Instant) -> list[Family]:
+async def _incidents(db: Database, now: Instant) -> list[Family]:
     incidents = Family("guichet_incidents_open", "Open incidents, by kind.", labels=("kind",))
-    found = {kind: count for kind, count, _ in await checkup.open_incidents(db)}
+    found = {kind: count for kind, count, _ in await health_checks.open_incidents(db)}
     for kind in sorted({*_KINDS, *found}):
         incidents.add_metric((kind,), found.get(kind, 0))
     unmatched_callbacks = Family(
         "guichet_unmatched_callbacks",
         "Callbacks of the last day that match no payment or refund.",
-        await checkup.unmatched_callbacks_since(db, now),
+        await health_checks.unmatched_callbacks_since(db, now),
     )
     return [incidents, unmatched_callbacks]
 

@@ -1,4 +1,4 @@
-"""Figures that only `/metrics` shows; what a person is woken for as well stands in `health_checks.py`."""
+"""Queries for what only `/metrics` shows; what `guichet doctor` reports too stands in `health_checks.py`."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,16 +10,16 @@ from guichet.db.engine import Database
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.server.health_checks import PENDING, STUCK_AFTER
 
-#: Pending payments and refunds are counted by how long ago they were made: below each age, and older.
+#: Pending payments and refunds are counted by age: created less than that long ago, and OLDER.
 AGES: Final = {"1m": MINUTE, "10m": 10 * MINUTE, "1h": STUCK_AFTER, "1d": DAY, "3d": 3 * DAY}
 OLDER: Final = "older"
-#: Deliveries that ended are counted among so many of the latest.
+#: Finished deliveries are counted among so many of the latest.
 _LATEST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """How many were made so long ago (a key of AGES, or OLDER). `operator` is empty for refunds."""
+    """How many are of one age (a key of AGES, or OLDER). `operator` is empty for refunds."""
 
     env: str
     operator: str

@@ -1,4 +1,4 @@
-"""What a load balancer asks: is the process up, can it work."""
+"""`/healthz` and `/readyz`, for load balancers: whether the process is up, and whether it can work."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -15,6 +15,8 @@ _PROBE = select(merchants.c.id).limit(1)
 
 
 class Alive(Protocol):
+    """A worker: whether all its loops run."""
+
     @property
     def alive(self) -> bool: ...
 
@@ -24,7 +26,10 @@ async def healthz(request: Request) -> Response:
 
 
 def readyz(db: Database, worker: Alive | None) -> Callable[[Request], Awaitable[Response]]:
-    """200 when the database answers and, where this process has a worker, its loops turn; else 503 that says which."""
+    """The handler of `/readyz`: 200 if the database answers and the loops of this process's worker run, else 503.
+
+    `worker`: None if this process has none. The body says which of them does not work.
+    """
 
     async def ready(request: Request) -> Response:
         try:

@@ -21,14 +21,14 @@ from guichet.db.tables import (
     unmatched_callbacks,
     webhook_deliveries,
 )
-from guichet.ledger.hash_chain import head
+from guichet.ledger.hash_chain import chain_head
 
 #: A live payment or refund that is pending for this long is stuck: customers answer within minutes.
 STUCK_AFTER: Final = HOUR
 #: Work that has been due for this long is not being done.
 LATE_AFTER: Final = 5 * MINUTE
-#: Postings of this age are sealed when a worker runs.
-UNSEALED_AFTER: Final = 15 * MINUTE
+#: Postings of this age are in the hash chain if a worker runs.
+UNCHAINED_AFTER: Final = 15 * MINUTE
 EXPIRING_WITHIN: Final = 30 * DAY
 #: Written out in the statement: a plan made once for all parameters may then use the partial indexes too.
 PENDING: Final[ColumnElement[str]] = literal_column("'pending'")
@@ -175,9 +175,9 @@ _INCIDENTS: Final = (
 _STRAYS: Final = (
     select(func.count()).select_from(unmatched_callbacks).where(unmatched_callbacks.c.received_at >= bindparam("since"))
 )
-_UNSEALED: Final = (
+_UNCHAINED: Final = (
     select(postings.c.id, postings.c.created_at)
-    .where(postings.c.id > bindparam("sealed"))
+    .where(postings.c.id > bindparam("chained"))
     .order_by(postings.c.id)
     .limit(1)
 )
@@ -231,14 +231,14 @@ async def unmatched_callbacks_since(db: Database, now: Instant) -> int:
     return int((await db.scan(_STRAYS, since=now - DAY))[0][0])
 
 
-async def first_unsealed(db: Database) -> tuple[int, Instant] | None:
-    """The id and date of the first posting that no seal covers yet; None when there is none."""
-    sealed, _ = await head(db)
-    row = await db.one(_UNSEALED, sealed=sealed)
+async def first_unchained(db: Database) -> tuple[int, Instant] | None:
+    """The id and date of the first posting that is not in the hash chain yet; None when there is none."""
+    chained, _ = await chain_head(db)
+    row = await db.one(_UNCHAINED, chained=chained)
     return None if row is None else (row[0], row[1])
 
 
-async def unsealed(db: Database, now: Instant) -> tuple[int, Instant] | None:
-    """The first posting that should have been sealed long ago (its id and date); None when there is none."""
-    found = await first_unsealed(db)
-    return found if found is not None and found[1] <= now - UNSEALED_AFTER else None
+async def overdue_for_hash_chain(db: Database, now: Instant) -> tuple[int, Instant] | None:
+    """The first posting that should have been added to the hash chain long ago (id, date); None when there is none."""
+    found = await first_unchained(db)
+    return found if found is not None and found[1] <= now - UNCHAINED_AFTER else None

@@ -1,4 +1,4 @@
-"""`GET /metrics`: what this process counted and what the database holds, in Prometheus' text format."""
+"""`GET /metrics`: the counters of this process and what the database holds, in Prometheus' text format."""
 
 import asyncio
 import secrets
@@ -12,33 +12,36 @@ from starlette.routing import Route
 
 from guichet.context import AppContext
 from guichet.metrics import REGISTRY
-from guichet.server.db_metrics import Figures
+from guichet.server.db_metrics import DatabaseMetrics
 
 PATH: Final = "/metrics"
 
 
 def routes(ctx: AppContext) -> list[Route]:
-    """The one route; with `GUICHET_METRICS_TOKEN` it asks for it as a bearer token."""
+    """The route of `/metrics`; it asks for `GUICHET_METRICS_TOKEN`, if that is set, as a bearer token."""
     expected = ctx.settings.metrics_token
-    figures = Figures(ctx.db, ctx.clock)
-    of_the_database = CollectorRegistry()
-    of_the_database.register(figures)
+    database_metrics = DatabaseMetrics(ctx.db, ctx.clock)
+    database_registry = CollectorRegistry()
+    database_registry.register(database_metrics)
 
     async def metrics(request: Request) -> Response:
         if expected is not None and not _authorized(request, expected):
             return Response(status_code=401, headers={"WWW-Authenticate": "Bearer"})
-        await figures.refresh()
-        # Thousands of lines: written beside the event loop.
-        counted, read = await asyncio.to_thread(lambda: (generate_latest(REGISTRY), generate_latest(of_the_database)))
-        return Response(counted + read, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+        await database_metrics.refresh()
+        text = await asyncio.to_thread(_text, database_registry)  # Thousands of lines: not on the event loop.
+        return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
     return [Route(PATH, metrics, methods=["GET"])]
 
 
 def routes_behind_token(ctx: AppContext) -> list[Route]:
-    """On the service's own port: only with a token, and only when the metrics have no port of their own."""
+    """The route on the port of the service: only with a token, and only if metrics have no port of their own."""
     settings = ctx.settings
     return [] if settings.metrics_token is None or settings.metrics_port is not None else routes(ctx)
+
+
+def _text(database_registry: CollectorRegistry) -> bytes:
+    return bytes(generate_latest(REGISTRY) + generate_latest(database_registry))
 
 
 def _authorized(request: Request, expected: str) -> bool:

@@ -1,4 +1,4 @@
-"""A span for every request, outside everything else; bootstrap puts it there only where traces are wanted."""
+"""A middleware that makes a span of every request; it is there only if `GUICHET_OTLP_ENDPOINT` is set."""
 
 from typing import Final
 
@@ -7,12 +7,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from guichet.server.request_context import route_template
 from guichet.tracing import Tracer
 
-#: Asked every few seconds by machines: nobody follows them.
+#: Machines request these every few seconds, and nobody looks at their traces.
 _PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 
 
 class TracedRequests:
-    """Says the route and not the path, which may hold a merchant's `external_id` or open a hosted page."""
+    """The outermost middleware. A span names the route, not the path, which may hold an `external_id` or a token."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self._app = app
@@ -24,21 +24,21 @@ class TracedRequests:
             return
         headers = dict(scope["headers"])
         method: str = scope["method"]
-        said: dict[str, str | int] = {"http.request.method": method}
+        attributes: dict[str, str | int] = {"http.request.method": method}
 
-        async def overhearing(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             if message["type"] == "http.response.start":
-                said["http.response.status_code"] = message["status"]
+                attributes["http.response.status_code"] = message["status"]
                 request_id = dict(message["headers"]).get(b"x-request-id", b"")
-                said["guichet.request_id"] = request_id.decode("latin-1")
+                attributes["guichet.request_id"] = request_id.decode("latin-1")
             await send(message)
 
         with self._tracer.request(headers.get(b"traceparent", b"").decode("latin-1") or None) as end:
             try:
-                await self._app(scope, receive, overhearing)
+                await self._app(scope, receive, send_and_note)
             finally:
                 route = route_template(scope)
                 if route:
-                    said["http.route"] = route
-                status = said.get("http.response.status_code", 0)
-                end(f"{method} {route}" if route else method, said, not status or int(status) >= 500)
+                    attributes["http.route"] = route
+                status = attributes.get("http.response.status_code", 0)
+                end(f"{method} {route}" if route else method, attributes, not status or int(status) >= 500)

@@ -12,8 +12,8 @@ from typing import Final
 from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
 
 from guichet.clock import Instant
-from guichet.db import list_counts
 from guichet.db.engine import Database, Transaction
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import webhook_deliveries
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.db.work_queue_statements import PENDING, is_still_pending
@@ -105,10 +105,8 @@ async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
 
 
 async def page(db: Database, merchant_id: int, env: str, limit: int, offset: int) -> tuple[list[Delivery], int]:
-    """One page, newest first, and the exact total, at the flat cost described in `db/list_counts.py`."""
-    rows, total = await list_counts.page(
-        db, webhook_deliveries, list_counts.Scope("webhook_deliveries", merchant_id, env), limit, offset
-    )
+    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
+    rows, total = await read_page(db, webhook_deliveries, ListScope(merchant_id, env), limit, offset)
     return [Delivery(*row) for row in rows], total
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from guichet.clock import SECOND, Instant
 from guichet.context import AppContext
-from guichet.db import list_counts
+from guichet.db.list_rollup import roll_up_list_counts
 from guichet.ledger import hash_chain, postings, wallets
 from guichet.webhooks import deliveries
 from guichet.worker.pruning import Pruning
@@ -35,19 +35,23 @@ class Housekeeping:
         db, clock = self._ctx.db, self._ctx.clock
         released = await postings.release_suspended(db, clock.now(), RELEASED_AT_ONCE)
         entries = await wallets.roll_up(db, ROLLED_UP_AT_ONCE)
-        changes = await list_counts.fold(db, ROLLED_UP_AT_ONCE)
+        changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
-        more = released == RELEASED_AT_ONCE or ROLLED_UP_AT_ONCE in (entries, changes) or chained == hash_chain.BATCH
+        more = (
+            released == RELEASED_AT_ONCE
+            or ROLLED_UP_AT_ONCE in (entries, changes)
+            or chained == hash_chain.POSTINGS_PER_LINK
+        )
         return Step(more, 0.0 if more else POLL_INTERVAL)
 
     async def _extend_hash_chain(self, now: Instant) -> int:
         """How many postings were added. Few are added together every CHAIN_EVERY, many as soon as a link is full."""
         if now < self._chain_at:
             return 0
-        chained = await hash_chain.seal_next(self._ctx.db, now)
-        if chained < hash_chain.BATCH:
+        chained = await hash_chain.extend_hash_chain(self._ctx.db, now)
+        if chained < hash_chain.POSTINGS_PER_LINK:
             self._chain_at = now + CHAIN_EVERY
         return chained
 

@@ -143,7 +143,7 @@ async def open_shop(
     routes = {mode.operator: ["manual"] for mode in CATALOGUE.modes}
     clock = clock or ManualClock()
     async with bootstrap.service(
-        replace(settings, public_url=url), clock, connections={"manual": operator}, routes=routes
+        replace(settings, public_url=url), clock, accounts={"manual": operator}, routes=routes
     ) as service:
         merchant, keys = await bootstrap.create_merchant(service.ctx, name, currency=currency)
         app = bootstrap.application(service, None)

@@ -4,8 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,12 +16,11 @@ from typing import Any, Final
 import pytest
 
 from guichet.settings import Settings
-from tests.cli.child import run_command
+from tests.cli.child import Child, run_command
 from tests.conftest import SECRET_KEY
 from tests.ports import free_port
 
 ROOT: Final = Path(__file__).parents[2]
-COMMAND: Final = (sys.executable, "-m", "guichet")
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Done:
 class Running:
     """A process that serves until it is stopped."""
 
-    process: subprocess.Popen[str]
+    process: Child
     address: str
 
     def stop(self, with_signal: int = signal.SIGINT) -> None:
@@ -99,15 +96,8 @@ class Cli:
         assert code is not None, "it did not end"
         return Done(code, out.read_text(), err.read_text())
 
-    def start(self, *arguments: object) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
-            env=self.environ,
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def start(self, *arguments: object) -> Child:
+        return Child([*map(str, arguments)], self.environ, self.folder)
 
     @contextmanager
     def running(self, *arguments: object, ready: str = "/readyz") -> Iterator[Running]:

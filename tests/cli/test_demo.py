@@ -16,12 +16,13 @@ import pytest
 
 from guichet.clock import SECOND, SystemClock
 from guichet.webhooks.signing import sign
+from tests.cli.child import Child
 from tests.cli.conftest import Cli, until
 from tests.ports import free_port
 
 
 @contextmanager
-def demo(cli: Cli, *arguments: object) -> Iterator[tuple[str, list[str], subprocess.Popen[str]]]:
+def demo(cli: Cli, *arguments: object) -> Iterator[tuple[str, list[str], Child]]:
     """A running demo: what it printed, the commands it offers, its process."""
     with cli.start("demo", "--port", free_port(), *arguments) as process:
         try:
@@ -47,7 +48,7 @@ def pasted(command: str) -> dict[str, object]:
     return data
 
 
-def stopped(process: subprocess.Popen[str]) -> float:
+def stopped(process: Child) -> float:
     started = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
@@ -152,7 +153,7 @@ def test_it_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None
 class Lines:
     """What a process prints, as it comes."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: Child) -> None:
         self.seen: list[str] = []
         assert process.stdout is not None
         self._thread = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
@@ -219,7 +220,7 @@ def _signature(secret: str, body: str = '{"id":"x"}') -> str:
     return sign(secret, SystemClock().now() // SECOND, body.encode())
 
 
-def stopped_listener(process: subprocess.Popen[str]) -> None:
+def stopped_listener(process: Child) -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 0
 

@@ -26,5 +26,5 @@ def operator() -> ScriptedOperator:
 async def live_house(settings: Settings, operator: ScriptedOperator) -> AsyncIterator[House]:
     """Every operator code of the contract leads to `operator` in production."""
     routes = {code: ["scripted"] for code in column("operators", "Code")}
-    async with open_house(settings, connections={"scripted": operator}, routes=routes) as opened:
+    async with open_house(settings, accounts={"scripted": operator}, routes=routes) as opened:
         yield opened

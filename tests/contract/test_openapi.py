@@ -355,7 +355,7 @@ async def test_every_documented_field_is_answered_and_every_answered_field_is_do
     operator.script("refund", Refused())
     clock = ManualClock()
     async with open_house(
-        sqlite_settings, clock, connections={"scripted": operator}, routes={"mtn": ["scripted"]}
+        sqlite_settings, clock, accounts={"scripted": operator}, routes={"mtn": ["scripted"]}
     ) as house:
         seen = Seen((await house.call("GET", "/openapi.json")).body)
         await _a_day(house, await house.merchant(), seen, receiver)

@@ -136,7 +136,7 @@ async def _scraped(settings: Settings) -> Series:
     """(series, label, value) of all that `/metrics` shows after one payment that no account takes."""
     down = ScriptedOperator()
     down.script("initiate", NotProcessed("configuration"))
-    accounts: dict[str, Any] = {"connections": {"down": down}, "routes": {"mtn": ["down"]}}
+    accounts: dict[str, Any] = {"accounts": {"down": down}, "routes": {"mtn": ["down"]}}
     async with open_house(replace(settings, metrics_token=TOKEN), **accounts) as house:
         await (await house.merchant()).live.post("/payments", PAYMENT)
         house.worker.start()
@@ -180,7 +180,7 @@ async def _trouble(settings: Settings, cli: Cli) -> None:
     silent.script("initiate", Accepted(), done)
     silent.script("status", Accepted())
     down.script("initiate", NotProcessed("configuration"))
-    accounts: dict[str, Any] = {"connections": {"stripe": silent, "down": down}}
+    accounts: dict[str, Any] = {"accounts": {"stripe": silent, "down": down}}
     async with yesterday(settings, **accounts, routes={"mtn": ["stripe"], "moov": ["down"]}) as house:
         merchant, now = await house.merchant(), SystemClock().now()
         await merchant.live.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})

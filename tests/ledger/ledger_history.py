@@ -54,7 +54,7 @@ def operator() -> ScriptedOperator:
 async def yesterday(settings: Settings, **connections: Any) -> AsyncIterator[House]:
     """A house whose clock is a day behind, so that a command of today finds everything old enough."""
     clock = ManualClock((SystemClock().now() - DAY) // SECOND * SECOND)
-    wired = connections or {"connections": {"op": operator()}, "routes": {"mtn": ["op"], "moov": ["op"]}}
+    wired = connections or {"accounts": {"op": operator()}, "routes": {"mtn": ["op"], "moov": ["op"]}}
     async with open_house(settings, clock, **wired) as house:
         yield house
 

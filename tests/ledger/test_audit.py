@@ -30,9 +30,11 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands)
         "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM payments), (SELECT count(*) FROM refunds)"
     )
     assert (report["postings"], report["payments"], report["refunds"]) == (postings, payments, refunds)
-    [(head, sealed)] = await hands.run("SELECT digest, last_posting_id FROM ledger_hash_chain ORDER BY id DESC LIMIT 1")
+    [(head, last_chained)] = await hands.run(
+        "SELECT digest, last_posting_id FROM ledger_hash_chain ORDER BY id DESC LIMIT 1"
+    )
     assert report["head"] == head
-    assert 0 < sealed < postings, "something is sealed, something is not"
+    assert 0 < last_chained < postings, "some postings are in the chain, some are not"
     owed = {(each["env"], each["currency"], each["operator"]): each["amount"] for each in report["owed"]}
     [(took,)] = await hands.run(
         "SELECT sum(CASE WHEN source = 'operator:mtn' THEN amount ELSE -amount END) FROM postings"
@@ -46,28 +48,41 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands)
     assert await hands.run("SELECT fault, head, postings FROM ledger_audits") == [(None, head, postings)] * 2
 
 
+LINK = "Link 1 of the hash chain"
 #: What somebody does with SQL; {…} stands for the id of a row. Then what the audit says.
-SEALED = [
-    ("UPDATE postings SET amount = amount + 100 WHERE id = {sealed}", "Posting {sealed} was changed behind seal 1 "),
-    ("UPDATE postings SET created_at = created_at + 1 WHERE id = {sealed}", "Posting {sealed} was changed"),
-    ("UPDATE postings SET source = 'operator:moov' WHERE id = {sealed}", "Posting {sealed} was changed"),
-    ("DELETE FROM postings WHERE id = {sealed}", "Posting {sealed} was removed behind seal 1 "),
-    ("DELETE FROM postings WHERE id = {edge}", "Posting {edge} was removed behind seal 1 "),
+IN_THE_CHAIN = [
+    (
+        "UPDATE postings SET amount = amount + 100 WHERE id = {chained}",
+        "Posting {chained} was changed. " + LINK,
+    ),
+    ("UPDATE postings SET created_at = created_at + 1 WHERE id = {chained}", "Posting {chained} was changed"),
+    ("UPDATE postings SET source = 'operator:moov' WHERE id = {chained}", "Posting {chained} was changed"),
+    ("DELETE FROM postings WHERE id = {chained}", "Posting {chained} was removed. " + LINK),
+    ("DELETE FROM postings WHERE id = {edge}", "Posting {edge} was removed. " + LINK),
     (
         "INSERT INTO postings (id, merchant_id, env, currency, cause, subject_id, leg, source, destination, amount,"
         " created_at) VALUES (0, {shop}, 'live', 'XOF', 'gift', 1, 'amount', 'operator:mtn', 'wallet', 500000, 1)",
-        "Posting 0 was inserted behind the first seal",
+        "Posting 0 was inserted before the first link",
     ),
     (
         "UPDATE ledger_hash_chain SET row_hashes = replace(row_hashes, substr(row_hashes, 1, 16), 'ffffffffffffffff')",
         "Posting 1 was changed",
     ),
-    ("UPDATE ledger_hash_chain SET posting_ids = '1-3' WHERE id = 1", "Seal 1 was rewritten: it names 3 postings"),
-    ("UPDATE ledger_hash_chain SET posting_ids = 'nonsense' WHERE id = 1", "Seal 1 was rewritten"),
-    ("UPDATE ledger_hash_chain SET digest = '{zeros}' WHERE id = 1", "Seal 1 was rewritten: its digest"),
-    ("DELETE FROM ledger_hash_chain WHERE id = 1", "A seal is missing: seal 2 begins at posting {second}, not 1"),
+    (
+        "UPDATE ledger_hash_chain SET posting_ids = '1-3' WHERE id = 1",
+        LINK + " was rewritten: it has 3",
+    ),
+    ("UPDATE ledger_hash_chain SET posting_ids = 'nonsense' WHERE id = 1", LINK + " was rewritten"),
+    (
+        "UPDATE ledger_hash_chain SET digest = '{zeros}' WHERE id = 1",
+        LINK + " was rewritten: its digest",
+    ),
+    (
+        "DELETE FROM ledger_hash_chain WHERE id = 1",
+        "A link of the hash chain is missing: link 2 begins at posting {second}, not 1",
+    ),
 ]
-UNSEALED = [
+AFTER_THE_CHAIN = [
     (
         "UPDATE postings SET amount = amount + 100 WHERE id = {open}",
         r"Payment {paid} \(live, succeeded\): posting {open} ",
@@ -151,10 +166,10 @@ async def test_tampering_is_named(settings: Settings, cli: Cli, hands: Hands) ->
         await life.shop.live.get(f"/payments/{paid['reference']}")
     life.paid = paid
     names = await _names(hands, life)
-    assert len(names["seals"]) == 2
+    assert len(names["links"]) == 2
     for table in TABLES:
         await hands.keep(table)
-    for statement, expected in (*SEALED, *UNSEALED):
+    for statement, expected in (*IN_THE_CHAIN, *AFTER_THE_CHAIN):
         done = statement.format(**names)
         await hands.run(done)
         said = cli("ledger", "audit")
@@ -174,7 +189,7 @@ def _touched(statement: str) -> list[str]:
     return [table]
 
 
-async def test_a_chain_written_anew_does_not_hold_a_noted_digest(settings: Settings, cli: Cli, hands: Hands) -> None:
+async def test_a_rewritten_chain_does_not_hold_a_noted_digest(settings: Settings, cli: Cli, hands: Hands) -> None:
     async with yesterday(settings) as house:
         await live(house)
         await house.settle(200)
@@ -186,7 +201,7 @@ async def test_a_chain_written_anew_does_not_hold_a_noted_digest(settings: Setti
     said = cli("ledger", "audit", "--noted", noted)
     assert said.code == 1
     assert said.err.splitlines()[-1] == (
-        f"✗ No seal has the noted digest {noted}: the chain was cut short or written anew."
+        f"✗ No link of the hash chain has the noted digest {noted}: the chain was cut short or rewritten."
     )
 
 
@@ -194,7 +209,7 @@ async def _names(hands: Hands, life: Any) -> dict[str, Any]:
     async def one(statement: str) -> Any:
         return (await hands.run(statement))[0][0]
 
-    seals = await hands.run("SELECT first_posting_id, last_posting_id FROM ledger_hash_chain ORDER BY id")
+    links = await hands.run("SELECT first_posting_id, last_posting_id FROM ledger_hash_chain ORDER BY id")
     ids = {
         f"{name}_id": await one(f"SELECT id FROM payments WHERE reference = '{getattr(life, name)['reference']}'")
         for name in ("paid", "refunded", "returning", "waiting")
@@ -206,11 +221,11 @@ async def _names(hands: Hands, life: Any) -> dict[str, Any]:
         "refunded": life.refunded["reference"],
         "shop": life.shop.id,
         "other": life.other.id,
-        "seals": seals,
-        "sealed": seals[0][0] + 4,
-        "edge": seals[0][1],
-        "second": seals[1][0],
-        "open": await one(f"SELECT min(id) FROM postings WHERE id > {seals[1][1]}"),
+        "links": links,
+        "chained": links[0][0] + 4,
+        "edge": links[0][1],
+        "second": links[1][0],
+        "open": await one(f"SELECT min(id) FROM postings WHERE id > {links[1][1]}"),
         "zeros": "0" * 64,
     }
 

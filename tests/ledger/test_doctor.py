@@ -24,7 +24,7 @@ async def test_all_is_well(cli: Cli) -> None:
 async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -> None:
     silent = ScriptedOperator()
     silent.script("status", Accepted())
-    async with yesterday(settings, connections={"op": silent}, routes={"mtn": ["op"]}) as house:
+    async with yesterday(settings, accounts={"op": silent}, routes={"mtn": ["op"]}) as house:
         shop = await house.merchant("Shop")
         await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
         await shop.live.pay("0000")
@@ -82,7 +82,7 @@ async def test_a_route_that_fails(settings: Settings, cli: Cli) -> None:
     op.script("initiate", Refused("rejected_by_payer"), done)
     down.script("initiate", NotProcessed("configuration"), NotProcessed("operator_unavailable"), done)
     connected: dict[str, Any] = {
-        "connections": {"op": op, "down": down},
+        "accounts": {"op": op, "down": down},
         "routes": {"mtn": ["op"], "moov": ["down"]},
     }
     async with open_house(settings, **connected) as house:

@@ -1,4 +1,4 @@
-"""The chain as it grows: what is sealed, when, and that two workers seal once."""
+"""The hash chain as it grows: which postings it covers, when, and that two workers add each posting once."""
 
 import asyncio
 import hashlib
@@ -12,7 +12,7 @@ from guichet.clock import MINUTE
 from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.posting_rules import Movement, collection
-from guichet.ledger import hash_chain as seals
+from guichet.ledger import hash_chain
 from guichet.ledger.postings import post
 from guichet.settings import Settings
 from tests.ledger.ledger_history import yesterday
@@ -28,7 +28,7 @@ async def _post(house: House, merchant_id: int, subjects: range) -> None:
             )
 
 
-async def test_what_is_young_waits(settings: Settings) -> None:
+async def test_a_posting_that_is_not_settled_waits(settings: Settings) -> None:
     async with yesterday(settings) as house:
         shop = await house.merchant()
         await _post(house, shop.id, range(3))
@@ -37,8 +37,8 @@ async def test_what_is_young_waits(settings: Settings) -> None:
         await _post(house, shop.id, range(3, 5))
         await house.settle(10)
         await house.settle(200)
-        sealed = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
-        assert [(row[1], row[2], row[3]) for row in sealed] == [(1, 3, "1-3"), (4, 5, "4-5")]
+        links = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
+        assert [(row[1], row[2], row[3]) for row in links] == [(1, 3, "1-3"), (4, 5, "4-5")]
 
 
 async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> None:
@@ -48,24 +48,24 @@ async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> N
         await _post(house, shop.id, range(1, 1203))
         await house.settle(200)
         rows = [list(row) for row in await house.ctx.db.scan(select(postings).order_by(postings.c.id))]
-        sealed = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
-    assert [row[2] - row[1] + 1 for row in sealed] == [500, 500, 202]
-    for earlier, later in pairwise(sealed):
+        links = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
+    assert [row[2] - row[1] + 1 for row in links] == [500, 500, 202]
+    for earlier, later in pairwise(links):
         assert later[1] == earlier[2] + 1
     digest = "0" * 64
-    for _, first, last, _, marks, stated, _ in sealed:
+    for _, first, last, _, row_hashes, stated, _ in links:
         lines = [json.dumps(row, separators=(",", ":")) for row in rows if first <= row[0] <= last]
         digest = hashlib.sha256("\n".join([digest, *lines]).encode()).hexdigest()
         assert stated == digest
-        assert marks == "".join(hashlib.sha256(line.encode()).hexdigest()[:16] for line in lines)
+        assert row_hashes == "".join(hashlib.sha256(line.encode()).hexdigest()[:16] for line in lines)
 
 
-async def test_two_workers_seal_once(settings: Settings) -> None:
+async def test_two_workers_add_each_posting_once(settings: Settings) -> None:
     async with yesterday(settings) as house:
         shop = await house.merchant()
         await _post(house, shop.id, range(1, 8))
         later = house.clock.now() + 3 * MINUTE
-        await asyncio.gather(*(seals.seal_next(house.ctx.db, later) for _ in range(5)))
+        await asyncio.gather(*(hash_chain.extend_hash_chain(house.ctx.db, later) for _ in range(5)))
         assert [row[3] for row in await house.ctx.db.scan(select(ledger_hash_chain))] == ["1-7"]
 
 
@@ -80,13 +80,13 @@ async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings)
         await house.settle(200)
         ids = [row[0] for row in await house.ctx.db.scan(select(postings.c.id).order_by(postings.c.id))]
         [row] = await house.ctx.db.scan(select(ledger_hash_chain))
-        assert seals.from_ranges(row[3], 100) == ids
-        assert row[3] == seals.as_ranges(ids)
+        assert hash_chain.parse_ids(row[3], 100) == ids
+        assert row[3] == hash_chain.format_ids(ids)
 
 
-def test_ranges() -> None:
+def test_ids_are_written_as_ranges() -> None:
     for ids in ([], [1], [1, 2, 3], [1, 3], [4, 5, 9, 11, 12, 13]):
-        assert seals.from_ranges(seals.as_ranges(ids), 100) == ids
-    assert seals.as_ranges([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"
-    assert seals.from_ranges("1-999999999999", 3) == [1, 2, 3]
-    assert seals.from_ranges("one", 3) == []
+        assert hash_chain.parse_ids(hash_chain.format_ids(ids), 100) == ids
+    assert hash_chain.format_ids([1, 2, 3, 7, 9, 10]) == "1-3,7,9-10"
+    assert hash_chain.parse_ids("1-999999999999", 3) == [1, 2, 3]
+    assert hash_chain.parse_ids("one", 3) == []

@@ -48,7 +48,7 @@ def _taken(payment: Any) -> int:
 
 
 async def _life(settings: Settings) -> Life:
-    async with yesterday(settings, connections={"op": operator()}, routes={"mtn": ["op"], "moov": ["op"]}) as house:
+    async with yesterday(settings, accounts={"op": operator()}, routes={"mtn": ["op"], "moov": ["op"]}) as house:
         return await live(house)
 
 

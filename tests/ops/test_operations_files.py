@@ -55,7 +55,7 @@ async def exposed(settings: Settings) -> dict[str, set[str]]:
     op.script("refund", taken)
     op.script("refund_status", Accepted())
     token = "a-token-of-sixteen-or-more"
-    connected: dict[str, Any] = {"connections": {"op": op}, "routes": {"mtn": ["op"]}}
+    connected: dict[str, Any] = {"accounts": {"op": op}, "routes": {"mtn": ["op"]}}
     async with open_house(replace(settings, metrics_token=token), **connected) as house:
         shop = (await house.merchant()).live
         collected = await shop.pay()

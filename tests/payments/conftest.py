@@ -47,7 +47,7 @@ async def _live(settings: Settings) -> AsyncIterator[Live]:
     first, second = ScriptedOperator(), ScriptedOperator()
     connections = {"first": first, "second": second}
     routes = {"mtn": ["first", "second"], "moov": ["second"]}
-    async with open_house(settings, connections=connections, routes=routes) as house:
+    async with open_house(settings, accounts=connections, routes=routes) as house:
         shop = (await house.merchant()).live
         # Nobody listens there: what is queued is what counts here.
         for env in ("live", "test"):

@@ -4,7 +4,6 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -21,6 +20,7 @@ import asyncpg
 
 from guichet.bootstrap import create_merchant, service
 from guichet.settings import Settings
+from tests.cli.child import Child
 from tests.cli.conftest import clean_environ
 from tests.conftest import SECRET_KEY
 from tests.fakes.http_server import OK, Received
@@ -35,7 +35,7 @@ _addresses = count(1)
 class Member:
     """One process. Its log is in a file, one line after another, also of the processes it starts."""
 
-    process: subprocess.Popen[bytes]
+    process: Child
     log_file: Path
     port: int | None = None
 
@@ -88,9 +88,7 @@ class Fleet:
             **self.variables,
             **variables,
         }
-        with log_file.open("wb") as log:
-            command = [sys.executable, "-m", "guichet", *arguments]
-            process = subprocess.Popen(command, env=environ, stdout=log, stderr=log)
+        process = Child(arguments, environ, Path.cwd(), log_file, log_file)
         member = Member(process, log_file, port)
         self.members.append(member)
         return member

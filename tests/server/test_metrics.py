@@ -143,7 +143,7 @@ async def test_operator_calls(settings: Settings) -> None:
     spare.script("initiate", taken)
     spare.script("status", Unknown("?"), Accepted(), done)
     spare.script("refund", done)
-    connected: dict[str, Any] = {"connections": {"op": op, "spare": spare}, "routes": {"mtn": ["op", "spare"]}}
+    connected: dict[str, Any] = {"accounts": {"op": op, "spare": spare}, "routes": {"mtn": ["op", "spare"]}}
     async with open_house(measured(settings), **connected) as house:
         shop = (await house.merchant()).live
         before = await scrape(house)
@@ -170,7 +170,7 @@ async def test_what_the_database_holds(settings: Settings) -> None:
     silent = ScriptedOperator()
     silent.script("initiate", taken)
     silent.script("status", Accepted())
-    connected: dict[str, Any] = {"connections": {"op": silent}, "routes": {"mtn": ["op"]}}
+    connected: dict[str, Any] = {"accounts": {"op": silent}, "routes": {"mtn": ["op"]}}
     async with open_house(measured(settings), **connected) as house:
         shop = await house.merchant()
         await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
@@ -240,7 +240,7 @@ async def test_a_refund_that_waits(sqlite_settings: Settings) -> None:
     op.script("initiate", done)
     op.script("refund", Unknown("?"))
     op.script("refund_status", Unknown("?"))
-    connected: dict[str, Any] = {"connections": {"op": op}, "routes": {"mtn": ["op"]}}
+    connected: dict[str, Any] = {"accounts": {"op": op}, "routes": {"mtn": ["op"]}}
     async with open_house(measured(sqlite_settings), **connected) as house:
         shop = (await house.merchant()).live
         payment = await shop.pay()
@@ -278,7 +278,7 @@ async def test_a_database_that_is_back_is_seen_at_once(settings: Settings, monke
     """A failed read takes as long as it waited; resting for twenty times that would be a false alarm."""
     import asyncpg
 
-    monkeypatch.setattr(figures, "_PATIENCE", 0.5)
+    monkeypatch.setattr(figures, "_TIMEOUT", 0.5)
     async with open_house(measured(settings)) as house:
         connection = await asyncpg.connect(settings.database_url)
         async with connection.transaction():

@@ -112,7 +112,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 async def traced_house(settings: Settings, address: str, operator: ScriptedOperator) -> AsyncIterator[House]:
     connections, routes = {"first": operator}, {"mtn": ["first"]}
     wanted = replace(settings, otlp_endpoint=address)
-    async with open_house(wanted, connections=connections, routes=routes) as house:
+    async with open_house(wanted, accounts=connections, routes=routes) as house:
         yield house
 
 
@@ -145,12 +145,12 @@ async def test_a_payments_life(settings: Settings, collector: tuple[Collector, s
     assert (initiation.trace, initiation.parent, initiation.kind) == (TRACE, request.id, 3)
     assert initiation.said == {"guichet.provider_account": "first", "guichet.result": "accepted"}
     # What the loops do about it is one trace, found by the payment's reference.
-    asking, question = seen.named("ask about payment"), seen.named("provider status")
+    polling, status_call = seen.named("poll payment"), seen.named("provider status")
     settling, webhook = seen.named("settle payment"), seen.named("webhook payment.succeeded")
     own = payment["reference"].replace("-", "")
-    assert {span.trace for span in (asking, question, settling, webhook)} == {own}
-    assert (asking.parent, webhook.parent) == ("", "")
-    assert question.parent == settling.parent == asking.id
+    assert {span.trace for span in (polling, status_call, settling, webhook)} == {own}
+    assert (polling.parent, webhook.parent) == ("", "")
+    assert status_call.parent == settling.parent == polling.id
     assert settling.said == {"guichet.payment": payment["reference"], "guichet.outcome": "succeeded"}
     (delivery,) = merchant.received
     assert webhook.said == {
@@ -196,12 +196,12 @@ async def test_nothing_personal_leaves_and_nothing_is_handed_on(
         await house.settle(60)
         await received(seen, "webhook refund.succeeded", "settle refund", "GET /v1/payments/{reference}", "GET")
     # The operator's fault, whose text names the customer, is a failed question without a word.
-    assert [span.failed for span in seen.spans if span.name == "ask about payment"] == [True, False]
+    assert [span.failed for span in seen.spans if span.name == "poll payment"] == [True, False]
     sent = b"".join(seen.raw)
     secrets = [*shop.keys.values(), PHONE, OTP, NAME, EMAIL, EMAIL.replace("@", "%40"), "whsec_"]
     assert [secret for secret in secrets if secret.encode() in sent] == []
     assert not {5000, 5088, "5000", "5088"} & {value for span in seen.spans for value in span.said.values()}
-    assert seen.named("disburse refund").said["guichet.payment"] == payment["reference"]
+    assert seen.named("process refund").said["guichet.payment"] == payment["reference"]
     assert len(merchant.received) == 3
     assert not any(HANDED_ON & each.headers.keys() for each in merchant.received)
 

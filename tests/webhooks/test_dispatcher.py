@@ -314,7 +314,7 @@ async def test_each_environment_has_its_own_endpoint_secret_and_log(settings: Se
     operator = ScriptedOperator()
     operator.script("status", done)
     async with (
-        open_house(settings, connections={"op": operator}, routes={"mtn": ["op"]}) as house,
+        open_house(settings, accounts={"op": operator}, routes={"mtn": ["op"]}) as house,
         receiver(authority) as peer,
     ):
         shop, test_secret = await listening(house, peer)

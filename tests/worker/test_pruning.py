@@ -11,9 +11,9 @@ from sqlalchemy import func, insert, select, update
 
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, Instant
-from guichet.db import list_counts as counts
 from guichet.db import tables as t
 from guichet.db.engine import Database
+from guichet.db.list_rollup import roll_up_list_counts
 from guichet.payments import incidents
 from guichet.settings import Settings
 from guichet.worker import pruning
@@ -71,11 +71,11 @@ async def test_deliveries_go_after_their_age_and_the_total_stays_exact(house: Ho
         assert (await listed(shop), await listed(other)) == ((10, 10), (2, 2))
         house.clock.advance(10 * _DAY_SECONDS + 3600)
         await keep_house(house)
-        # What went is counted at once, folded or not, and on every page.
+        # What was deleted is not counted any more, rolled up or not, on every page.
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
         assert (await shop.get("/webhooks/deliveries?per_page=2&page=2")).body["meta"]["total"] == 3
-        while await counts.fold(house.ctx.db, 1000):
-            """Until nothing is left to fold."""
+        while await roll_up_list_counts(house.ctx.db, 1000):
+            """Until nothing is left to add up."""
         assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
         assert await house.ctx.db.all(select(t.list_counts).where(t.list_counts.c.row_count == 0)) == [], (
             "nor are they remembered"

@@ -1,4 +1,4 @@
-"""Alembic's environment: always online, on the connection that `db/migrate.py` opened."""
+"""Alembic's environment: runs the migrations on the connection that `db/migrate.py` opened."""
 
 from alembic import context
 

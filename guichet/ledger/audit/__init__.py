@@ -1,7 +1,8 @@
-"""The audit of the ledger: recomputes everything, step by step, and names the first row of each check that is wrong.
+"""The audit of the ledger: recomputes everything, and names the first wrong row that each check finds.
 
-It reads what is committed while the service runs: every comparison is either one statement (which sees one instant) or
-stops at a horizon behind which nothing can appear any more. Memory: one figure an account, whatever the number of rows.
+It reads committed rows while the service runs. So each comparison is either one statement, which sees one instant, or
+ends at a posting id (the horizon) before which no row can appear any more. Memory: one number for each account, however
+many rows there are.
 """
 
 from collections.abc import Awaitable, Callable, Collection
@@ -13,10 +14,10 @@ from sqlalchemy import bindparam, insert, select
 from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
 from guichet.db.tables import ledger_audits
-from guichet.ledger.audit.accounts import check_operators, check_waiting, check_wallets, sum_accounts
-from guichet.ledger.audit.books import Books
-from guichet.ledger.audit.chain import check_chain
-from guichet.ledger.audit.subjects import check_homes, check_payments, check_refunds
+from guichet.ledger.audit.accounts import check_operators, check_suspended_entries, check_wallets, sum_accounts
+from guichet.ledger.audit.audit_state import AuditState
+from guichet.ledger.audit.hash_chain_check import check_hash_chain
+from guichet.ledger.audit.subjects import check_orphan_postings, check_payments, check_refunds
 
 _RECORD: Final = insert(ledger_audits).values(
     {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
@@ -26,7 +27,7 @@ _LAST: Final = select(ledger_audits).order_by(ledger_audits.c.id.desc()).limit(1
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`fault`: the first row that is wrong, in one sentence; None when there is none."""
+    """`fault`: one sentence that names the first wrong row; None when there is none."""
 
     name: str
     fault: str | None
@@ -34,13 +35,13 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`head` is the digest of the last seal (None before the first): note it elsewhere. `owed`: what each operator
-    owes, by (env, currency, operator code), in hundredths."""
+    """`head`: the last digest of the hash chain (None while it is empty), to be written down elsewhere. `owed`: what
+    each operator owes us, by (env, currency, operator code), in hundredths. The other numbers count the rows read."""
 
     started_at: Instant
     finished_at: Instant
     head: str | None
-    seals: int
+    hash_chain_links: int
     postings: int
     payments: int
     refunds: int
@@ -67,30 +68,33 @@ class LastAudit:
 
 
 async def audit(db: Database, clock: Clock, progress: Callable[[str], None], noted: Collection[str] = ()) -> Report:
-    """Runs every check, also after a fault, and records the result. `noted`: digests written down at earlier audits."""
+    """Runs every check, also after a fault, and records the result in `ledger_audits`.
+
+    `progress` is told what was read so far. `noted`: digests that somebody wrote down at earlier audits.
+    """
     started_at = clock.now()
-    books = Books(db, started_at, progress)
-    checks: list[Check] = [Check("chain", await check_chain(books, noted))]
-    await sum_accounts(books)
-    rest: dict[str, Callable[[Books], Awaitable[str | None]]] = {
+    state = AuditState(db, started_at, progress)
+    checks: list[Check] = [Check("chain", await check_hash_chain(state, noted))]
+    await sum_accounts(state)
+    rest: dict[str, Callable[[AuditState], Awaitable[str | None]]] = {
         "payments": check_payments,
         "refunds": check_refunds,
-        "postings": check_homes,
-        "waiting credits": check_waiting,
+        "postings": check_orphan_postings,
+        "waiting credits": check_suspended_entries,
         "wallets": check_wallets,
         "operators": check_operators,
     }
-    checks += [Check(name, await check(books)) for name, check in rest.items()]
+    checks += [Check(name, await check(state)) for name, check in rest.items()]
     report = Report(
         started_at=started_at,
         finished_at=clock.now(),
-        head=books.head,
-        seals=books.read["seals"],
-        postings=books.read["postings"],
-        payments=books.read["payments"],
-        refunds=books.read["refunds"],
+        head=state.head,
+        hash_chain_links=state.read["hash chain links"],
+        postings=state.read["postings"],
+        payments=state.read["payments"],
+        refunds=state.read["refunds"],
         checks=tuple(checks),
-        owed=_owed(books),
+        owed=_owed(state),
     )
     await _record(db, report)
     return report
@@ -114,9 +118,9 @@ async def _record(db: Database, report: Report) -> None:
     )
 
 
-def _owed(books: Books) -> dict[tuple[str, str, str], int]:
+def _owed(state: AuditState) -> dict[tuple[str, str, str], int]:
     owed: dict[tuple[str, str, str], int] = {}
-    for (_, env, currency, account), amount in sorted(books.totals.items()):
+    for (_, env, currency, account), amount in sorted(state.totals.items()):
         if account.startswith("operator:"):
             key = (env, currency, account.removeprefix("operator:"))
             owed[key] = owed.get(key, 0) - amount

@@ -1,5 +1,7 @@
-"""Compares payments and refunds with their postings, both ways. Each step is one statement: it sees one instant, so a
-running service never looks wrong."""
+"""Compares payments and refunds with their postings, and postings with their payments and refunds.
+
+Each comparison is one statement. It sees one instant, so a service at work never looks wrong.
+"""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -18,56 +20,56 @@ from guichet.domain.posting_rules import (
     SUSPENSE,
     UNSUSPENDED,
 )
-from guichet.ledger.audit.books import BEFORE_ALL, STEP, Books, spans, upto
-from guichet.ledger.audit.rows import HOMELESS, PAYMENTS, REFUNDS, Leg, RefundFacts, Subject, split
+from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
+from guichet.ledger.audit.subject_statements import ORPHAN_POSTINGS, PAYMENTS, REFUNDS, Leg, RefundFacts, Subject, split
 
-_POSTING_STEPS: Final = upto(postings.c.id)
+_NEXT_POSTINGS: Final = next_id_range(postings.c.id)
 
 
-async def check_payments(books: Books) -> str | None:
+async def check_payments(state: AuditState) -> str | None:
     """Every succeeded or refunded payment has exactly its collection postings, every other one has none."""
     after = BEFORE_ALL
-    while rows := await books.db.scan(PAYMENTS, after=after, most=STEP):
+    while rows := await state.db.scan(PAYMENTS, after=after, most=ROWS_AT_ONCE):
         subjects = 0
         for _, group in groupby(rows, key=lambda row: row[0]):
             subject, (refund_status,), legs = split(list(group), 1)
-            if fault := _payment_fault(books, subject, refund_status, legs):
+            if fault := _payment_fault(state, subject, refund_status, legs):
                 return f"Payment {subject.reference} ({subject.env}, {subject.status}): {fault}."
             subjects += 1
         after = rows[-1][0]
-        books.count("payments", subjects)
+        state.count("payments", subjects)
     return None
 
 
-async def check_refunds(books: Books) -> str | None:
+async def check_refunds(state: AuditState) -> str | None:
     """Every refund has the postings of its state: held, and then disbursed or released."""
     after = BEFORE_ALL
-    while rows := await books.db.scan(REFUNDS, after=after, most=STEP):
+    while rows := await state.db.scan(REFUNDS, after=after, most=ROWS_AT_ONCE):
         subjects = 0
         for _, group in groupby(rows, key=lambda row: row[0]):
             subject, facts, legs = split(list(group), len(RefundFacts._fields))
-            if fault := _refund_fault(books, subject, RefundFacts(*facts), legs):
+            if fault := _refund_fault(state, subject, RefundFacts(*facts), legs):
                 return f"Refund {subject.reference} ({subject.env}, {subject.status}): {fault}."
             subjects += 1
         after = rows[-1][0]
-        books.count("refunds", subjects)
+        state.count("refunds", subjects)
     return None
 
 
-async def check_homes(books: Books) -> str | None:
+async def check_orphan_postings(state: AuditState) -> str | None:
     """Every posting belongs to a payment or refund of its own merchant, environment and currency."""
-    async for after, last, rows in spans(books.db, _POSTING_STEPS):
-        for posting_id, cause, subject_id in await books.db.scan(HOMELESS, after=after, last=last):
+    async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS):
+        for posting_id, cause, subject_id in await state.db.scan(ORPHAN_POSTINGS, after=after, last=last):
             noun = "payment" if cause in PAYMENT_CAUSES else "refund" if cause in REFUND_CAUSES else "subject"
             return (
                 f"Posting {posting_id} ({cause}) belongs to no {noun} {subject_id} "
                 "of its merchant, environment and currency."
             )
-        books.count("postings", rows)
+        state.count("postings", rows)
     return None
 
 
-def _payment_fault(books: Books, payment: Subject, refund_status: str | None, legs: list[Leg]) -> str | None:
+def _payment_fault(state: AuditState, payment: Subject, refund_status: str | None, legs: list[Leg]) -> str | None:
     if (payment.status == "refunded") != (refund_status == "succeeded"):
         return f"its refund is {refund_status or 'missing'}"
     if payment.status not in ("succeeded", "refunded"):
@@ -80,16 +82,16 @@ def _payment_fault(books: Books, payment: Subject, refund_status: str | None, le
             payment.operator, payment.amount, payment.fee_amount, payment.currency, to_suspense=suspended
         )
     }
-    # Whether it was released, or still waits in an entry, is compared with the entries (accounts.py).
+    # Whether it was released or still waits is compared with the wallet entries (`accounts.py`).
     if suspended and any(leg.cause == UNSUSPENDED for leg in legs):
         expected[UNSUSPENDED] = ledger.suspense_release(payment.amount)
     if fault := _difference(payment, expected, legs):
         return fault
-    _owe(books, payment, legs, -1)
+    _add_expected(state, payment, legs, -1)
     return None
 
 
-def _refund_fault(books: Books, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> str | None:
+def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> str | None:
     its_payment = (facts.payment_merchant, facts.payment_env, facts.payment_currency)
     if its_payment != (refund.merchant_id, refund.env, refund.currency):
         return "its payment is of another merchant, environment or currency"
@@ -110,7 +112,7 @@ def _refund_fault(books: Books, refund: Subject, facts: RefundFacts, legs: list[
             expected[RELEASED] = ledger.refund_release(refund.amount)
     if fault := _difference(refund, expected, legs):
         return fault
-    _owe(books, refund, [leg for leg in legs if leg.cause == DISBURSED], 1)
+    _add_expected(state, refund, [leg for leg in legs if leg.cause == DISBURSED], 1)
     return None
 
 
@@ -132,14 +134,15 @@ def _difference(subject: Subject, expected: dict[str, list[ledger.Posting]], fou
     return None
 
 
-def _owe(books: Books, subject: Subject, legs: list[Leg], sign: int) -> None:
-    """What the operator moved, by the payment's own figures; postings that the horizon cuts apart count as booked."""
+def _add_expected(state: AuditState, subject: Subject, legs: list[Leg], sign: int) -> None:
+    """Adds what the operator moved, by the payment's own amounts. Where the horizon lies between two postings of the
+    subject, the posted amounts before it count instead."""
     account = ledger.operator_account(subject.operator)
-    mine = [leg for leg in legs if leg.id <= books.horizon and account in (leg.source, leg.destination)]
-    if not mine:
+    operators = [leg for leg in legs if account in (leg.source, leg.destination)]
+    before_horizon = [leg for leg in operators if leg.id <= state.horizon]
+    if not before_horizon:
         return
-    cut = len(mine) < sum(account in (leg.source, leg.destination) for leg in legs)
     moved = sign * round_to_currency(subject.amount + subject.fee_amount, subject.currency)
-    if cut:
-        moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in mine)
-    books.owed[subject.merchant_id, subject.env, subject.currency, account] += moved
+    if len(before_horizon) < len(operators):
+        moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in before_horizon)
+    state.expected_operators[subject.merchant_id, subject.env, subject.currency, account] += moved

@@ -7,8 +7,9 @@ import pytest
 from msgspec import structs
 
 from guichet.clock import DAY, HOUR, SECOND, Instant
-from guichet.db import list_counts as counts
+from guichet.db import list_pages
 from guichet.db.engine import Database
+from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.payments import Payment
 from guichet.payments import repository as payments
@@ -48,11 +49,11 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 
 @pytest.mark.parametrize("near", [0, 5, 500])
-async def test_pages_equal_the_naive_ones_folded_or_not(
+async def test_pages_equal_the_naive_ones_rolled_up_or_not(
     house: House, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
-    monkeypatch.setattr(counts, "NEAR", near)
+    monkeypatch.setattr(list_pages, "MAX_SKIPPED", near)
     rng = random.Random(20261121)
     shop = await house.merchant()
     spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
@@ -70,8 +71,8 @@ async def test_pages_equal_the_naive_ones_folded_or_not(
         -(10**16),
         10**18,
     ]
-    for folding in (0, 60, 10_000):
-        await counts.fold(house.ctx.db, folding) if folding else None
+    for rolled_up in (0, 60, 10_000):
+        await roll_up_list_counts(house.ctx.db, rolled_up) if rolled_up else None
         for _ in range(40):
             wanted = PaymentFilter(
                 status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
@@ -104,13 +105,13 @@ def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
             assert run.last - run.first < 2 * coarser.width // run.level.width
 
 
-async def test_folding_loses_nothing_and_leaves_nothing(house: House) -> None:
+async def test_rollup_loses_nothing_and_leaves_nothing(house: House) -> None:
     shop = await house.merchant()
     for _ in range(30):
         await shop.pay("0000")
     assert (await shop.get("/payments?per_page=1")).body["meta"]["total"] == 30
     await house.settle()
-    assert await counts.fold(house.ctx.db, 1000) == 0
+    assert await roll_up_list_counts(house.ctx.db, 1000) == 0
     answers: list[Any] = [
         (await shop.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
     ]

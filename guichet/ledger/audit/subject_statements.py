@@ -1,4 +1,4 @@
-"""The statements that read payments and refunds beside their postings, and their rows."""
+"""The SQL that reads payments and refunds together with their postings, and the rows that it returns."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -88,8 +88,8 @@ REFUNDS: Final = (
     )
     .order_by(_some_refunds.c.id, postings.c.id)
 )
-#: Postings that belong to nothing, or to somebody else's payment, or to the other environment's.
-HOMELESS: Final = (
+#: Postings without a payment or refund of the same merchant, environment and currency.
+ORPHAN_POSTINGS: Final = (
     select(postings.c.id, postings.c.cause, postings.c.subject_id)
     .outerjoin(
         payments,
@@ -122,6 +122,8 @@ HOMELESS: Final = (
 
 
 class Leg(NamedTuple):
+    """A posting of a subject; `leg` tells the postings of one cause apart."""
+
     id: int
     env: str
     currency: str
@@ -133,7 +135,7 @@ class Leg(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """A payment, or a refund with what its payment says; amounts are the payment's."""
+    """A payment, or a refund; the amounts and the operator are always those of the payment."""
 
     id: int
     merchant_id: int
@@ -147,6 +149,8 @@ class Subject(NamedTuple):
 
 
 class RefundFacts(NamedTuple):
+    """What the audit must know of a refund besides its `Subject`; `returned` is its amount in hundredths."""
+
     held: bool
     returned: int
     payment_status: str
@@ -156,7 +160,7 @@ class RefundFacts(NamedTuple):
 
 
 def split(group: Sequence[Any], facts: int) -> tuple[Subject, list[Any], list[Leg]]:
-    """A subject's row, what else its statement selects about it, and its postings."""
+    """The subject of a group of rows, the `facts` further columns that its statement selects, and its postings."""
     width = len(Subject._fields)
     rows = [list(row) for row in group]
     legs = [Leg(*row[width + facts :]) for row in rows if row[width + facts] is not None]

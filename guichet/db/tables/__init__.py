@@ -1,0 +1,29 @@
+"""The tables of the database, with named constraints. The migrations make the same ones (held by a test)."""
+
+from guichet.db.tables.columns import metadata
+from guichet.db.tables.ledger_tables import ledger_audits, ledger_hash_chain, postings, wallet_entries, wallets
+from guichet.db.tables.merchant_tables import api_keys, merchants, payment_mode_overrides, webhook_endpoints
+from guichet.db.tables.operations_tables import incidents, list_count_changes, list_counts, unmatched_callbacks
+from guichet.db.tables.payment_tables import payment_links, payments, refunds
+from guichet.db.tables.webhook_tables import webhook_deliveries
+
+__all__ = [
+    "api_keys",
+    "incidents",
+    "ledger_audits",
+    "ledger_hash_chain",
+    "list_count_changes",
+    "list_counts",
+    "merchants",
+    "metadata",
+    "payment_links",
+    "payment_mode_overrides",
+    "payments",
+    "postings",
+    "refunds",
+    "unmatched_callbacks",
+    "wallet_entries",
+    "wallets",
+    "webhook_deliveries",
+    "webhook_endpoints",
+]

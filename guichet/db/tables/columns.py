@@ -1,0 +1,67 @@
+"""What the definitions of the tables share: columns, checks and indexes.
+
+Money is BIGINT hundredths, time BIGINT microseconds since the epoch (docs/architecture.md, "Units").
+"""
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Uuid,
+    text,
+)
+from sqlalchemy.schema import SchemaItem
+
+metadata: Final = MetaData(
+    naming_convention={"pk": "pk_%(table_name)s", "fk": "fk_%(table_name)s_%(column_0_name)s"},
+)
+
+#: Both drivers take and return it as text.
+UUID: Final = Uuid(as_uuid=False).with_variant(String(36), "sqlite")
+
+
+def table(name: str, *items: SchemaItem) -> Table:
+    numbered = any(isinstance(item, Column) and item.name == "id" for item in items)
+    # AUTOINCREMENT: SQLite never uses a number again, not even that of a last row that was rolled back.
+    return Table(name, metadata, *items, sqlite_autoincrement=numbered)
+
+
+def id_column() -> Column[int]:
+    """A number that the database gives (D28). INTEGER on SQLite, where only that is an alias of the rowid."""
+    return Column("id", BigInteger().with_variant(Integer(), "sqlite"), Identity(), primary_key=True)
+
+
+def merchant_column() -> Column[int]:
+    return Column("merchant_id", BigInteger, ForeignKey("merchants.id"), nullable=False)
+
+
+def env_column() -> Column[str]:
+    return Column("env", String(4), nullable=False)
+
+
+def one_of(column: str, values: tuple[str, ...], table: str) -> CheckConstraint:
+    """The check that a column of text has one of these values."""
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=f"ck_{table}_{column}")
+
+
+def partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    """An index over the rows that fulfil `where` only."""
+    return Index(name, *columns, unique=unique, postgresql_where=text(where), sqlite_where=text(where))
+
+
+def queue_indexes(table: str, due: str, *partition_key: str) -> tuple[Index, Index]:
+    """The indexes that a `work_queue.WorkQueue` reads: pending rows by due time, and by partition key."""
+    return (
+        partial_index(f"ix_{table}_{due}", due, "id", *partition_key, where="status = 'pending'"),
+        partial_index(f"ix_{table}_partition_key", *partition_key, due, "id", where="status = 'pending'"),
+    )

@@ -1,0 +1,101 @@
+"""The tables of the ledger: postings, wallets, the hash chain and the audits."""
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Index,
+    PrimaryKeyConstraint,
+    String,
+    Text,
+    UniqueConstraint,
+)
+
+from guichet.db.tables.columns import env_column, id_column, merchant_column, one_of, partial_index, table
+from guichet.domain.merchants import ENVS
+from guichet.domain.posting_rules import WALLET_STATUSES
+
+postings: Final = table(
+    "postings",
+    id_column(),
+    merchant_column(),
+    env_column(),
+    Column("currency", String(3), nullable=False),
+    Column("cause", String(32), nullable=False),
+    Column("subject_id", BigInteger, nullable=False),
+    Column("leg", String(16), nullable=False),
+    Column("source", String(48), nullable=False),
+    Column("destination", String(48), nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("merchant_id", "cause", "subject_id", "leg", name="uq_postings_cause"),
+    one_of("env", ENVS, "postings"),
+    CheckConstraint("amount > 0", name="ck_postings_amount"),
+    CheckConstraint("source <> destination", name="ck_postings_accounts"),
+    Index("ix_postings_statement", "merchant_id", "env", "currency", "created_at", "id"),
+)
+
+wallets: Final = table(
+    "wallets",
+    merchant_column(),
+    env_column(),
+    Column("currency", String(3), nullable=False),
+    Column("status", String(8), nullable=False),
+    Column("balance", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("merchant_id", "env", "currency"),
+    one_of("env", ENVS, "wallets"),
+    one_of("status", WALLET_STATUSES, "wallets"),
+)
+
+#: A movement that is not in its wallet's balance yet. A suspended one waits for a frozen wallet (D24) and does not
+#: count.
+wallet_entries: Final = table(
+    "wallet_entries",
+    id_column(),
+    merchant_column(),
+    env_column(),
+    Column("currency", String(3), nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("subject_id", BigInteger, nullable=False),
+    Column("suspended", Boolean, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    one_of("env", ENVS, "wallet_entries"),
+    Index("ix_wallet_entries_wallet", "merchant_id", "env", "currency", "suspended"),
+    partial_index(
+        "ix_wallet_entries_suspended",
+        "id",
+        where="suspended",
+    ),
+)
+
+#: One link of the tamper-evident chain over the postings: the ids of a batch, a hash of each row, and a digest that
+#: includes the digest before it (ledger/hash_chain.py).
+ledger_hash_chain: Final = table(
+    "ledger_hash_chain",
+    id_column(),
+    Column("first_posting_id", BigInteger, nullable=False),
+    Column("last_posting_id", BigInteger, nullable=False),
+    Column("posting_ids", Text, nullable=False),
+    Column("row_hashes", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("first_posting_id", name="uq_ledger_hash_chain_first_posting_id"),
+    CheckConstraint("last_posting_id >= first_posting_id", name="ck_ledger_hash_chain_id_range"),
+)
+
+#: One run of the audit: how many rows it read, the last digest of the chain, and the first fault (null: none).
+ledger_audits: Final = table(
+    "ledger_audits",
+    id_column(),
+    Column("started_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger, nullable=False),
+    Column("head", String(64)),
+    Column("postings", BigInteger, nullable=False),
+    Column("payments", BigInteger, nullable=False),
+    Column("refunds", BigInteger, nullable=False),
+    Column("fault", Text),
+)

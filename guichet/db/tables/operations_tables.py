@@ -1,0 +1,70 @@
+"""The tables of what the staff must look at, and of the sizes of the long lists."""
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint, String, Text, UniqueConstraint
+
+from guichet.db.tables.columns import UUID, env_column, id_column, merchant_column, one_of, partial_index, table
+from guichet.domain.merchants import ENVS
+
+#: What the staff must look at: a provider that contradicts us, a payment that cannot be settled. Open while `closed_at`
+#: is null.
+incidents: Final = table(
+    "incidents",
+    id_column(),
+    merchant_column(),
+    env_column(),
+    Column("kind", String(32), nullable=False),
+    Column("subject_type", String(8), nullable=False),
+    Column("reference", UUID, nullable=False),
+    Column("provider_account", String(64)),
+    Column("detail", Text, nullable=False),
+    Column("occurrences", Integer, nullable=False),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("last_seen_at", BigInteger, nullable=False),
+    Column("closed_at", BigInteger),
+    UniqueConstraint("merchant_id", "kind", "reference", name="uq_incidents_reference"),
+    one_of("env", ENVS, "incidents"),
+    one_of("subject_type", ("payment", "refund"), "incidents"),
+    partial_index("ix_incidents_open", "id", where="closed_at IS NULL"),
+)
+
+#: Callbacks of providers that match no payment or refund: kept for the staff for a while, never acted upon.
+unmatched_callbacks: Final = table(
+    "unmatched_callbacks",
+    id_column(),
+    Column("provider_account", String(64), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("reason", String(32), nullable=False),
+    Column("received_at", BigInteger, nullable=False),
+    Index("ix_unmatched_callbacks_received_at", "received_at"),
+)
+
+#: How many rows a long list has, by hour and by day of creation, so that a total and a distant page cost the same
+#: however many rows there are. Triggers (made by the first migration) append each change to `list_count_changes`; the
+#: worker adds the changes to `list_counts`. `status` is empty for lists that cannot be filtered by it.
+list_counts: Final = table(
+    "list_counts",
+    merchant_column(),
+    env_column(),
+    Column("list_name", String(32), nullable=False),
+    Column("level", String(4), nullable=False),
+    Column("bucket", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("row_count", BigInteger, nullable=False),
+    PrimaryKeyConstraint("merchant_id", "env", "list_name", "level", "bucket", "status", name="pk_list_counts"),
+    one_of("level", ("hour", "day", "all"), "list_counts"),
+)
+
+list_count_changes: Final = table(
+    "list_count_changes",
+    id_column(),
+    Column("merchant_id", BigInteger, nullable=False),
+    env_column(),
+    Column("list_name", String(32), nullable=False),
+    Column("hour", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("delta", Integer, nullable=False),
+    Index("ix_list_count_changes_list_name", "merchant_id", "env", "list_name"),
+)

@@ -1,0 +1,62 @@
+"""The table of webhook deliveries: the queue and the log in one."""
+
+from typing import Final
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, String, Text, UniqueConstraint
+
+from guichet.db.tables.columns import (
+    UUID,
+    env_column,
+    id_column,
+    merchant_column,
+    one_of,
+    partial_index,
+    queue_indexes,
+    table,
+)
+from guichet.domain.events import DELIVERY_STATUSES, MAX_ATTEMPTS
+from guichet.domain.merchants import ENVS
+
+webhook_deliveries: Final = table(
+    "webhook_deliveries",
+    id_column(),
+    merchant_column(),
+    env_column(),
+    Column("reference", UUID, nullable=False),
+    Column("payment_id", BigInteger),
+    Column("event", String(32), nullable=False),
+    Column("target", String(8), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("destination", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("status", String(8), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("response_code", Integer),
+    Column("created_at", BigInteger, nullable=False),
+    Column("delivered_at", BigInteger),
+    Column("last_attempt_at", BigInteger),
+    Column("next_attempt_at", BigInteger),
+    UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
+    one_of("env", ENVS, "webhook_deliveries"),
+    one_of("status", DELIVERY_STATUSES, "webhook_deliveries"),
+    one_of("target", ("account", "callback"), "webhook_deliveries"),
+    CheckConstraint(f"attempts BETWEEN 0 AND {MAX_ATTEMPTS}", name="ck_webhook_deliveries_attempts"),
+    CheckConstraint("(status = 'success') = (delivered_at IS NOT NULL)", name="ck_webhook_deliveries_delivered_at"),
+    CheckConstraint(
+        "(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_webhook_deliveries_next_attempt_at"
+    ),
+    Index("ix_webhook_deliveries_newest", "merchant_id", "env", "created_at", "id"),
+    *queue_indexes("webhook_deliveries", "next_attempt_at", "destination", "merchant_id"),
+    partial_index(
+        "ix_webhook_deliveries_exhausted",
+        "attempts",
+        "next_attempt_at",
+        where=f"status = 'pending' AND attempts = {MAX_ATTEMPTS}",
+    ),
+    partial_index(
+        "ix_webhook_deliveries_payment_id",
+        "payment_id",
+        "id",
+        where="status = 'pending'",
+    ),
+)

@@ -1,0 +1,100 @@
+"""Checks the hash chain from its beginning, and names the first posting that is not as it was when it was added."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from sqlalchemy import bindparam, select
+
+from guichet.db.tables import ledger_hash_chain, postings
+from guichet.ledger.audit.audit_state import BEFORE_ALL, AuditState
+from guichet.ledger.hash_chain import (
+    FIRST_DIGEST,
+    ROW_HASH_LENGTH,
+    HashChainLink,
+    link_digest,
+    parse_ids,
+    row_hash,
+)
+
+_LINKS_AT_ONCE: Final = 20
+_LINKS: Final = (
+    select(ledger_hash_chain)
+    .where(ledger_hash_chain.c.first_posting_id > bindparam("after"))
+    .order_by(ledger_hash_chain.c.first_posting_id)
+    .limit(bindparam("most"))
+)
+_POSTINGS: Final = (
+    select(postings)
+    .where(postings.c.id >= bindparam("first_posting_id"), postings.c.id <= bindparam("last_posting_id"))
+    .order_by(postings.c.id)
+    .limit(bindparam("most"))
+)
+
+
+async def check_hash_chain(state: AuditState, noted: Collection[str]) -> str | None:
+    """The first fault of the chain, in one sentence. `noted`: digests that somebody wrote down at earlier audits; each
+    must be in the chain."""
+    too_low = await state.db.scan(_POSTINGS, first_posting_id=BEFORE_ALL, last_posting_id=0, most=1)
+    if too_low:
+        return f"Posting {too_low[0][0]} was inserted before the first link of the hash chain."
+    previous: HashChainLink | None = None
+    after = 0
+    while rows := await state.db.scan(_LINKS, after=after, most=_LINKS_AT_ONCE):
+        for row in rows:
+            link = HashChainLink(*row)
+            if fault := await _check_link(state, link, previous):
+                return fault
+            previous = link
+            state.head = link.digest
+            state.digests.add(link.digest)
+            after = link.first_posting_id
+        state.count("hash chain links", len(rows))
+    unknown = next((digest for digest in noted if digest not in state.digests), None)
+    if unknown is not None:
+        return f"No link of the hash chain has the noted digest {unknown}: the chain was cut short or rewritten."
+    return None
+
+
+async def _check_link(state: AuditState, link: HashChainLink, previous: HashChainLink | None) -> str | None:
+    expected = previous.last_posting_id + 1 if previous is not None else 1
+    if link.first_posting_id != expected:
+        return (
+            f"A link of the hash chain is missing: link {link.id} begins at posting {link.first_posting_id}, "
+            f"not {expected}."
+        )
+    hashes = _split(link.row_hashes)
+    ids = parse_ids(link.posting_ids, len(hashes) + 1)
+    if len(ids) != len(hashes):
+        return f"Link {link.id} of the hash chain was rewritten: it has {len(ids)} postings and {len(hashes)} hashes."
+    rows = await state.db.scan(
+        _POSTINGS,
+        first_posting_id=link.first_posting_id,
+        last_posting_id=link.last_posting_id,
+        most=len(hashes) + 1,
+    )
+    if fault := _first_difference(dict(zip(ids, hashes, strict=True)), rows):
+        return f"{fault} Link {link.id} of the hash chain covers {link.first_posting_id} to {link.last_posting_id}."
+    if link_digest(previous.digest if previous is not None else FIRST_DIGEST, rows) != link.digest:
+        return (
+            f"Link {link.id} of the hash chain was rewritten: its digest does not follow from the link before it and "
+            "its postings."
+        )
+    return None
+
+
+def _split(row_hashes: str) -> list[str]:
+    return [row_hashes[at : at + ROW_HASH_LENGTH] for at in range(0, len(row_hashes), ROW_HASH_LENGTH)]
+
+
+def _first_difference(expected: dict[int, str], rows: Sequence[Any]) -> str | None:
+    """`expected`: the hash of each posting by its id, as the link holds them."""
+    found = {row[0]: row for row in rows}
+    for posting_id in sorted(expected.keys() | found.keys()):
+        row = found.get(posting_id)
+        if row is None:
+            return f"Posting {posting_id} was removed."
+        if posting_id not in expected:
+            return f"Posting {posting_id} was inserted."
+        if row_hash(row) != expected[posting_id]:
+            return f"Posting {posting_id} was changed."
+    return None

@@ -1,0 +1,123 @@
+"""One good row of each table, without the columns that may be null."""
+
+from typing import Any, Final
+
+REFERENCE: Final = "0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10"
+PAYMENT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "reference": REFERENCE,
+    "status": "pending",
+    "amount": 500,
+    "fee_amount": 5,
+    "total_amount": 505,
+    "currency": "XOF",
+    "description": "d",
+    "operator": "mtn",
+    "provider_account": "sandbox",
+    "created_at": 1,
+    "updated_at": 1,
+    "next_poll_at": 1,
+    "poll_count": 0,
+}
+REFUND: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "reference": REFERENCE,
+    "payment_id": 1,
+    "payment_reference": REFERENCE,
+    "amount": 505,
+    "currency": "XOF",
+    "status": "pending",
+    "reason": "r",
+    "created_at": 1,
+    "held": True,
+    "next_poll_at": 1,
+    "poll_count": 0,
+}
+LINK: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "token": "t",
+    "type": "permanent",
+    "amount": 1,
+    "currency": "XOF",
+    "description": "d",
+    "reserved_uses": 0,
+    "completed_uses": 0,
+    "created_at": 1,
+}
+DELIVERY: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "reference": REFERENCE,
+    "event": "payment.succeeded",
+    "target": "account",
+    "url": "https://a.test/",
+    "destination": "a.test:443",
+    "body": "{}",
+    "status": "pending",
+    "attempts": 0,
+    "created_at": 1,
+    "next_attempt_at": 1,
+}
+POSTING: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "currency": "XOF",
+    "cause": "payment.succeeded",
+    "subject_id": 1,
+    "leg": "amount",
+    "source": "operator:mtn",
+    "destination": "wallet",
+    "amount": 1,
+    "created_at": 1,
+}
+ENTRY: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "currency": "XOF",
+    "amount": 1,
+    "subject_id": 1,
+    "suspended": False,
+    "created_at": 1,
+}
+KEY: Final[dict[str, Any]] = {"merchant_id": 1, "env": "test", "hash": "h", "preview": "p", "created_at": 1}
+WALLET: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "currency": "XAF",
+    "status": "Actif",
+    "balance": 0,
+    "updated_at": 1,
+}
+ENDPOINT: Final[dict[str, Any]] = {"merchant_id": 1, "env": "test", "secret": "s", "updated_at": 1}
+MERCHANT: Final[dict[str, Any]] = {"name": "M", "status": "active", "currency": "XOF", "created_at": 1}
+INCIDENT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "live",
+    "kind": "stuck",
+    "subject_type": "payment",
+    "reference": REFERENCE,
+    "detail": "d",
+    "occurrences": 1,
+    "opened_at": 1,
+    "last_seen_at": 1,
+}
+LINK_OF_CHAIN: Final[dict[str, Any]] = {
+    "first_posting_id": 1,
+    "last_posting_id": 2,
+    "posting_ids": "1,2",
+    "row_hashes": "m",
+    "digest": "d",
+    "created_at": 1,
+}
+COUNT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "list_name": "payments",
+    "level": "day",
+    "bucket": 1,
+    "status": "",
+    "row_count": 1,
+}
+OVERRIDE: Final[dict[str, Any]] = {"operator": "mtn", "active": True}

@@ -1,0 +1,146 @@
+"""Every named constraint refuses what it must, and its name reaches us from both databases."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import Table, insert
+
+from guichet.bootstrap import create_merchant, service
+from guichet.db import tables as t
+from guichet.db.engine import Database
+from guichet.db.errors import ConstraintViolated
+from guichet.settings import Settings
+from tests.db.rows import (
+    COUNT,
+    DELIVERY,
+    ENDPOINT,
+    ENTRY,
+    INCIDENT,
+    KEY,
+    LINK,
+    LINK_OF_CHAIN,
+    MERCHANT,
+    OVERRIDE,
+    PAYMENT,
+    POSTING,
+    REFUND,
+    WALLET,
+)
+
+UUID = "11111111-2222-4333-8444-555555555555"
+
+
+#: (table, a good row or none, the faulty row's difference from a good one, the constraint's name)
+FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any], str]] = [
+    (t.merchants, MERCHANT, None, {"status": "closed"}, "ck_merchants_status"),
+    (t.api_keys, KEY, {}, {}, "uq_api_keys_hash"),
+    (t.api_keys, KEY, None, {"env": "prod"}, "ck_api_keys_env"),
+    (t.webhook_endpoints, ENDPOINT, None, {}, "pk_webhook_endpoints"),
+    (t.webhook_endpoints, ENDPOINT, None, {"env": "prod"}, "ck_webhook_endpoints_env"),
+    (t.payment_mode_overrides, OVERRIDE, {}, {}, "uq_payment_mode_overrides_all_merchants"),
+    (
+        t.payment_mode_overrides,
+        OVERRIDE,
+        {"merchant_id": 1},
+        {"merchant_id": 1},
+        "uq_payment_mode_overrides_merchant_id",
+    ),
+    (t.payment_mode_overrides, OVERRIDE, None, {"fee_percent": -1}, "ck_payment_mode_overrides_fee_percent"),
+    (t.payment_mode_overrides, OVERRIDE, None, {"fee_fixed": -1}, "ck_payment_mode_overrides_fee_fixed"),
+    (t.payment_links, LINK, {}, {}, "uq_payment_links_token"),
+    (t.payment_links, LINK, None, {"type": "limite"}, "ck_payment_links_type"),
+    (t.payment_links, LINK, None, {"amount": 0}, "ck_payment_links_amount"),
+    (t.payment_links, LINK, None, {"max_uses": 0}, "ck_payment_links_max_uses"),
+    (t.payment_links, LINK, None, {"max_uses": 2, "reserved_uses": 3}, "ck_payment_links_uses"),
+    (t.payment_links, LINK, None, {"reserved_uses": 1, "completed_uses": 2}, "ck_payment_links_uses"),
+    (t.payments, PAYMENT, {}, {}, "uq_payments_reference"),
+    (t.payments, PAYMENT, {"external_id": "e"}, {"external_id": "e", "reference": UUID}, "uq_payments_external_id"),
+    (
+        t.payments,
+        PAYMENT,
+        {"checkout_token": "c"},
+        {"checkout_token": "c", "reference": UUID},
+        "uq_payments_checkout_token",
+    ),
+    (t.payments, PAYMENT, None, {"env": "prod"}, "ck_payments_env"),
+    (t.payments, PAYMENT, None, {"status": "paid", "next_poll_at": None}, "ck_payments_status"),
+    (t.payments, PAYMENT, None, {"amount": 0, "total_amount": 5}, "ck_payments_amount"),
+    (t.payments, PAYMENT, None, {"fee_amount": -1, "total_amount": 499}, "ck_payments_amount"),
+    (t.payments, PAYMENT, None, {"total_amount": 506}, "ck_payments_total"),
+    (t.payments, PAYMENT, None, {"next_poll_at": None}, "ck_payments_next_poll_at"),
+    (t.payments, PAYMENT, None, {"status": "failed"}, "ck_payments_next_poll_at"),
+    (t.refunds, REFUND, {}, {"reference": UUID}, "uq_refunds_payment_id"),
+    (t.refunds, REFUND, {}, {"payment_id": 2}, "uq_refunds_reference"),
+    (t.refunds, REFUND, None, {"env": "prod"}, "ck_refunds_env"),
+    (t.refunds, REFUND, None, {"status": "paid", "processed_at": 1, "next_poll_at": None}, "ck_refunds_status"),
+    (t.refunds, REFUND, None, {"amount": 0}, "ck_refunds_amount"),
+    (t.refunds, REFUND, None, {"processed_at": 1}, "ck_refunds_processed_at"),
+    (t.refunds, REFUND, None, {"next_poll_at": None}, "ck_refunds_next_poll_at"),
+    (t.webhook_deliveries, DELIVERY, {}, {}, "uq_webhook_deliveries_reference"),
+    (t.webhook_deliveries, DELIVERY, None, {"env": "prod"}, "ck_webhook_deliveries_env"),
+    (t.webhook_deliveries, DELIVERY, None, {"status": "sent", "next_attempt_at": None}, "ck_webhook_deliveries_status"),
+    (t.webhook_deliveries, DELIVERY, None, {"target": "other"}, "ck_webhook_deliveries_target"),
+    (t.webhook_deliveries, DELIVERY, None, {"attempts": 6}, "ck_webhook_deliveries_attempts"),
+    (t.webhook_deliveries, DELIVERY, None, {"delivered_at": 1}, "ck_webhook_deliveries_delivered_at"),
+    (t.webhook_deliveries, DELIVERY, None, {"next_attempt_at": None}, "ck_webhook_deliveries_next_attempt_at"),
+    (t.postings, POSTING, {}, {"amount": 2}, "uq_postings_cause"),
+    (t.postings, POSTING, None, {"env": "prod"}, "ck_postings_env"),
+    (t.postings, POSTING, None, {"amount": 0}, "ck_postings_amount"),
+    (t.postings, POSTING, None, {"source": "wallet"}, "ck_postings_accounts"),
+    (t.wallets, WALLET, {}, {}, "pk_wallets"),
+    (t.wallets, WALLET, None, {"env": "prod"}, "ck_wallets_env"),
+    (t.wallets, WALLET, None, {"status": "Ouvert"}, "ck_wallets_status"),
+    (t.wallet_entries, ENTRY, None, {"env": "prod"}, "ck_wallet_entries_env"),
+    (t.incidents, INCIDENT, {}, {}, "uq_incidents_reference"),
+    (t.incidents, INCIDENT, None, {"env": "prod"}, "ck_incidents_env"),
+    (t.incidents, INCIDENT, None, {"subject_type": "link"}, "ck_incidents_subject_type"),
+    (t.ledger_hash_chain, LINK_OF_CHAIN, {}, {}, "uq_ledger_hash_chain_first_posting_id"),
+    (t.ledger_hash_chain, LINK_OF_CHAIN, None, {"last_posting_id": 0}, "ck_ledger_hash_chain_id_range"),
+    (t.list_counts, COUNT, {}, {}, "pk_list_counts"),
+    (t.list_counts, COUNT, None, {"level": "week"}, "ck_list_counts_level"),
+]
+
+
+def test_no_named_constraint_is_forgotten() -> None:
+    named = {
+        str(getattr(each, "name", None))
+        for table in t.metadata.tables.values()
+        for each in (*table.constraints, *(index for index in table.indexes if index.unique))
+    }
+    never_collide = {f"pk_{name}" for name in t.metadata.tables} - {
+        "pk_wallets",
+        "pk_webhook_endpoints",
+        "pk_list_counts",
+    }
+    foreign = {name for name in named if name.startswith("fk_")}
+    assert {fault[-1] for fault in FAULTS} == named - never_collide - foreign
+
+
+async def test_a_constraint_says_its_name(db: Database, settings: Settings) -> None:
+    async with service(settings) as opened:
+        await create_merchant(opened.ctx, "M")
+    for reference in (PAYMENT["reference"], UUID):
+        await db.write(insert(t.payments).values({**PAYMENT, "env": "live", "reference": reference}))
+    said = []
+    for table, good, first, difference, _ in FAULTS:
+        with pytest.raises(ConstraintViolated) as violated:  # noqa: PT012 - a good row before the faulty one
+            async with db.transaction() as tx:
+                if first is not None:
+                    await tx.write(insert(table).values({**good, **first}))
+                await tx.write(insert(table).values({**good, **difference}))
+        said.append((table.name, difference, violated.value.name))
+    assert said == [(table.name, difference, name) for table, _, _, difference, name in FAULTS]
+
+
+async def test_a_row_of_nobody_is_refused(db: Database, settings: Settings) -> None:
+    """PostgreSQL names the foreign key; SQLite only says that there was one."""
+    with pytest.raises(ConstraintViolated) as violated:
+        await db.write(insert(t.payments).values({**PAYMENT, "reference": str(uuid4())}))
+    expected = "FOREIGN KEY constraint failed" if settings.embedded else "fk_payments_merchant_id"
+    assert violated.value.name == expected
+
+
+async def test_a_missing_value_is_refused(db: Database) -> None:
+    with pytest.raises(ConstraintViolated):
+        await db.write(insert(t.merchants).values({"name": "M", "status": "active", "created_at": 1}))

@@ -1,0 +1,211 @@
+"""The plans of the statements that run often: none reads a whole table that grows."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import asyncpg
+from sqlalchemy import Executable, text
+from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
+from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
+
+from guichet.bootstrap import service
+from guichet.clock import SECOND
+from guichet.db.array_statements import ArrayStatements
+from guichet.db.engine import Database
+from guichet.db.list_rollup import _DELETE_EMPTY
+from guichet.db.postgres_pool import PLANNER_SETTINGS
+from guichet.db.statement_cache import CompiledStatement
+from guichet.domain.events import Delivery
+from guichet.ledger import wallets
+from guichet.merchants import api_keys
+from guichet.merchants import repository as merchants
+from guichet.payments import link_repository as links
+from guichet.payments import refund_repository as refunds
+from guichet.payments import repository as payments
+from guichet.payments.repository import PaymentFilter
+from guichet.settings import Settings
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import AttemptResult
+from tests.db.rows import DELIVERY, REFERENCE
+from tests.fakes.recording_database import WatchedDatabase
+
+NOW = 1_000 * SECOND
+UNTIL = NOW + 30 * SECOND
+MINE = (1, "test")
+TRIED = AttemptResult(
+    Delivery(
+        **{**DELIVERY, **dict.fromkeys(("payment_id", "response_code", "delivered_at", "last_attempt_at"))},
+        id=1,
+    ),
+    delivered=True,
+    response_code=200,
+    ended_at=NOW,
+)
+
+
+def _listed(**wanted: Any) -> Any:
+    return lambda db: payments.page(db, *MINE, PaymentFilter(**wanted), 25, 0)
+
+
+#: The statements that run often, through the functions that run them.
+HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
+    "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
+    "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
+    "claim deliveries": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["a.test:443"], []]),
+    # More than a window is due in saturated partitions, so the second look is taken.
+    "claim payments by partition": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["c"]]),
+    "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
+    "claim deliveries by partition": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
+    "record outcomes": lambda db: deliveries.record(db, [TRIED]),
+    "endpoints": lambda db: merchants.endpoints_of(db, [1]),
+    "frozen wallets": lambda db: wallets.frozen_wallets(db, [1]),
+    "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
+    "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
+    "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
+    "payment by token": lambda db: payments.by_token(db, "c"),
+    "payment by operator's reference": lambda db: payments.by_provider_reference(db, "c", "p1"),
+    "refund by reference": lambda db: refunds.by_reference(db, *MINE, REFERENCE),
+    "link by token": lambda db: links.by_token(db, "t1"),
+    "link by id": lambda db: links.by_id(db, 1, 1),
+    "list payments": _listed(),
+    "list payments of a status": _listed(status="failed"),
+    "list payments of a time": _listed(since=1, until=3_000),
+    "list payments of an external_id": _listed(external_id="e1"),
+    "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
+    "list links": lambda db: links.page(db, 1, 25, 0),
+    "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
+    "key": lambda db: api_keys.caller_by_hash(db, "h"),
+    "endpoint": lambda db: merchants.endpoint(db, *MINE),
+    "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
+}
+
+
+#: Where any other index would read more than the rows that are wanted.
+BY_INDEX = {"exhausted deliveries": "ix_webhook_deliveries_exhausted"}
+
+
+BIG = (
+    "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|api_keys"
+)
+
+
+async def test_plans_use_indexes(settings: Settings) -> None:
+    """A full scan of what grows is a fault, on both databases."""
+    async with service(settings) as opened:
+        db = opened.ctx.db
+        await _load(db, embedded=settings.embedded)
+        faults = []
+        for name, ask in HOT.items():
+            watched = WatchedDatabase(db)
+            await ask(watched)
+            assert watched.seen, name
+            for statement, params in watched.seen:
+                plan = await _plan(db, statement, params, embedded=settings.embedded)
+                if _is_costly(plan, embedded=settings.embedded) or BY_INDEX.get(name, "") not in plan:
+                    faults.append(f"{name}\n{plan}")
+    assert faults == [], "\n\n".join(faults)
+
+
+#: PostgreSQL keeps a plan until its statistics change: these must be good for a table that was empty when it was made.
+MANY: dict[str, tuple[Any, str]] = {
+    "record": (deliveries._RECORD, "pk_webhook_deliveries"),
+    "finish": (payments._FINISH, "pk_payments"),
+    "complete": (links._COMPLETE, "pk_payment_links"),
+    "delete_empty_counts": (_DELETE_EMPTY, "pk_list_counts"),
+}
+
+
+async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
+    postgres_server: str, postgres_template: str
+) -> None:
+    server = await asyncpg.connect(postgres_server)
+    await server.execute(f"CREATE DATABASE first_day TEMPLATE {postgres_template}")
+    await server.close()
+    kept = {**PLANNER_SETTINGS, "plan_cache_mode": "force_generic_plan"}
+    connection = await asyncpg.connect(postgres_server.replace("/postgres?", "/first_day?"), server_settings=kept)
+    unnested = ArrayStatements()
+    for name, (statement, key) in MANY.items():
+        compiled = CompiledStatement(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
+        await connection.execute(f"PREPARE {name} AS {compiled.text}")
+        unknown = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", compiled.text))))
+        plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE {name}({unknown})"))
+        assert f"Index Scan using {key} " in plan, plan
+        assert " Join" not in plan, plan
+    await connection.close()
+
+
+async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, embedded: bool) -> str:
+    """Explained as text, with the values in it: what the database would do with exactly this question."""
+    if embedded:
+        asked = statement.compile(dialect=sqlite_dialect(paramstyle="named"))  # type: ignore[attr-defined]
+        explain = text(f"EXPLAIN QUERY PLAN {asked}")
+        return "\n".join(row[3] for row in await db.all(explain, **{**asked.params, **params}))
+    compiled = CompiledStatement(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
+    explain = text("EXPLAIN " + re.sub(r"\$(\d+)(::\w+)?", r":p\1", compiled.text).replace("::", r"\:\:"))
+    async with db.transaction() as tx:
+        # The tables are small: a scan that remains is one that no index could have spared.
+        await tx.all(text("SET LOCAL enable_seqscan = off"))
+        rows = await tx.all(_literally(explain, compiled.positional(params)))
+    return "\n".join(row[0] for row in rows)
+
+
+def _literally(explain: Any, values: Sequence[Any]) -> Executable:
+    """With literals in place of the parameters."""
+    told = str(explain)
+    for number in range(len(values), 0, -1):
+        value = values[number - 1]
+        literal: str = "NULL" if value is None else str(value) if isinstance(value, int) else "'" + value + "'"
+        told = re.sub(rf":p{number}\b", literal.replace("\\", r"\\"), told)
+    return text(re.sub(r"(?<!\\):(?=\w)", r"\:", told.replace(r"\:\:", "::")).replace("::", r"\:\:"))
+
+
+def _is_costly(plan: str, *, embedded: bool) -> bool:
+    if embedded:
+        return any(
+            re.match(rf"SCAN ({BIG})\b", line) and not re.search(r"_suspended|USING INTEGER PRIMARY KEY", line)
+            for line in plan.split("\n")
+        )
+    return re.search(rf"Seq Scan on ({BIG})\b", plan) is not None
+
+
+async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
+    """Fifty merchants; every tenth payment, refund and delivery is pending, most of them not due yet."""
+    number = "(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {}) SELECT n FROM s) AS s"
+    uuid = "printf('%036d', n)" if embedded else "gen_random_uuid()"
+    no = "0" if embedded else "false"
+    due = "CASE WHEN n % 10 = 0 THEN 1000 * n END"
+    state = "CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'failed' END"
+    await _run(
+        db,
+        "INSERT INTO merchants (name, status, currency, created_at) "
+        f"SELECT 'M', 'active', 'XOF', 1 FROM {number.format(50)}",
+        "INSERT INTO webhook_endpoints (merchant_id, env, secret, updated_at) SELECT id, 'test', 's', 1 FROM merchants",
+        f"INSERT INTO api_keys (merchant_id, env, hash, preview, created_at) "
+        f"SELECT 1 + n % 50, 'test', 'h' || n, 'p', 1 FROM {number.format(rows)}",
+        "INSERT INTO payments (merchant_id, env, reference, external_id, status, amount, fee_amount, total_amount, "
+        "currency, description, operator, provider_account, provider_reference, created_at, updated_at, "
+        "next_poll_at, poll_count) "
+        f"SELECT 1 + n % 50, 'test', {uuid}, 'e' || n, {state}, 100, 0, 100, 'XOF', 'd', 'mtn', 'c', 'p' || n, n, n, "
+        f"{due}, 0 FROM {number.format(rows)}",
+        "INSERT INTO refunds (merchant_id, env, reference, payment_id, payment_reference, amount, currency, status, "
+        "reason, created_at, processed_at, held, next_poll_at, poll_count) "
+        "SELECT merchant_id, env, reference, id, reference, "
+        f"100, 'XOF', status, 'r', id, CASE WHEN status <> 'pending' THEN 1 END, {no}, next_poll_at, 0 FROM payments",
+        "INSERT INTO webhook_deliveries (merchant_id, env, reference, payment_id, event, target, url, destination, "
+        "body, status, attempts, created_at, next_attempt_at) "
+        "SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', '{}', status, 0, id, "
+        "next_poll_at FROM payments",
+        "INSERT INTO payment_links (merchant_id, token, type, amount, currency, description, reserved_uses, "
+        "completed_uses, created_at) "
+        f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1 FROM {number.format(rows)}",
+        "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "
+        f"SELECT 1 + n % 50, 'live', 'XOF', 1, n, {no}, 1 FROM {number.format(rows)}",
+    )
+    await _run(db, "ANALYZE")
+
+
+async def _run(db: Database, *statements: str) -> None:
+    async with db.transaction() as tx:
+        for statement in statements:
+            await tx.all(text(statement))

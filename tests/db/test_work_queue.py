@@ -1,0 +1,188 @@
+"""Claims: by several workers, in order of time, past saturated partitions."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from msgspec import structs
+from sqlalchemy import insert, update
+
+from guichet.clock import SECOND
+from guichet.db import tables as t
+from guichet.db.engine import Database
+from guichet.db.work_queue import Claim
+from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
+from guichet.payments import refund_repository as refunds
+from guichet.payments import repository as payments
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import AttemptResult
+from tests.db.rows import DELIVERY, PAYMENT, REFUND
+
+ROWS = 60
+NOW = 1_000 * SECOND
+UNTIL = NOW + 30 * SECOND
+
+
+async def fill(db: Database, rows: int = ROWS) -> None:
+    async with db.transaction() as tx:
+        for number in range(1, rows + 1):
+            row = {"reference": str(uuid4()), "next_poll_at": number}
+            delivery = {"reference": row["reference"], "next_attempt_at": number}
+            await tx.write(insert(t.payments).values({**PAYMENT, **row, "external_id": f"e{number}"}))
+            await tx.write(insert(t.refunds).values({**REFUND, **row, "payment_id": number}))
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery}))
+
+
+CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
+    "payments": payments.claim_due,
+    "refunds": refunds.claim_due,
+    "deliveries": deliveries.claim_due,
+}
+
+
+async def claimed_of(queue: str, db: Database, most: int, saturated: Sequence[Sequence[str]] = ()) -> Sequence[Any]:
+    return (await CLAIMS[queue](db, NOW, UNTIL, most, saturated)).jobs
+
+
+@pytest.mark.parametrize("queue", CLAIMS)
+async def test_no_row_is_claimed_twice(merchant_db: Database, worker_dbs: list[Database], queue: str) -> None:
+    await fill(merchant_db)
+    claimed: Counter[int] = Counter()
+
+    async def work(mine: Database) -> None:
+        while rows := await claimed_of(queue, mine, 7):
+            assert len(rows) <= 7
+            claimed.update(row.id for row in rows)
+
+    await asyncio.gather(*(work(each) for each in worker_dbs))
+    for each in worker_dbs:  # What was locked by another at the last look is not lost.
+        claimed.update(row.id for row in await claimed_of(queue, each, ROWS))
+    assert set(claimed.values()) == {1}
+    assert len(claimed) == ROWS
+
+
+@pytest.mark.parametrize("queue", CLAIMS)
+async def test_a_claim_takes_the_oldest_and_never_more_than_asked(merchant_db: Database, queue: str) -> None:
+    """On fresh tables, whose statistics say nothing, as after `guichet migrate`."""
+    await fill(merchant_db)
+    assert sorted(row.id for row in await claimed_of(queue, merchant_db, 5)) == [1, 2, 3, 4, 5]
+    assert sorted(row.id for row in await claimed_of(queue, merchant_db, 5)) == [6, 7, 8, 9, 10]
+
+
+async def test_a_claim_comes_back_when_its_lease_runs_out(merchant_db: Database) -> None:
+    await fill(merchant_db, 3)
+    for queue in CLAIMS:
+        assert len(await claimed_of(queue, merchant_db, 9)) == 3
+        assert await claimed_of(queue, merchant_db, 9) == []
+    again = {queue: (await claim(merchant_db, UNTIL, UNTIL + 1, 9)).jobs for queue, claim in CLAIMS.items()}
+    assert [len(jobs) for jobs in again.values()] == [3, 3, 3]
+    assert [row.attempts for row in again["deliveries"]] == [2, 2, 2]
+
+
+async def test_rows_of_a_saturated_partition_hide_no_others(merchant_db: Database) -> None:
+    """However many they are, and although they are older."""
+    crowd = [{"due": number, "saturated": True} for number in range(1, 2 * WINDOW)]
+    others = [{"due": 5_000 + number, "saturated": False} for number in range(3)]
+    async with merchant_db.transaction() as tx:
+        for number, row in enumerate([*crowd, *others]):
+            reference = str(uuid4())
+            polled = {"reference": reference, "next_poll_at": row["due"]}
+            delivery = {"reference": reference, "next_attempt_at": row["due"]}
+            partition_key = "saturated" if row["saturated"] else f"free{number}"
+            await tx.write(insert(t.payments).values({**PAYMENT, **polled, "provider_account": partition_key}))
+            refund = {"payment_id": number + 1, "provider_account": partition_key if row["saturated"] else None}
+            await tx.write(insert(t.refunds).values({**REFUND, **polled, **refund}))
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery, "destination": partition_key}))
+    for queue in CLAIMS:
+        found = [
+            *await claimed_of(queue, merchant_db, 2, [["saturated"], []]),
+            *await claimed_of(queue, merchant_db, 2, [["saturated"], []]),
+        ]
+        assert sorted(row.id for row in found) == [2 * WINDOW, 2 * WINDOW + 1, 2 * WINDOW + 2], queue
+        assert await claimed_of(queue, merchant_db, 9, [["saturated"], []]) == []
+        assert len(await claimed_of(queue, merchant_db, 9)) == 9, "not saturated any more"
+
+
+async def test_a_merchant_with_many_destinations_is_a_partition_too(merchant_db: Database) -> None:
+    async with merchant_db.transaction() as tx:
+        merchant = {"name": "N", "status": "active", "currency": "XOF", "created_at": 1}
+        await tx.write(insert(t.merchants).values(merchant))
+    async with merchant_db.transaction() as tx:
+        for number in range(2 * WINDOW):
+            common = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": f"host{number}"}
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
+        for number in range(ROWS_PER_PARTITION + 2):
+            common = {
+                "reference": str(uuid4()),
+                "next_attempt_at": 5_000 + number,
+                "destination": "host1",
+                "merchant_id": 2,
+            }
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
+    found = await claimed_of("deliveries", merchant_db, 50, [[], ["1"]])
+    assert [row.merchant_id for row in found] == [2] * ROWS_PER_PARTITION, "the head of its partition"
+    assert len(await claimed_of("deliveries", merchant_db, 50, [[], ["1"]])) == 2
+    assert await claimed_of("deliveries", merchant_db, 50, [["host1"], ["1"]]) == []
+
+
+async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
+    await fill(merchant_db, 3)
+    for claim in CLAIMS.values():
+        assert (await claim(merchant_db, 2, UNTIL, 9)).next_due == 2, "there may be more"
+        assert (await claim(merchant_db, 2, UNTIL, 9)).next_due == 3, "the third comes due"
+        assert (await claim(merchant_db, 3, UNTIL, 9)).next_due == 3
+        assert (await claim(merchant_db, 3, UNTIL, 9)).next_due == UNTIL, "the leases end"
+    async with merchant_db.transaction() as tx:
+        await tx.write(update(t.payments).values(status="failed", next_poll_at=None))
+    assert (await payments.claim_due(merchant_db, UNTIL, UNTIL, 2)).next_due is None
+
+
+async def test_an_event_waits_until_the_one_before_it_was_tried(merchant_db: Database) -> None:
+    """Also where only the second look would find it."""
+    async with merchant_db.transaction() as tx:
+        for number in range(2 * WINDOW):
+            crowd = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": "saturated"}
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **crowd}))
+        for due in (9_000, 9_001):
+            pair = {"reference": str(uuid4()), "next_attempt_at": due, "destination": "free", "payment_id": 7}
+            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **pair}))
+    (first,) = await claimed_of("deliveries", merchant_db, 9, [["saturated"], []])
+    assert await claimed_of("deliveries", merchant_db, 9, [["saturated"], []]) == []
+    await deliveries.record(merchant_db, [AttemptResult(first, False, 500, NOW, next_due=UNTIL)])
+    (second,) = await claimed_of("deliveries", merchant_db, 9, [["saturated"], []])
+    assert second.id > first.id
+
+
+async def test_outcomes_are_recorded_together(merchant_db: Database) -> None:
+    await fill(merchant_db, 4)
+    one, two, three, four = await claimed_of("deliveries", merchant_db, 4)
+    outcomes = [
+        AttemptResult(one, True, 204, NOW),
+        AttemptResult(two, False, 500, NOW, next_due=UNTIL),
+        AttemptResult(three, False, None, NOW),
+        AttemptResult(structs.replace(four, attempts=0), False, 500, NOW),
+    ]
+    await deliveries.record(merchant_db, outcomes)
+    found, _ = await deliveries.page(merchant_db, 1, "test", 10, 0)
+    states = {
+        row.id: (row.status, row.response_code, row.delivered_at, row.last_attempt_at, row.next_attempt_at)
+        for row in found
+    }
+    assert states == {
+        one.id: ("success", 204, NOW, NOW, None),
+        two.id: ("pending", 500, None, NOW, UNTIL),
+        three.id: ("failed", None, None, NOW, None),
+        four.id: ("pending", None, None, None, UNTIL),  # Another attempt was claimed since.
+    }
+
+
+async def test_a_lease_has_one_holder(merchant_db: Database, worker_dbs: list[Database]) -> None:
+    await fill(merchant_db, 1)
+    for leasing in (payments.lease, refunds.lease):
+        held = await asyncio.gather(*(leasing(each, 1, NOW, UNTIL) for each in worker_dbs for _ in range(5)))
+        assert sum(row is not None for row in held) == 1
+        assert await leasing(merchant_db, 1, UNTIL - 1, UNTIL) is None
+        assert await leasing(merchant_db, 1, UNTIL, UNTIL + 1) is not None

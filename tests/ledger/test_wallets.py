@@ -1,0 +1,42 @@
+"""Wallets under several workers: the balance is exact, and a row exists once."""
+
+import asyncio
+
+from sqlalchemy import select, update
+
+from guichet.clock import SECOND
+from guichet.db import tables as t
+from guichet.db.engine import Database, require
+from guichet.domain.posting_rules import Movement, collection
+from guichet.ledger import postings, wallets
+
+NOW = 1_000 * SECOND
+
+
+async def test_rollup_by_several_workers_keeps_the_balance(merchant_db: Database, worker_dbs: list[Database]) -> None:
+    async def credit(number: int) -> None:
+        posting = collection("mtn", 100 * number, 0, "XOF")
+        async with worker_dbs[number % 4].transaction() as tx:
+            await postings.post(tx, [Movement(1, "live", "XOF", "payment.succeeded", number, posting, number)])
+
+    async def roll_up(each: Database) -> None:
+        for _ in range(10):
+            await wallets.roll_up(each, 7)
+            wallet = await wallets.wallet(each, 1, "live", "XOF")
+            assert wallet is not None
+
+    await asyncio.gather(*(credit(number) for number in range(1, 41)), *(roll_up(each) for each in worker_dbs))
+    while await wallets.roll_up(merchant_db, 100):
+        pass
+    wallet = require(await wallets.wallet(merchant_db, 1, "live", "XOF"))
+    assert wallet.balance == 100 * sum(range(1, 41))
+    assert await merchant_db.scan(select(t.wallet_entries)) == []
+
+
+async def test_a_wallet_row_is_one_per_currency_however_often_it_is_frozen(merchant_db: Database) -> None:
+    for status in ("Gelé", "Actif", "Gelé", "Gelé"):
+        async with merchant_db.transaction() as tx:
+            await wallets.set_wallet_status(tx, 1, "live", "XOF", status, NOW)
+    rows = await merchant_db.scan(select(t.wallets.c.status).where(t.wallets.c.env == "live"))
+    assert [row[0] for row in rows] == ["Gelé"]
+    await merchant_db.write(update(t.wallets).values(status="Actif").where(t.wallets.c.env == "live"))
