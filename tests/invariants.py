@@ -18,8 +18,8 @@ from guichet.ledger import wallets
 Wallet = tuple[int, str, str]
 
 
-async def check_books(db: Database, *, told: bool = False) -> None:
-    """Every money invariant; with `told`, also that each transition has exactly one event (every merchant must then
+async def check_books(db: Database, *, events_queued: bool = False) -> None:
+    """Every money invariant; with `events_queued`, also that each transition has exactly one event (every merchant must then
     have had an endpoint all along)."""
     paid = {row.id: row for row in [Payment(*row) for row in await db.scan(select(payments))]}
     returned = {row.id: row for row in [Refund(*row) for row in await db.scan(select(refunds))]}
@@ -33,7 +33,7 @@ async def check_books(db: Database, *, told: bool = False) -> None:
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
     _bodies_say_what_they_are(sent)
-    if told:
+    if events_queued:
         _each_transition_is_told_once(paid, returned, sent)
 
 
@@ -133,8 +133,8 @@ def _bodies_say_what_they_are(sent: list[Delivery]) -> None:
 
 
 def _each_transition_is_told_once(paid: dict[int, Payment], returned: dict[int, Refund], sent: list[Delivery]) -> None:
-    told = Counter((row.payment_id, row.event) for row in sent if row.payment_id is not None)
-    assert set(told.values()) <= {1}
+    events_queued = Counter((row.payment_id, row.event) for row in sent if row.payment_id is not None)
+    assert set(events_queued.values()) <= {1}
     expected: set[tuple[int, str]] = set()
     for payment in paid.values():
         if payment.status in ("succeeded", "refunded"):
@@ -145,6 +145,6 @@ def _each_transition_is_told_once(paid: dict[int, Payment], returned: dict[int, 
         if refund.status != "pending":
             expected.add((refund.payment_id, f"refund.{refund.status}"))
     # A failure at initiation was told in the answer and has no event (D20); the others have one.
-    failures = {(payment_id, event) for payment_id, event in told if event == "payment.failed"}
+    failures = {(payment_id, event) for payment_id, event in events_queued if event == "payment.failed"}
     assert {payment_id for payment_id, _ in failures} <= {row.id for row in paid.values() if row.status == "failed"}
-    assert set(told) - failures == expected
+    assert set(events_queued) - failures == expected

@@ -13,8 +13,8 @@ from tests.frozen.service import (
     MTN_CALLBACK,
     POLLING,
     REFUNDING,
+    MerchantKeys,
     RunningService,
-    Shop,
     running_service,
     sqlite_settings,
 )
@@ -34,14 +34,14 @@ class Walk:
     """One walk of a way, by a merchant in one environment. `answered`: the files entered when the request was."""
 
     service: RunningService
-    shop: Shop
+    merchant: MerchantKeys
     env: str
     recorder: Recorder
     trace: Trace
     answered: int = 0
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
-        headers = {"Authorization": f"Bearer {self.shop.keys[self.env]}"}
+        headers = {"Authorization": f"Bearer {self.merchant.keys[self.env]}"}
         raw = None if body is None else json.dumps(body).encode()
         answer = await self.service.call(method, f"/v1{path}", raw, headers)
         assert answer.status in (200, 201), answer.body
@@ -133,8 +133,8 @@ async def record() -> dict[str, Walk]:
     with TemporaryDirectory() as folder, recorder.installed():
         settings = await sqlite_settings(Path(folder))
         async with running_service(settings, RATE_LIMIT) as service:
-            shop = await service.merchant()
-            return {way.name: await _gone(way, Walk(service, shop, way.env, recorder, Trace())) for way in WAYS}
+            merchant = await service.merchant()
+            return {way.name: await _gone(way, Walk(service, merchant, way.env, recorder, Trace())) for way in WAYS}
 
 
 async def _gone(way: Way, walk: Walk) -> Walk:

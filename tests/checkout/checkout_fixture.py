@@ -56,7 +56,7 @@ class _Forms(HTMLParser):
 
 
 @dataclass
-class Shop:
+class CheckoutFixture:
     """One active merchant; `live` and `test` are its keys."""
 
     url: str
@@ -134,9 +134,9 @@ def loopback() -> tuple[socket.socket, str]:
 
 
 @contextlib.asynccontextmanager
-async def open_shop(
+async def open_checkout(
     settings: Settings, clock: Clock | None = None, name: str = "Boutique Kora", currency: str = "XOF"
-) -> AsyncIterator[Shop]:
+) -> AsyncIterator[CheckoutFixture]:
     """The schema must be there already. Without a `clock` the test turns its own."""
     sock, url = loopback()
     operator = ManualProvider()
@@ -149,4 +149,4 @@ async def open_shop(
         app = bootstrap.application(service, None)
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
         async with running(config, sock), aiohttp.ClientSession() as http:
-            yield Shop(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])
+            yield CheckoutFixture(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])

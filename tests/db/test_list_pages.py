@@ -14,13 +14,13 @@ from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.payments import Payment
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
-from tests.service_fixture import House
+from tests.service_fixture import ServiceFixture
 
 _START = 1_760_000_000 * SECOND
 
 
-async def _fill(house: House, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
-    db: Database = house.ctx.db
+async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
+    db: Database = service.ctx.db
     template = Payment(
         id=0, merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending", amount=100,
         fee_amount=0, total_amount=100, currency="XOF", description="", operator="mtn", phone_number=None,
@@ -50,16 +50,16 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 @pytest.mark.parametrize("near", [0, 5, 500])
 async def test_pages_equal_the_naive_ones_rolled_up_or_not(
-    house: House, near: int, monkeypatch: pytest.MonkeyPatch
+    service: ServiceFixture, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
     monkeypatch.setattr(list_pages, "MAX_SKIPPED", near)
     rng = random.Random(20261121)
-    shop = await house.merchant()
+    merchant = await service.merchant()
     spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
     busy = [_START + DAY + rng.randrange(HOUR) for _ in range(60)]
     moments = spread + busy + [_START + DAY] * 5 + [_START + 2 * HOUR - 1]
-    stored = await _fill(house, shop.id, moments, rng)
+    stored = await _fill(service, merchant.id, moments, rng)
     edges = [
         None,
         _START,
@@ -72,7 +72,7 @@ async def test_pages_equal_the_naive_ones_rolled_up_or_not(
         10**18,
     ]
     for rolled_up in (0, 60, 10_000):
-        await roll_up_list_counts(house.ctx.db, rolled_up) if rolled_up else None
+        await roll_up_list_counts(service.ctx.db, rolled_up) if rolled_up else None
         for _ in range(40):
             wanted = PaymentFilter(
                 status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
@@ -80,7 +80,7 @@ async def test_pages_equal_the_naive_ones_rolled_up_or_not(
                 until=rng.choice(edges),
             )
             offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
-            rows, total = await payments.page(house.ctx.db, shop.id, "test", wanted, 10, offset)
+            rows, total = await payments.page(service.ctx.db, merchant.id, "test", wanted, 10, offset)
             expected = _expected(stored, wanted)
             assert (total, [row.id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
                 wanted,
@@ -105,23 +105,23 @@ def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
             assert run.last - run.first < 2 * coarser.width // run.level.width
 
 
-async def test_rollup_loses_nothing_and_leaves_nothing(house: House) -> None:
-    shop = await house.merchant()
+async def test_rollup_loses_nothing_and_leaves_nothing(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
     for _ in range(30):
-        await shop.pay("0000")
-    assert (await shop.get("/payments?per_page=1")).body["meta"]["total"] == 30
-    await house.settle()
-    assert await roll_up_list_counts(house.ctx.db, 1000) == 0
+        await merchant.pay("0000")
+    assert (await merchant.get("/payments?per_page=1")).body["meta"]["total"] == 30
+    await service.run_worker()
+    assert await roll_up_list_counts(service.ctx.db, 1000) == 0
     answers: list[Any] = [
-        (await shop.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
+        (await merchant.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
     ]
     assert answers == [0, 30]
 
 
-async def test_another_merchant_and_the_other_environment_count_apart(house: House) -> None:
-    one, two = await house.merchant(), await house.merchant()
+async def test_another_merchant_and_the_other_environment_count_apart(service: ServiceFixture) -> None:
+    one, two = await service.merchant(), await service.merchant()
     await one.pay("0000")
-    await house.settle()
+    await service.run_worker()
     assert (await two.get("/payments")).body["meta"]["total"] == 0
     assert (await one.live.get("/payments")).body["meta"]["total"] == 0
     assert (await one.get("/payments")).body["meta"]["total"] == 1

@@ -8,14 +8,14 @@ import trustme
 
 
 @dataclass(frozen=True)
-class Authority:
+class CertificateAuthority:
     """A certificate authority of the test's own, and its PEM file."""
 
     ca: trustme.CA
     file: Path
 
     @classmethod
-    def create(cls, folder: Path) -> "Authority":
+    def create(cls, folder: Path) -> "CertificateAuthority":
         ca = trustme.CA()
         file = folder / "ca.pem"
         ca.cert_pem.write_to_path(str(file))

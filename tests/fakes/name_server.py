@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 HEADER = struct.Struct("!6H")
 
 
-class Names(AbstractResolver):
+class ScriptedResolver(AbstractResolver):
     """Name service under the test's control: each name has a list of answers, the last one repeated."""
 
     def __init__(self, **names: Sequence[Sequence[str]]) -> None:
@@ -37,8 +37,8 @@ class Names(AbstractResolver):
         """Nothing is held."""
 
 
-class NameServer(asyncio.DatagramProtocol):
-    """Answers `shop.test` with 127.0.0.2, and never answers anything else. `asked` counts queries by name."""
+class FakeNameServer(asyncio.DatagramProtocol):
+    """Answers `merchant.test` with 127.0.0.2, and never answers anything else. `asked` counts queries by name."""
 
     def __init__(self) -> None:
         self.asked: dict[str, int] = {}
@@ -69,10 +69,10 @@ def _read_name(data: bytes, start: int) -> tuple[str, int]:
 
 
 @asynccontextmanager
-async def name_server() -> AsyncIterator[tuple[NameServer, AsyncResolver]]:
+async def name_server() -> AsyncIterator[tuple[FakeNameServer, AsyncResolver]]:
     """With a resolver that asks it."""
     loop = asyncio.get_running_loop()
-    transport, protocol = await loop.create_datagram_endpoint(NameServer, local_addr=("127.0.0.1", 0))
+    transport, protocol = await loop.create_datagram_endpoint(FakeNameServer, local_addr=("127.0.0.1", 0))
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)
     port = transport.get_extra_info("sockname")[1]
     try:

@@ -51,7 +51,7 @@ async def _answer(scripted: Scripted, asked: Any) -> Any:
 
 
 @dataclass
-class ScriptedOperator(SilentProvider):
+class ScriptedProvider(SilentProvider):
     """A live connector whose answers the test writes: each verb has a list, the last one repeated.
 
     `calls` says what was asked, in order, as (verb, our reference). `charges` and `reversals` are what was to be

@@ -28,13 +28,25 @@ from guichet.settings import Settings, load
 from guichet.worker.worker import Worker
 from tests.cli.child import run_command
 from tests.fakes.clock import TurningClock
-from tests.fakes.http_server import Peer
+from tests.fakes.http_server import ScriptedServer
 from tests.ports import free_port
 from tests.service_fixture import serving
 
 __all__ = [
-    "COMMAND", "DELIVERING", "MTN_CALLBACK", "PACKAGE", "POLLING", "REFUNDING", "SIMULATOR",
-    "RunningService", "Settings", "Shop", "quiet", "run_command", "running_service", "sqlite_settings",
+    "COMMAND",
+    "DELIVERING",
+    "MTN_CALLBACK",
+    "PACKAGE",
+    "POLLING",
+    "REFUNDING",
+    "SIMULATOR",
+    "MerchantKeys",
+    "RunningService",
+    "Settings",
+    "quiet",
+    "run_command",
+    "running_service",
+    "sqlite_settings",
 ]  # fmt: skip
 
 #: Where the project's code lies, and its name for the command line.
@@ -63,7 +75,7 @@ class Exchanged:
 
 
 @dataclass
-class Shop:
+class MerchantKeys:
     """A merchant: its id and its secret keys, by environment."""
 
     id: int
@@ -74,7 +86,7 @@ class Shop:
 class RunningService:
     url: str
     simulator_url: str
-    receiver: Peer
+    receiver: ScriptedServer
     clock: TurningClock
     _client: aiohttp.ClientSession
     _core: Any
@@ -82,16 +94,16 @@ class RunningService:
     _settings: Settings
     _names: list[str] = field(default_factory=list)
 
-    async def merchant(self, status: str = "active") -> Shop:
+    async def merchant(self, status: str = "active") -> MerchantKeys:
         self._names.append(f"Boutique {len(self._names) + 1}")
         merchant, keys = await create_merchant(self._core, self._names[-1], status)
-        return Shop(merchant.id, keys)
+        return MerchantKeys(merchant.id, keys)
 
-    async def key_that_ends(self, shop: Shop, seconds: int) -> str:
+    async def key_that_ends(self, merchant_client: MerchantKeys, seconds: int) -> str:
         """A new test key of this merchant that expires in so many seconds."""
         key, now = new_key("test"), self.clock.now()
         async with self._core.db.transaction() as tx:
-            await api_keys.add(tx, shop.id, "test", key, now + seconds * SECOND, now)
+            await api_keys.add(tx, merchant_client.id, "test", key, now + seconds * SECOND, now)
         return key
 
     async def call(
@@ -146,7 +158,7 @@ async def running_service(settings: Settings, rate_limit: int = 0) -> AsyncItera
         running_simulator(simulated),
         serving(simulated, simulator_port),
         serving(application(opened, None), port) as url,
-        Peer(host="127.0.0.1") as receiver,
+        ScriptedServer(host="127.0.0.1") as receiver,
         aiohttp.ClientSession() as client,
     ):
         yield RunningService(url, simulator_url, receiver, clock, client, opened.ctx, opened.worker(), settings)

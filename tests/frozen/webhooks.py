@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.fakes.http_server import Received
+from tests.fakes.http_server import ReceivedRequest
 from tests.frozen.recording import Placeholders, as_json, chosen
-from tests.frozen.service import RunningService, Settings, Shop, running_service
+from tests.frozen.service import MerchantKeys, RunningService, Settings, running_service
 
 #: Those of the contract, and no others: what an HTTP client adds for the transport is its own business.
 HEADERS: Final = (
@@ -60,14 +60,14 @@ class Merchant:
     """A merchant whose webhooks go to the service's receiver."""
 
     service: RunningService
-    shop: Shop
+    merchant: MerchantKeys
     env: str
     secret: str = ""
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
         """The `data` of a success."""
         raw = None if body is None else encoded(body)
-        headers = {"Authorization": f"Bearer {self.shop.keys[self.env]}"}
+        headers = {"Authorization": f"Bearer {self.merchant.keys[self.env]}"}
         answer = await self.service.call(method, f"/v1{path}", raw, headers)
         assert answer.status in (200, 201), answer.body
         return json.loads(answer.body)["data"]
@@ -182,13 +182,13 @@ async def _recorded(
     return {"case": name, "deliveries": deliveries}
 
 
-def _delivery(received: Received, merchant: Merchant, placeholders: Placeholders) -> dict[str, object]:
+def _delivery(received: ReceivedRequest, merchant: Merchant, placeholders: Placeholders) -> dict[str, object]:
     _check_signature(received, merchant)
     body = placeholders(received.body.decode())
     return {"line": received.line, "headers": chosen(received.headers, HEADERS, placeholders), "body": body}
 
 
-def _check_signature(received: Received, merchant: Merchant) -> None:
+def _check_signature(received: ReceivedRequest, merchant: Merchant) -> None:
     """The header's form and its HMAC, as the contract has them."""
     moment, _, signature = received.headers["x-service-signature"].partition(",v1=")
     signed = moment.removeprefix("t=").encode() + b"." + received.body

@@ -2,20 +2,20 @@
 
 import pytest
 
-from tests.service_fixture import House
+from tests.service_fixture import ServiceFixture
 
 
-async def test_a_payment_succeeds_is_credited_and_refunded(house: House) -> None:
-    shop = await house.merchant()
-    payment = await shop.pay("0000", external_id="order-1")
+async def test_a_payment_succeeds_is_credited_and_refunded(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    payment = await merchant.pay("0000", external_id="order-1")
     assert payment["status"] == "pending"
-    await house.settle()
-    assert (await shop.get("/payments/order-1")).data["status"] == "succeeded"
-    assert (await shop.get("/balance")).data["balance"] == 5000
-    refund = await shop.post(f"/payments/{payment['reference']}/refund")
+    await service.run_worker()
+    assert (await merchant.get("/payments/order-1")).data["status"] == "succeeded"
+    assert (await merchant.get("/balance")).data["balance"] == 5000
+    refund = await merchant.post(f"/payments/{payment['reference']}/refund")
     assert (refund.status, refund.data["status"]) == (201, "succeeded")
-    assert (await shop.get("/payments/order-1")).data["status"] == "refunded"
-    assert (await shop.get("/balance")).data["balance"] == 0
+    assert (await merchant.get("/payments/order-1")).data["status"] == "refunded"
+    assert (await merchant.get("/balance")).data["balance"] == 0
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,20 @@ async def test_a_payment_succeeds_is_credited_and_refunded(house: House) -> None
         ("1234", 10, "succeeded"),
     ],
 )
-async def test_the_sandbox_decides_by_the_number(house: House, ending: str, after: float, expected: str) -> None:
-    shop = await house.merchant()
-    payment = await shop.pay(ending)
-    await house.settle(after)
-    listed = (await shop.get("/payments")).data
+async def test_the_sandbox_decides_by_the_number(
+    service: ServiceFixture, ending: str, after: float, expected: str
+) -> None:
+    merchant = await service.merchant()
+    payment = await merchant.pay(ending)
+    await service.run_worker(after)
+    listed = (await merchant.get("/payments")).data
     assert [(each["reference"], each["status"]) for each in listed] == [(payment["reference"], expected)]
 
 
-async def test_a_test_card_waits_for_its_page_whatever_its_phone_number(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_a_test_card_waits_for_its_page_whatever_its_phone_number(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     customer = {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"}
     for ending in ("0000", "0001", "0003", "1234"):
-        await shop.pay(ending, operator="VISA", customer=customer)
-    await sqlite_house.settle(60)
-    assert {payment["status"] for payment in (await shop.get("/payments")).data} == {"pending"}
+        await merchant.pay(ending, operator="VISA", customer=customer)
+    await sqlite_service.run_worker(60)
+    assert {payment["status"] for payment in (await merchant.get("/payments")).data} == {"pending"}
