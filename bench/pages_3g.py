@@ -25,8 +25,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import bootstrap, settings
 from tests.browser.conftest import ARGUMENTS, CHROMIUM
-from tests.checkout.shop import Shop, open_shop
-from tests.house import serving
+from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
+from tests.service_fixture import serving
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ async def _answer(send: Send, status: int, kind: bytes, body: bytes, cache: byte
 
 
 @asynccontextmanager
-async def shop_with_pages() -> AsyncIterator[tuple[Shop, dict[str, str]]]:
+async def shop_with_pages() -> AsyncIterator[tuple[CheckoutFixture, dict[str, str]]]:
     """A shop, and the address of each page to measure."""
     with tempfile.TemporaryDirectory() as home:
         environ = {
@@ -140,24 +140,24 @@ async def shop_with_pages() -> AsyncIterator[tuple[Shop, dict[str, str]]]:
         }
         chosen = replace(settings.load(environ), home=Path(home))
         await bootstrap.ensure_schema(chosen)
-        async with open_shop(chosen) as shop:
-            link = await shop.link(5000, "Commande 42 : trois pagnes wax")
-            waiting = await shop.waiting(link)
-            receipt = await shop.waiting(link)
-            shop.operator.approve(shop.operator.last.reference)
-            shop.pass_time(6)
-            await shop.get(receipt)
+        async with open_checkout(chosen) as checkout:
+            link = await checkout.link(5000, "Commande 42 : trois pagnes wax")
+            waiting = await checkout.waiting(link)
+            receipt = await checkout.waiting(link)
+            checkout.operator.approve(checkout.operator.last.reference)
+            checkout.pass_time(6)
+            await checkout.get(receipt)
             pages = {"link": link, "waiting": waiting, "receipt": receipt, "poster": link + "/qr"}
-            pages |= {"checkout": await shop.card(), "unknown": "/pay/x/y"}
-            yield shop, pages
+            pages |= {"checkout": await checkout.card(), "unknown": "/pay/x/y"}
+            yield checkout, pages
 
 
-async def sizes(shop: Shop, pages: dict[str, str]) -> None:
+async def sizes(checkout: CheckoutFixture, pages: dict[str, str]) -> None:
     print(f"{'page':10} {'plain':>7} {'gzip':>6} {'brotli':>6}  bytes of HTML with its style; headers in brackets")
     for name, path in pages.items():
-        plain = await shop.get(path, Accept_Encoding="identity")
-        small = await shop.get(path, Accept_Encoding="br")
-        zipped = await shop.get(path, Accept_Encoding="gzip")
+        plain = await checkout.get(path, Accept_Encoding="identity")
+        small = await checkout.get(path, Accept_Encoding="br")
+        zipped = await checkout.get(path, Accept_Encoding="gzip")
         head = sum(len(header) + len(value) + 4 for header, value in small.headers.items())
         print(f"{name:10} {plain.wire_size:7} {zipped.wire_size:6} {small.wire_size:6}  [{head}]")
     script = (Path(bootstrap.__file__).parent / "pages/static/pages.js").read_bytes()
@@ -179,13 +179,13 @@ async def main() -> None:
     arguments.add_argument("--chromium", default=CHROMIUM)
     arguments.add_argument("--runs", type=int, default=5)
     chosen = arguments.parse_args()
-    async with shop_with_pages() as (shop, pages), async_playwright() as playwright:
-        await sizes(shop, pages)
+    async with shop_with_pages() as (checkout, pages), async_playwright() as playwright:
+        await sizes(checkout, pages)
         browser = await playwright.chromium.launch(executable_path=chosen.chromium, args=list(ARGUMENTS))
         print(f"\n{'page':24} {'network':14} {'byte ms':>7} {'FCP ms':>7}  {'range':>11} {'bytes':>6} more requests")
         for name in ("link", "waiting", "receipt"):
-            await paints(browser, shop.url + pages[name], name, chosen.runs)
-        apart = StyleApart(bootstrap.application(shop.service, None))
+            await paints(browser, checkout.url + pages[name], name, chosen.runs)
+        apart = StyleApart(bootstrap.application(checkout.service, None))
         async with serving(apart) as url:
             await paints(browser, url + pages["link"], "link, style apart", chosen.runs)
         await browser.close()

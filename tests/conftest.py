@@ -15,11 +15,12 @@ import asyncpg
 import pytest
 from cryptography.fernet import Fernet
 
-from guichet.bootstrap import create_merchant, database, service
+from guichet import bootstrap
+from guichet.bootstrap import create_merchant, database
 from guichet.db import migrate
 from guichet.db.engine import Database
 from guichet.settings import Settings, load
-from tests.house import House, open_house
+from tests.service_fixture import ServiceFixture, open_service
 
 _numbers = count(1)
 #: Nobody cuts the power: without these, hundreds of databases are written to the disk, and the stop takes minutes.
@@ -129,21 +130,21 @@ def sqlite_settings(base_settings: Settings, sqlite_template: Path, tmp_path: Pa
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncIterator[House]:
-    async with open_house(settings) as opened:
+async def service(settings: Settings) -> AsyncIterator[ServiceFixture]:
+    async with open_service(settings) as opened:
         yield opened
 
 
 @pytest.fixture
-async def sqlite_house(sqlite_settings: Settings) -> AsyncIterator[House]:
-    async with open_house(sqlite_settings) as opened:
+async def sqlite_service(sqlite_settings: Settings) -> AsyncIterator[ServiceFixture]:
+    async with open_service(sqlite_settings) as opened:
         yield opened
 
 
 @pytest.fixture
 async def merchant_db(settings: Settings) -> AsyncIterator[Database]:
     """A database with one merchant, number 1."""
-    async with service(settings) as opened:
+    async with bootstrap.service(settings) as opened:
         await create_merchant(opened.ctx, "M")
         yield opened.ctx.db
 

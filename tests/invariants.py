@@ -20,8 +20,8 @@ from guichet.ledger import wallets
 Wallet = tuple[MerchantId, Environment, Currency]
 
 
-async def check_books(db: Database, *, told: bool = False) -> None:
-    """Every money invariant; with `told`, also that each transition has exactly one event (every merchant must then
+async def check_books(db: Database, *, events_queued: bool = False) -> None:
+    """Every money invariant; with `events_queued`, also that each transition has exactly one event (every merchant must then
     have had an endpoint all along)."""
     paid = {row.id: row for row in [Payment(*row) for row in await db.scan(select(payments))]}
     returned = {row.id: row for row in [Refund(*row) for row in await db.scan(select(refunds))]}
@@ -35,7 +35,7 @@ async def check_books(db: Database, *, told: bool = False) -> None:
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
     _bodies_say_what_they_are(sent)
-    if told:
+    if events_queued:
         _each_transition_is_told_once(paid, returned, sent)
 
 
@@ -60,8 +60,8 @@ async def _wallets_are_their_postings(db: Database, accounts: dict[Wallet, Count
         assert balances[SUSPENSE] >= 0
 
 
-def _legs(moves: list[Any], cause: str) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = defaultdict(list)
+def _legs(moves: list[Any], cause: str) -> dict[Any, list[Any]]:
+    found: dict[Any, list[Any]] = defaultdict(list)
     for move in moves:
         if move[4] == cause:
             found[move[5]].append(move)
@@ -72,7 +72,7 @@ def _each_success_is_credited_once(paid: dict[PaymentId, Payment], moves: list[A
     collected = _legs(moves, "payment.succeeded")
     assert set(collected) == {row.id for row in paid.values() if row.status in ("succeeded", "refunded")}
     for payment_id, legs in collected.items():
-        payment = paid[PaymentId(payment_id)]
+        payment = paid[payment_id]
         amounts = {leg[6]: leg[9] for leg in legs}
         assert len(amounts) == len(legs)
         assert amounts["amount"] == payment.amount
@@ -139,8 +139,8 @@ def _bodies_say_what_they_are(sent: list[Delivery]) -> None:
 def _each_transition_is_told_once(
     paid: dict[PaymentId, Payment], returned: dict[RefundId, Refund], sent: list[Delivery]
 ) -> None:
-    told = Counter((row.payment_id, row.event) for row in sent if row.payment_id is not None)
-    assert set(told.values()) <= {1}
+    events_queued = Counter((row.payment_id, row.event) for row in sent if row.payment_id is not None)
+    assert set(events_queued.values()) <= {1}
     expected: set[tuple[int, str]] = set()
     for payment in paid.values():
         if payment.status in ("succeeded", "refunded"):
@@ -151,6 +151,6 @@ def _each_transition_is_told_once(
         if refund.status != "pending":
             expected.add((refund.payment_id, f"refund.{refund.status}"))
     # A failure at initiation was told in the answer and has no event (D20); the others have one.
-    failures = {(payment_id, event) for payment_id, event in told if event == "payment.failed"}
+    failures = {(payment_id, event) for payment_id, event in events_queued if event == "payment.failed"}
     assert {payment_id for payment_id, _ in failures} <= {row.id for row in paid.values() if row.status == "failed"}
-    assert set(told) - failures == expected
+    assert set(events_queued) - failures == expected

@@ -2,7 +2,7 @@
 its response is bounded.
 
 `ResponseHandler` and `_factory` are not in aiohttp's documented interface. They are used in this file only, and
-`tests/http_client/test_hostile_peers.py` fails if a new version of aiohttp stops honouring them.
+`tests/http_client/test_hostile_servers.py` fails if a new version of aiohttp stops honouring them.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, async_playwright
 
 from guichet.settings import Settings
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
 
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS: Final = (
@@ -41,8 +41,8 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def shop(sqlite_settings: Settings) -> AsyncIterator[Shop]:
-    async with open_shop(sqlite_settings) as opened:
+async def checkout(sqlite_settings: Settings) -> AsyncIterator[CheckoutFixture]:
+    async with open_checkout(sqlite_settings) as opened:
         yield opened
 
 

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tests.browser.driver import customer
-from tests.checkout.shop import Shop
-from tests.house import serving
+from tests.checkout.checkout_fixture import CheckoutFixture
+from tests.service_fixture import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -44,16 +44,16 @@ async def site() -> AsyncIterator[Site]:
 @pytest.mark.parametrize("scripts", [True, False], ids=["js", "nojs"])
 @pytest.mark.parametrize(("button", "status"), [("Paiement réussi", "succeeded"), ("Paiement refusé", "failed")])
 async def test_back_to_the_merchant(
-    browser: Browser, shop: Shop, site: Site, scripts: bool, button: str, status: str
+    browser: Browser, checkout: CheckoutFixture, site: Site, scripts: bool, button: str, status: str
 ) -> None:
-    path = await shop.card(return_url=f"{site.url}/old?order=42")
+    path = await checkout.card(return_url=f"{site.url}/old?order=42")
     name = f"checkout-{status}-{'js' if scripts else 'nojs'}"
-    async with customer(browser, shop.url, name, scripts=scripts) as awa:
+    async with customer(browser, checkout.url, name, scripts=scripts) as awa:
         await awa.open(path)
         await awa.shoot("1-choice")
         await awa.page.get_by_role("button", name=button).click()
         await awa.page.wait_for_url("**/new?**")
-        reference = (await shop.api("GET", "/payments", shop.test))[0]["reference"]
+        reference = (await checkout.api("GET", "/payments", checkout.test))[0]["reference"]
         assert await awa.page.locator("#q").inner_text() == f"order=42 reference={reference} status={status}"
         assert site.referrers == [None]
         # Going back shows what became of it, not the choice.
@@ -65,12 +65,12 @@ async def test_back_to_the_merchant(
         assert await awa.page.get_by_role("button", name="Paiement refusé").count() == 0
         await awa.page.get_by_role("link", name="Retourner chez Boutique Kora").click()
         assert f"status={status}" in awa.page.url
-    assert (await shop.api("GET", "/payments", shop.test))[0]["status"] == status
+    assert (await checkout.api("GET", "/payments", checkout.test))[0]["status"] == status
 
 
-async def test_two_tabs_make_one_choice(browser: Browser, shop: Shop) -> None:
-    path = await shop.card()
-    async with customer(browser, shop.url, "tabs") as one, customer(browser, shop.url, "tabs-2") as two:
+async def test_two_tabs_make_one_choice(browser: Browser, checkout: CheckoutFixture) -> None:
+    path = await checkout.card()
+    async with customer(browser, checkout.url, "tabs") as one, customer(browser, checkout.url, "tabs-2") as two:
         await one.open(path)
         await two.open(path)
         await one.page.get_by_role("button", name="Paiement réussi").click()
@@ -78,4 +78,4 @@ async def test_two_tabs_make_one_choice(browser: Browser, shop: Shop) -> None:
         assert await one.title() == await two.title() == "Paiement réussi"
         one.nothing_strange()
         two.nothing_strange()
-    assert (await shop.api("GET", "/payments", shop.test))[0]["status"] == "succeeded"
+    assert (await checkout.api("GET", "/payments", checkout.test))[0]["status"] == "succeeded"

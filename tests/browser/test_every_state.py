@@ -12,162 +12,162 @@ from guichet.merchants import repository as merchants
 from guichet.providers.base import Unknown
 from guichet.settings import Settings
 from tests.browser.driver import Customer, customer
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 LONG: Final = "Commande exceptionnelle de très longue date " + "x" * 160
-State = Callable[[Shop, Customer], Awaitable[None]]
+State = Callable[[CheckoutFixture, Customer], Awaitable[None]]
 
 
-async def _link(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link(expires_at="2099-12-31T10:00:00Z"))
+async def _link(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link(expires_at="2099-12-31T10:00:00Z"))
 
 
-async def _link_with_long_texts(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link(99_999_999, LONG))
+async def _link_with_long_texts(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link(99_999_999, LONG))
 
 
-async def _link_with_faults(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link())
+async def _link_with_faults(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link())
     mode = await awa.choose("Bénin", "Coris Money")
     await mode.get_by_role("button", name="Payer").click()
 
 
-async def _link_with_a_code_on_its_way(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link())
+async def _link_with_a_code_on_its_way(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link())
     mode = await awa.choose("Bénin", "Coris Money")
     await mode.get_by_label("Votre numéro Coris Money").fill("01 97 00 00 45")
     await mode.get_by_role("button", name="Recevoir le code par SMS").click()
     await awa.page.get_by_text("Un code a été envoyé").wait_for()
 
 
-async def _link_without_a_code(shop: Shop, awa: Customer) -> None:
-    shop.operator.code_answer = Unknown()
-    await awa.open(await shop.link())
+async def _link_without_a_code(checkout: CheckoutFixture, awa: Customer) -> None:
+    checkout.operator.code_answer = Unknown()
+    await awa.open(await checkout.link())
     mode = await awa.choose("Bénin", "Coris Money")
     await mode.get_by_label("Votre numéro Coris Money").fill("01 97 00 00 45")
     await mode.get_by_role("button", name="Recevoir le code par SMS").click()
     await awa.page.get_by_text("Attendez une minute").wait_for()
 
 
-async def _link_with_card_faults(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link())
+async def _link_with_card_faults(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link())
     mode = await awa.choose("Carte bancaire", "Visa")
     await mode.get_by_role("button").click()
 
 
-async def _link_too_big(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link(2_000_000))
+async def _link_too_big(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link(2_000_000))
 
 
-async def _link_partly_too_big(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link(982_000))
+async def _link_partly_too_big(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link(982_000))
 
 
-async def _waiting(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.waiting(await shop.link()))
+async def _waiting(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.waiting(await checkout.link()))
 
 
-async def _waiting_long(shop: Shop, awa: Customer) -> None:
-    path = await shop.waiting(await shop.link(description=LONG))
-    shop.pass_time(300)
+async def _waiting_long(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.waiting(await checkout.link(description=LONG))
+    checkout.pass_time(300)
     await awa.open(path)
 
 
-async def _waiting_for_a_code(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.waiting(await shop.link(), operator="coris", otp="1234"))
+async def _waiting_for_a_code(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.waiting(await checkout.link(), operator="coris", otp="1234"))
 
 
-async def _waiting_elsewhere(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.waiting(await shop.link(), operator="wave_sn", phone="771234567"))
+async def _waiting_elsewhere(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.waiting(await checkout.link(), operator="wave_sn", phone="771234567"))
 
 
-async def _receipt(shop: Shop, awa: Customer) -> None:
-    path = await shop.waiting(await shop.link(description=LONG))
-    shop.operator.approve(shop.operator.last.reference)
-    shop.pass_time(6)
+async def _receipt(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.waiting(await checkout.link(description=LONG))
+    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.pass_time(6)
     await awa.open(path)
 
 
-async def _refunded(shop: Shop, awa: Customer) -> None:
-    path = await shop.waiting(await shop.link())
-    shop.operator.approve(shop.operator.last.reference)
-    shop.pass_time(6)
-    await shop.get(path)
-    await shop.api("POST", f"/payments/{shop.operator.last.reference}/refund", json={})
-    await shop.work()
+async def _refunded(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.waiting(await checkout.link())
+    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.pass_time(6)
+    await checkout.get(path)
+    await checkout.api("POST", f"/payments/{checkout.operator.last.reference}/refund", json={})
+    await checkout.work()
     await awa.open(path)
 
 
-async def _failure(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.waiting(await shop.link(), phone="0197000001"))
+async def _failure(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.waiting(await checkout.link(), phone="0197000001"))
 
 
-async def _not_open(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link(starts_at="2099-01-01T00:00:00Z"))
+async def _not_open(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link(starts_at="2099-01-01T00:00:00Z"))
 
 
-async def _expired(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link(expires_at="2020-01-01T00:00:00Z"))
+async def _expired(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link(expires_at="2020-01-01T00:00:00Z"))
 
 
-async def _busy(shop: Shop, awa: Customer) -> None:
-    path = await shop.link(type="limité", max_uses=1)
-    await shop.waiting(path)
+async def _busy(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.link(type="limité", max_uses=1)
+    await checkout.waiting(path)
     await awa.open(path)
 
 
-async def _used_up(shop: Shop, awa: Customer) -> None:
-    path = await shop.link(type="limité", max_uses=1)
-    waiting = await shop.waiting(path)
-    shop.operator.approve(shop.operator.last.reference)
-    shop.pass_time(6)
-    await shop.get(waiting)
+async def _used_up(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.link(type="limité", max_uses=1)
+    waiting = await checkout.waiting(path)
+    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.pass_time(6)
+    await checkout.get(waiting)
     await awa.open(path)
 
 
-async def _suspended(shop: Shop, awa: Customer) -> None:
-    path = await shop.link()
-    await merchants.set_status(shop.ctx.db, shop.merchant_id, "suspended")
+async def _suspended(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.link()
+    await merchants.set_status(checkout.ctx.db, checkout.merchant_id, "suspended")
     await awa.open(path)
 
 
-async def _frozen(shop: Shop, awa: Customer) -> None:
-    path = await shop.link()
-    async with shop.ctx.db.transaction() as tx:
-        await wallets.set_wallet_status(tx, shop.merchant_id, "live", "XOF", "Gelé", shop.ctx.clock.now())
+async def _frozen(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.link()
+    async with checkout.ctx.db.transaction() as tx:
+        await wallets.set_wallet_status(tx, checkout.merchant_id, "live", "XOF", "Gelé", checkout.ctx.clock.now())
     await awa.open(path)
 
 
-async def _unknown(shop: Shop, awa: Customer) -> None:
+async def _unknown(checkout: CheckoutFixture, awa: Customer) -> None:
     await awa.open("/pay/" + "A" * 22 + "/" + "B" * 22)
 
 
-async def _server_error(shop: Shop, awa: Customer) -> None:
-    path = await shop.link()
-    await shop.ctx.db.close()
+async def _server_error(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.link()
+    await checkout.ctx.db.close()
     assert await awa.open(path) == 500
-    await shop.ctx.db.open()
+    await checkout.ctx.db.open()
 
 
-async def _poster(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.link(description=LONG) + "/qr")
+async def _poster(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.link(description=LONG) + "/qr")
 
 
-async def _checkout(shop: Shop, awa: Customer) -> None:
-    await awa.open(await shop.card(description=LONG))
+async def _checkout(checkout: CheckoutFixture, awa: Customer) -> None:
+    await awa.open(await checkout.card(description=LONG))
 
 
-async def _checkout_paid(shop: Shop, awa: Customer) -> None:
-    path = await shop.card(return_url="https://shop.example.com/")
-    await shop.post(path, {"outcome": "succeeded"})
+async def _checkout_paid(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.card(return_url="https://shop.example.com/")
+    await checkout.post(path, {"outcome": "succeeded"})
     await awa.open(path)
 
 
-async def _checkout_refused(shop: Shop, awa: Customer) -> None:
-    path = await shop.card()
-    await shop.post(path, {"outcome": "failed"})
+async def _checkout_refused(checkout: CheckoutFixture, awa: Customer) -> None:
+    path = await checkout.card()
+    await checkout.post(path, {"outcome": "failed"})
     await awa.open(path)
 
 
@@ -179,9 +179,9 @@ STATES: Final[dict[str, State]] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-async def test_accessible_and_whole(browser: Browser, shop: Shop, state: str) -> None:
-    async with customer(browser, shop.url, f"state-{state}") as awa:
-        await STATES[state](shop, awa)
+async def test_accessible_and_whole(browser: Browser, checkout: CheckoutFixture, state: str) -> None:
+    async with customer(browser, checkout.url, f"state-{state}") as awa:
+        await STATES[state](checkout, awa)
         await awa.fits()
         await awa.shoot("light")
         await awa.accessible()
@@ -201,9 +201,9 @@ async def test_accessible_and_whole(browser: Browser, shop: Shop, state: str) ->
 
 
 @pytest.mark.parametrize("state", ["link", "link_with_faults", "waiting", "receipt", "checkout"])
-async def test_english_is_accessible_too(browser: Browser, shop: Shop, state: str) -> None:
-    async with customer(browser, shop.url, f"english-{state}") as awa:
-        await STATES[state](shop, awa)
+async def test_english_is_accessible_too(browser: Browser, checkout: CheckoutFixture, state: str) -> None:
+    async with customer(browser, checkout.url, f"english-{state}") as awa:
+        await STATES[state](checkout, awa)
         if "?" not in awa.page.url:
             await awa.page.goto(awa.page.url + "?lang=en")
         assert await awa.page.locator("html").get_attribute("lang") == "en"
@@ -213,11 +213,11 @@ async def test_english_is_accessible_too(browser: Browser, shop: Shop, state: st
 
 async def test_too_many_requests(browser: Browser, sqlite_settings: Settings) -> None:
     async with (
-        open_shop(replace(sqlite_settings, page_rate_limit=3)) as shop,
-        customer(browser, shop.url, "state-too_many") as awa,
+        open_checkout(replace(sqlite_settings, page_rate_limit=3)) as checkout,
+        customer(browser, checkout.url, "state-too_many") as awa,
     ):
         for n in range(4):
-            await shop.get(f"/pay/{'A' * 22}/{n:022}")
-        assert await awa.open(await shop.link()) == 429
+            await checkout.get(f"/pay/{'A' * 22}/{n:022}")
+        assert await awa.open(await checkout.link()) == 429
         await awa.shoot("light")
         await awa.accessible()

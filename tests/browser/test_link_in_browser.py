@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.driver import customer
-from tests.checkout.shop import Shop
+from tests.checkout.checkout_fixture import CheckoutFixture
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -17,10 +17,10 @@ SCRIPTS = pytest.mark.parametrize("scripts", [True, False], ids=["js", "nojs"])
 
 @DEVICES
 @SCRIPTS
-async def test_the_whole_path(browser: Browser, shop: Shop, desktop: bool, scripts: bool) -> None:
+async def test_the_whole_path(browser: Browser, checkout: CheckoutFixture, desktop: bool, scripts: bool) -> None:
     name = f"path-{'desktop' if desktop else 'phone'}-{'js' if scripts else 'nojs'}"
-    path = await shop.link(5000, "Commande 42 : trois pagnes wax")
-    async with customer(browser, shop.url, name, desktop=desktop, scripts=scripts) as awa:
+    path = await checkout.link(5000, "Commande 42 : trois pagnes wax")
+    async with customer(browser, checkout.url, name, desktop=desktop, scripts=scripts) as awa:
         assert await awa.open(path) == 200
         await awa.shoot("1-link")
         mode = await awa.choose("Bénin", "MTN MoMo")
@@ -38,8 +38,8 @@ async def test_the_whole_path(browser: Browser, shop: Shop, desktop: bool, scrip
         await awa.page.locator("details.mode[open] button").click()
         assert await awa.title() == "Validez le paiement sur votre téléphone"
         await awa.shoot("4-waiting")
-        shop.operator.approve(shop.operator.last.reference)
-        shop.pass_time(6)
+        checkout.operator.approve(checkout.operator.last.reference)
+        checkout.pass_time(6)
         # Nobody touches the page: it changes by itself.
         await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=12_000)
         if scripts:
@@ -47,22 +47,22 @@ async def test_the_whole_path(browser: Browser, shop: Shop, desktop: bool, scrip
             await expect(awa.page.get_by_role("button", name="Imprimer le reçu")).to_be_visible()
         else:
             await expect(awa.page.locator("[data-print]")).to_be_hidden()
-        assert shop.operator.last.reference in await awa.page.locator("main").inner_text()
+        assert checkout.operator.last.reference in await awa.page.locator("main").inner_text()
         await awa.shoot("5-receipt")
         await awa.page.reload()
         assert await awa.title() == "Paiement réussi"
         awa.nothing_strange()
-    assert len(shop.operator.charges) == 1
+    assert len(checkout.operator.charges) == 1
 
 
 @SCRIPTS
-async def test_a_refusal_and_a_second_try(browser: Browser, shop: Shop, scripts: bool) -> None:
-    path = await shop.link(type="limité", max_uses=1)
-    async with customer(browser, shop.url, f"refusal-{'js' if scripts else 'nojs'}", scripts=scripts) as awa:
+async def test_a_refusal_and_a_second_try(browser: Browser, checkout: CheckoutFixture, scripts: bool) -> None:
+    path = await checkout.link(type="limité", max_uses=1)
+    async with customer(browser, checkout.url, f"refusal-{'js' if scripts else 'nojs'}", scripts=scripts) as awa:
         await awa.open(path)
         await awa.pay("Togo", "Moov Money", "96 12 34 56")
-        shop.operator.refuse(shop.operator.last.reference)
-        shop.pass_time(6)
+        checkout.operator.refuse(checkout.operator.last.reference)
+        checkout.pass_time(6)
         await expect(awa.page.locator("h1")).to_have_text("Le paiement n’a pas abouti", timeout=12_000)
         await awa.shoot("failure")
         await awa.page.get_by_role("link", name="Réessayer").click()
@@ -71,24 +71,24 @@ async def test_a_refusal_and_a_second_try(browser: Browser, shop: Shop, scripts:
         await awa.page.locator("details.mode[open] button").click()
         assert await awa.title() == "Validez le paiement sur votre téléphone"
         awa.nothing_strange()
-    assert [charge.phone_number for charge in shop.operator.charges.values()] == ["22896123456", "22896123457"]
+    assert [charge.phone_number for charge in checkout.operator.charges.values()] == ["22896123456", "22896123457"]
 
 
-async def test_a_double_click_charges_once(browser: Browser, shop: Shop) -> None:
-    shop.operator.slowness = 0.5
-    async with customer(browser, shop.url, "double") as awa:
-        await awa.open(await shop.link())
+async def test_a_double_click_charges_once(browser: Browser, checkout: CheckoutFixture) -> None:
+    checkout.operator.slowness = 0.5
+    async with customer(browser, checkout.url, "double") as awa:
+        await awa.open(await checkout.link())
         mode = await awa.choose("Bénin", "MTN MoMo")
         await mode.get_by_label("Votre numéro MTN MoMo").fill("01 97 00 00 45")
         await mode.get_by_role("button").dblclick(no_wait_after=True)
         await expect(awa.page.locator("h1")).to_have_text("Validez le paiement sur votre téléphone")
         awa.nothing_strange()
-    assert len(shop.operator.charges) == 1
+    assert len(checkout.operator.charges) == 1
 
 
-async def test_going_back_opens_a_new_form_and_charges_nobody(browser: Browser, shop: Shop) -> None:
-    async with customer(browser, shop.url, "back") as awa:
-        await awa.open(await shop.link())
+async def test_going_back_opens_a_new_form_and_charges_nobody(browser: Browser, checkout: CheckoutFixture) -> None:
+    async with customer(browser, checkout.url, "back") as awa:
+        await awa.open(await checkout.link())
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
         before = await awa.title()
         await awa.page.go_back()
@@ -96,12 +96,12 @@ async def test_going_back_opens_a_new_form_and_charges_nobody(browser: Browser, 
         await awa.page.go_forward()
         assert await awa.title() == before
         awa.nothing_strange()
-    assert len(shop.operator.charges) == 1
+    assert len(checkout.operator.charges) == 1
 
 
-async def test_keyboard_only(browser: Browser, shop: Shop) -> None:
-    async with customer(browser, shop.url, "keyboard", desktop=True) as awa:
-        await awa.open(await shop.link())
+async def test_keyboard_only(browser: Browser, checkout: CheckoutFixture) -> None:
+    async with customer(browser, checkout.url, "keyboard", desktop=True) as awa:
+        await awa.open(await checkout.link())
         await _tab_to(awa.page, "Sénégal")
         await awa.page.keyboard.press("Enter")
         await _tab_to(awa.page, "Orange Money")
@@ -114,27 +114,27 @@ async def test_keyboard_only(browser: Browser, shop: Shop) -> None:
         await awa.page.keyboard.press("Enter")
         await expect(awa.page.locator("h1")).to_have_text("Paiement en cours")
         awa.nothing_strange()
-    charge = shop.operator.last
+    charge = checkout.operator.last
     assert (charge.operator, charge.phone_number, charge.otp) == ("orange_sn", "221771234567", "654321")
 
 
-async def test_the_customers_country_is_open_already(browser: Browser, shop: Shop) -> None:
-    async with customer(browser, shop.url, "country", locale="fr-TG") as awa:
-        await awa.open(await shop.link())
+async def test_the_customers_country_is_open_already(browser: Browser, checkout: CheckoutFixture) -> None:
+    async with customer(browser, checkout.url, "country", locale="fr-TG") as awa:
+        await awa.open(await checkout.link())
         assert await awa.page.locator("details.group[open] > summary b").all_inner_texts() == ["Togo"]
 
 
-async def test_english_sticks_to_the_end(browser: Browser, shop: Shop) -> None:
-    async with customer(browser, shop.url, "english", scripts=False) as ama:
-        await ama.open(await shop.link())
+async def test_english_sticks_to_the_end(browser: Browser, checkout: CheckoutFixture) -> None:
+    async with customer(browser, checkout.url, "english", scripts=False) as ama:
+        await ama.open(await checkout.link())
         await ama.page.get_by_role("link", name="English").click()
         await ama.shoot("link")
         await ama.choose("Togo", "T-Money")
         await ama.page.get_by_label("Your T-Money number").fill("90 12 34 56")
         await ama.page.locator("details.mode[open] button").click()
         assert await ama.title() == "Confirm the payment on your phone"
-        shop.operator.approve(shop.operator.last.reference)
-        shop.pass_time(6)
+        checkout.operator.approve(checkout.operator.last.reference)
+        checkout.pass_time(6)
         await expect(ama.page.locator("h1")).to_have_text("Payment successful", timeout=12_000)
         await ama.shoot("receipt")
         await ama.page.get_by_role("link", name="Français").click()
@@ -142,36 +142,39 @@ async def test_english_sticks_to_the_end(browser: Browser, shop: Shop) -> None:
         ama.nothing_strange()
 
 
-async def test_the_last_use_goes_to_somebody_else(browser: Browser, shop: Shop) -> None:
-    path = await shop.link(type="limité", max_uses=1)
-    async with customer(browser, shop.url, "last-use") as awa, customer(browser, shop.url, "last-use-2") as kofi:
+async def test_the_last_use_goes_to_somebody_else(browser: Browser, checkout: CheckoutFixture) -> None:
+    path = await checkout.link(type="limité", max_uses=1)
+    async with (
+        customer(browser, checkout.url, "last-use") as awa,
+        customer(browser, checkout.url, "last-use-2") as kofi,
+    ):
         await asyncio.gather(awa.open(path), kofi.open(path))
         await kofi.pay("Bénin", "Moov Money", "01 95 00 00 00")
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
         assert await awa.title() == "Le dernier paiement vient d’être pris"
         await awa.shoot("taken")
-        shop.operator.refuse(shop.operator.last.reference)
-        shop.pass_time(6)
+        checkout.operator.refuse(checkout.operator.last.reference)
+        checkout.pass_time(6)
         await expect(kofi.page.locator("h1")).to_have_text("Le paiement n’a pas abouti", timeout=12_000)
         await awa.page.get_by_role("link", name="Réessayer").click()
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
         assert await awa.title() == "Validez le paiement sur votre téléphone"
 
 
-async def test_an_operator_page_elsewhere(browser: Browser, shop: Shop) -> None:
-    async with customer(browser, shop.url, "elsewhere") as awa:
-        await awa.open(await shop.link())
+async def test_an_operator_page_elsewhere(browser: Browser, checkout: CheckoutFixture) -> None:
+    async with customer(browser, checkout.url, "elsewhere") as awa:
+        await awa.open(await checkout.link())
         await awa.pay("Sénégal", "Wave", "77 123 45 67")
         await awa.shoot("wave")
         link = awa.page.get_by_role("link", name="Continuer avec Wave")
-        assert await link.get_attribute("href") == f"http://operator.test/confirm/{shop.operator.last.reference}"
+        assert await link.get_attribute("href") == f"http://operator.test/confirm/{checkout.operator.last.reference}"
 
 
-async def test_the_receipt_is_made_for_paper(browser: Browser, shop: Shop) -> None:
-    path = await shop.waiting(await shop.link())
-    shop.operator.approve(shop.operator.last.reference)
-    shop.pass_time(6)
-    async with customer(browser, shop.url, "paper", dark=True) as awa:
+async def test_the_receipt_is_made_for_paper(browser: Browser, checkout: CheckoutFixture) -> None:
+    path = await checkout.waiting(await checkout.link())
+    checkout.operator.approve(checkout.operator.last.reference)
+    checkout.pass_time(6)
+    async with customer(browser, checkout.url, "paper", dark=True) as awa:
         await awa.page.add_init_script("window.print = () => { document.title = 'printed' }")
         await awa.open(path)
         await awa.page.get_by_role("button", name="Imprimer le reçu").click()
@@ -179,16 +182,16 @@ async def test_the_receipt_is_made_for_paper(browser: Browser, shop: Shop) -> No
         await awa.page.emulate_media(media="print", color_scheme="dark")
         for gone in (".top", ".foot", "[data-print]"):
             await expect(awa.page.locator(gone).first).to_be_hidden()
-        await expect(awa.page.get_by_text(shop.operator.last.reference)).to_be_visible()
+        await expect(awa.page.get_by_text(checkout.operator.last.reference)).to_be_visible()
         paper = "getComputedStyle(document.body).backgroundColor"
         assert await awa.page.evaluate(paper) == "rgb(255, 255, 255)"
         await awa.shoot("receipt")
         awa.nothing_strange()
 
 
-async def test_no_site_can_frame_the_page(browser: Browser, shop: Shop) -> None:
-    async with customer(browser, shop.url, "frame") as awa:
-        await awa.page.set_content(f'<iframe src="{shop.url}{await shop.link()}"></iframe>')
+async def test_no_site_can_frame_the_page(browser: Browser, checkout: CheckoutFixture) -> None:
+    async with customer(browser, checkout.url, "frame") as awa:
+        await awa.page.set_content(f'<iframe src="{checkout.url}{await checkout.link()}"></iframe>')
         await awa.page.wait_for_timeout(500)
         frame = awa.page.frames[1]
         assert "Boutique Kora" not in await frame.content()

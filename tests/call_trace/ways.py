@@ -7,15 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from guichet.domain.merchants import Environment
 from tests.call_trace.recorder import Recorder, Trace
 from tests.frozen.service import (
     DELIVERING,
     MTN_CALLBACK,
     POLLING,
     REFUNDING,
+    MerchantKeys,
     RunningService,
-    Shop,
     running_service,
     sqlite_settings,
 )
@@ -35,14 +34,14 @@ class Walk:
     """One walk of a way, by a merchant in one environment. `answered`: the files entered when the request was."""
 
     service: RunningService
-    shop: Shop
-    env: Environment
+    merchant: MerchantKeys
+    env: str
     recorder: Recorder
     trace: Trace
     answered: int = 0
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
-        headers = {"Authorization": f"Bearer {self.shop.keys[self.env]}"}
+        headers = {"Authorization": f"Bearer {self.merchant.keys[self.env]}"}
         raw = None if body is None else json.dumps(body).encode()
         answer = await self.service.call(method, f"/v1{path}", raw, headers)
         assert answer.status in (200, 201), answer.body
@@ -115,7 +114,7 @@ class Way:
     """`told`: the events of which the merchant's server has heard in the end."""
 
     name: str
-    env: Environment
+    env: str
     go: Callable[[Walk], Awaitable[None]]
     told: tuple[str, ...]
 
@@ -134,8 +133,8 @@ async def record() -> dict[str, Walk]:
     with TemporaryDirectory() as folder, recorder.installed():
         settings = await sqlite_settings(Path(folder))
         async with running_service(settings, RATE_LIMIT) as service:
-            shop = await service.merchant()
-            return {way.name: await _gone(way, Walk(service, shop, way.env, recorder, Trace())) for way in WAYS}
+            merchant = await service.merchant()
+            return {way.name: await _gone(way, Walk(service, merchant, way.env, recorder, Trace())) for way in WAYS}
 
 
 async def _gone(way: Way, walk: Walk) -> Walk:

@@ -19,8 +19,9 @@ from guichet.bootstrap import create_merchant, service
 from guichet.clock import SECOND
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.settings import Settings
+from tests.fakes.certificates import CertificateAuthority
+from tests.fakes.http_server import ReceivedRequest, ScriptedServer, answers
 from tests.invariants import check_books
-from tests.peers import Authority, Peer, Received, answers
 from tests.ports import free_port
 
 OK = answers(b"HTTP/1.1 204 No Content\r\n\r\n")
@@ -28,8 +29,8 @@ PAYMENTS = 200
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.create(tmp_path_factory.mktemp("ca"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 @dataclass
@@ -113,22 +114,24 @@ async def everything(client: aiohttp.ClientSession, url: str) -> list[Any]:
     return found
 
 
-def told(peer: Peer) -> dict[str, set[str]]:
+def delivery_ids_by_payment(receiver: ScriptedServer) -> dict[str, set[str]]:
     """Delivery ids by the external_id they speak of."""
     by_payment: dict[str, set[str]] = {}
-    for request in peer.received:
+    for request in receiver.received:
         body = json.loads(request.body)
         assert body["event"] == "payment.succeeded"
         by_payment.setdefault(body["data"]["external_id"], set()).add(body["id"])
     return by_payment
 
 
-async def test_what_was_answered_survives_a_kill_and_is_told(settings: Settings, authority: Authority) -> None:
+async def test_what_was_answered_survives_a_kill_and_is_told(
+    settings: Settings, authority: CertificateAuthority
+) -> None:
     key = await merchant(settings)
     answered: dict[str, str] = {}
-    async with Peer(OK, authority.server("localhost")) as peer, calling(key) as client:
+    async with ScriptedServer(OK, authority.server("localhost")) as receiver, calling(key) as client:
         server = await start(settings)
-        async with client.put(f"{server.url}/webhooks/endpoint", json={"url": peer.url()}) as answer:
+        async with client.put(f"{server.url}/webhooks/endpoint", json={"url": receiver.url()}) as answer:
             assert answer.status == 200
         creating = [asyncio.create_task(create(client, server, n, answered)) for n in range(PAYMENTS)]
         while len(answered) < PAYMENTS // 3:
@@ -146,32 +149,34 @@ async def test_what_was_answered_survives_a_kill_and_is_told(settings: Settings,
             assert {row["external_id"]: row["reference"] for row in rows if row["external_id"] in answered} == answered
             # What was under way and is stored although nobody was answered is told as well.
             async with asyncio.timeout(20):
-                while set(told(peer)) != set(stored):
+                while set(delivery_ids_by_payment(receiver)) != set(stored):
                     await asyncio.sleep(0.1)
         finally:
             await server.stop()
-        assert all(len(ids) == 1 for ids in told(peer).values()), "a repeated notification keeps its id"
+        assert all(len(ids) == 1 for ids in delivery_ids_by_payment(receiver).values()), (
+            "a repeated notification keeps its id"
+        )
     await audited(settings)
 
 
-async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, authority: Authority) -> None:
+async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, authority: CertificateAuthority) -> None:
     """The receiver reads and hangs while the server is killed; afterwards it answers."""
     recovered = asyncio.Event()
 
-    async def hangs_at_first(writer: asyncio.StreamWriter, request: Received) -> None:
+    async def hangs_at_first(writer: asyncio.StreamWriter, request: ReceivedRequest) -> None:
         if not recovered.is_set():
             await asyncio.sleep(60)
         await OK(writer, request)
 
     key = await merchant(settings)
     answered: dict[str, str] = {}
-    async with Peer(hangs_at_first, authority.server("localhost")) as peer, calling(key) as client:
+    async with ScriptedServer(hangs_at_first, authority.server("localhost")) as receiver, calling(key) as client:
         server = await start(settings)
-        async with client.put(f"{server.url}/webhooks/endpoint", json={"url": peer.url()}) as answer:
+        async with client.put(f"{server.url}/webhooks/endpoint", json={"url": receiver.url()}) as answer:
             assert answer.status == 200
         await asyncio.gather(*(create(client, server, n, answered) for n in range(20)))
         async with asyncio.timeout(10):
-            while len(peer.received) < 20:
+            while len(receiver.received) < 20:
                 await asyncio.sleep(0.02)
         await server.kill()
         recovered.set()
@@ -179,7 +184,7 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
         server = await start(settings)
         try:
             async with asyncio.timeout(20):
-                while len(peer.received) < 40:
+                while len(receiver.received) < 40:
                     await asyncio.sleep(0.1)
                 log: list[Any] = []
                 while Counter(each["status"] for each in log) != {"success": 20}:
@@ -188,9 +193,9 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
         finally:
             await server.stop()
         assert {each["attempts"] for each in log} == {2}, "the attempt that was cut off counts"
-        assert len(peer.received) == 40
-        assert all(len(ids) == 1 for ids in told(peer).values())
-        assert len({request.body for request in peer.received}) == 20
+        assert len(receiver.received) == 40
+        assert all(len(ids) == 1 for ids in delivery_ids_by_payment(receiver).values())
+        assert len({request.body for request in receiver.received}) == 20
     await audited(settings)
 
 
@@ -204,4 +209,4 @@ async def half_a_minute_passes(settings: Settings) -> None:
 
 async def audited(settings: Settings) -> None:
     async with service(settings) as opened:
-        await check_books(opened.ctx.db, told=True)
+        await check_books(opened.ctx.db, events_queued=True)

@@ -30,31 +30,31 @@ from guichet.payments.refund import request_refund
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
-from tests.fakes import LyingOperator
-from tests.house import ManualClock
+from tests.fakes.clock import ManualClock
+from tests.fakes.recording_database import CrashPoint, ProcessDied, RecordingDatabase
+from tests.fakes.unreliable_provider import UnreliableProvider
 from tests.invariants import check_books
-from tests.watched import Died, Mortal, WatchedDatabase
 
 ROUTES = {"mtn": ["first", "second"]}
 
 
 @dataclass
-class World:
+class SimulationRun:
     """What outlives a process: operators, clock, database. `ground` lends what a process does not change."""
 
     settings: Settings
     clock: ManualClock
-    operators: dict[str, LyingOperator]
+    operators: dict[str, UnreliableProvider]
     caller: Caller
     ground: Service
     life: str
 
     @asynccontextmanager
-    async def process(self, mortal: Mortal | None = None) -> AsyncIterator[tuple[AppContext, Worker]]:
+    async def process(self, crash_point: CrashPoint | None = None) -> AsyncIterator[tuple[AppContext, Worker]]:
         inner = database(self.settings)
         await inner.open()
         try:
-            db: Database = inner if mortal is None else WatchedDatabase(inner, mortal)
+            db: Database = inner if crash_point is None else RecordingDatabase(inner, crash_point)
             ctx = replace(
                 self.ground.ctx,
                 db=db,
@@ -68,7 +68,7 @@ class World:
             await inner.close()
 
 
-def operators_of(seed: int) -> dict[str, LyingOperator]:
+def operators_of(seed: int) -> dict[str, UnreliableProvider]:
     chance = random.Random(seed)
     fates: dict[str, bool] = {}
 
@@ -80,7 +80,7 @@ def operators_of(seed: int) -> dict[str, LyingOperator]:
             return chance.choice(["", "", "lost before", "lost after", "refuse"])
         return chance.choice(["", "silent"])
 
-    return {name: LyingOperator(decide, mood) for name in ROUTES["mtn"]}
+    return {name: UnreliableProvider(decide, mood) for name in ROUTES["mtn"]}
 
 
 async def pay(ctx: AppContext, caller: Caller, name: str, ending: str = "1234") -> None:
@@ -105,27 +105,27 @@ async def refund(ctx: AppContext, caller: Caller, name: str) -> None:
             return
 
 
-async def a_life(world: World, ctx: AppContext, worker: Worker) -> None:
+async def a_life(run: SimulationRun, ctx: AppContext, worker: Worker) -> None:
     """Two live payments and a test one, settled, refunded."""
-    test = Caller(world.caller.merchant, "test")
-    a, b, t = (f"{name} of {world.life}" for name in "abt")
-    await pay(ctx, world.caller, a)
+    test = Caller(run.caller.merchant, "test")
+    a, b, t = (f"{name} of {run.life}" for name in "abt")
+    await pay(ctx, run.caller, a)
     await pay(ctx, test, t, "0000")
-    await pay(ctx, world.caller, b)
-    world.clock.advance(6)
+    await pay(ctx, run.caller, b)
+    run.clock.advance(6)
     await worker.run_until_idle()
-    for caller, name in ((world.caller, a), (test, t), (world.caller, b)):
+    for caller, name in ((run.caller, a), (test, t), (run.caller, b)):
         await refund(ctx, caller, name)
-    world.clock.advance(6)
+    run.clock.advance(6)
     await worker.run_until_idle()
 
 
-async def live_and_die(world: World, mortal: Mortal) -> None:
-    async with world.process(mortal) as (ctx, worker):
+async def live_and_die(run: SimulationRun, crash_point: CrashPoint) -> None:
+    async with run.process(crash_point) as (ctx, worker):
         before = asyncio.all_tasks()
         try:
-            await a_life(world, ctx, worker)
-        except Died:
+            await a_life(run, ctx, worker)
+        except ProcessDied:
             pass
         finally:
             # What a dead process still had under way is gone with it.
@@ -135,36 +135,36 @@ async def live_and_die(world: World, mortal: Mortal) -> None:
             await asyncio.gather(*left, return_exceptions=True)
 
 
-async def come_to_an_end(world: World) -> None:
+async def come_to_an_end(run: SimulationRun) -> None:
     """A fresh process; the operators speak plainly now. Everything must be final within a few hours."""
-    for operator in world.operators.values():
+    for operator in run.operators.values():
         operator.mood = lambda verb, reference: ""
-    async with world.process() as (ctx, worker):
+    async with run.process() as (ctx, worker):
         for seconds in (31, 31, 61, 121, 301, 601, 1801, 3601):
-            world.clock.advance(seconds)
+            run.clock.advance(seconds)
             await worker.run_until_idle()
-        made = [await payments_of(world, ctx, env) for env in ("live", "test")]
+        made = [await payments_of(run, ctx, env) for env in ("live", "test")]
         assert {row.status for rows in made for row in rows} <= {"succeeded", "failed", "refunded"}
-        returned = await refunds_of(world, ctx, made[0] + made[1])
+        returned = await refunds_of(run, ctx, made[0] + made[1])
         assert {row.status for row in returned} <= {"succeeded", "failed"}
-        await check_books(ctx.db, told=True)
-        the_operators_say_the_same(world, made[0], [row for row in returned if row.env == "live"])
+        await check_books(ctx.db, events_queued=True)
+        the_operators_say_the_same(run, made[0], [row for row in returned if row.env == "live"])
 
 
-async def payments_of(world: World, ctx: AppContext, env: Environment) -> list[Payment]:
+async def payments_of(run: SimulationRun, ctx: AppContext, env: Environment) -> list[Payment]:
     """Of this life."""
-    wanted = [f"{name} of {world.life}" for name in "abt"]
-    found = [await payments.by_external_id(ctx.db, world.caller.merchant.id, env, name) for name in wanted]
+    wanted = [f"{name} of {run.life}" for name in "abt"]
+    found = [await payments.by_external_id(ctx.db, run.caller.merchant.id, env, name) for name in wanted]
     return [row for row in found if row is not None]
 
 
-async def refunds_of(world: World, ctx: AppContext, made: list[Payment]) -> list[Refund]:
+async def refunds_of(run: SimulationRun, ctx: AppContext, made: list[Payment]) -> list[Refund]:
     everything = [Refund(*row) for row in await ctx.db.scan(select(refunds_table))]
     return [row for row in everything if (row.payment_id, row.env) in {(each.id, each.env) for each in made}]
 
 
-def the_operators_say_the_same(world: World, made: list[Payment], returned: list[Refund]) -> None:
-    operators = world.operators.values()
+def the_operators_say_the_same(run: SimulationRun, made: list[Payment], returned: list[Refund]) -> None:
+    operators = run.operators.values()
     taken = {reference for each in operators for reference in each.moved(each.debits)}
     assert {row.reference for row in made if row.status in ("succeeded", "refunded")} == taken, "each debit is credited"
     assert all(row.failure_reason is not None for row in made if row.status == "failed"), "no failure without a refusal"
@@ -187,11 +187,11 @@ async def ground(settings: Settings) -> AsyncIterator[tuple[Service, Caller]]:
 async def run(ground: tuple[Service, Caller], clock: ManualClock, seed: int, death: int | None) -> int:
     """One life and what follows it, on the same database as the lives before: nothing of them may be touched."""
     opened, caller = ground
-    made = World(opened.ctx.settings, clock, operators_of(seed), caller, opened, f"{seed}/{death}")
-    mortal = Mortal(death)
-    await live_and_die(made, mortal)
+    made = SimulationRun(opened.ctx.settings, clock, operators_of(seed), caller, opened, f"{seed}/{death}")
+    crash_point = CrashPoint(death)
+    await live_and_die(made, crash_point)
     await come_to_an_end(made)
-    return mortal.points
+    return crash_point.points
 
 
 LIVES = {"sqlite": ((1, 14), (2, 14), (3, 14)), "postgresql": ((4, 5), (5, 5))}

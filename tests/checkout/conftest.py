@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 import pytest
 
 from guichet.settings import Settings
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
 
 
 @pytest.fixture
-async def shop(sqlite_settings: Settings) -> AsyncIterator[Shop]:
-    async with open_shop(sqlite_settings) as opened:
+async def checkout(sqlite_settings: Settings) -> AsyncIterator[CheckoutFixture]:
+    async with open_checkout(sqlite_settings) as opened:
         yield opened
 
 
 @pytest.fixture
-async def any_shop(settings: Settings) -> AsyncIterator[Shop]:
+async def any_checkout(settings: Settings) -> AsyncIterator[CheckoutFixture]:
     """On SQLite and on PostgreSQL."""
-    async with open_shop(settings) as opened:
+    async with open_checkout(settings) as opened:
         yield opened

@@ -6,18 +6,18 @@ from dataclasses import replace
 import pytest
 
 from guichet.settings import Settings
-from tests.checkout.shop import Shop, open_shop
+from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
 
 LIMIT = 10
 
 
 @pytest.fixture
-async def strict(sqlite_settings: Settings) -> AsyncIterator[Shop]:
-    async with open_shop(replace(sqlite_settings, page_rate_limit=LIMIT)) as opened:
+async def strict(sqlite_settings: Settings) -> AsyncIterator[CheckoutFixture]:
+    async with open_checkout(replace(sqlite_settings, page_rate_limit=LIMIT)) as opened:
         yield opened
 
 
-async def test_trying_addresses_is_stopped_even_for_one_that_exists(strict: Shop) -> None:
+async def test_trying_addresses_is_stopped_even_for_one_that_exists(strict: CheckoutFixture) -> None:
     path = await strict.link()
     statuses = [(await strict.get(f"/pay/{'A' * 22}/{n:022}")).status for n in range(LIMIT + 5)]
     assert statuses == [404] * LIMIT + [429] * 5
@@ -28,20 +28,20 @@ async def test_trying_addresses_is_stopped_even_for_one_that_exists(strict: Shop
     assert (await strict.get("/checkout/x")).status == 429
 
 
-async def test_a_customer_who_waits_is_not_stopped(strict: Shop) -> None:
+async def test_a_customer_who_waits_is_not_stopped(strict: CheckoutFixture) -> None:
     waiting = await strict.waiting(await strict.link())
     for _ in range(LIMIT * 5):
         assert (await strict.get(waiting + "/status")).status == 200
 
 
-async def test_even_known_pages_have_an_end(strict: Shop) -> None:
+async def test_even_known_pages_have_an_end(strict: CheckoutFixture) -> None:
     path = await strict.link() + "/qr"
     statuses = [(await strict.get(path)).status for _ in range(LIMIT * 25)]
     assert statuses[: LIMIT * 20] == [200] * (LIMIT * 20)
     assert statuses[-1] == 429
 
 
-async def test_the_api_has_a_limit_of_its_own(strict: Shop) -> None:
+async def test_the_api_has_a_limit_of_its_own(strict: CheckoutFixture) -> None:
     for n in range(LIMIT + 1):
         await strict.get(f"/pay/{'A' * 22}/{n:022}")
     assert await strict.api("GET", "/payments") == []

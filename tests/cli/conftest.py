@@ -24,7 +24,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     code: int
     out: str
     err: str
@@ -56,7 +56,7 @@ class Done:
 
 
 @dataclass
-class Running:
+class RunningCommand:
     """A process that serves until it is stopped."""
 
     process: Child
@@ -90,21 +90,21 @@ class Cli:
     def having(self, **variables: str) -> "Cli":
         return Cli({**self.environ, **variables}, self.folder)
 
-    def __call__(self, *arguments: object) -> Done:
+    def __call__(self, *arguments: object) -> CommandResult:
         out, err = self.folder / "stdout", self.folder / "stderr"
         code = run_command([*map(str, arguments)], self.environ, self.folder, out, err)
         assert code is not None, "it did not end"
-        return Done(code, out.read_text(), err.read_text())
+        return CommandResult(code, out.read_text(), err.read_text())
 
     def start(self, *arguments: object) -> Child:
         return Child([*map(str, arguments)], self.environ, self.folder)
 
     @contextmanager
-    def running(self, *arguments: object, ready: str = "/readyz") -> Iterator[Running]:
+    def running(self, *arguments: object, ready: str = "/readyz") -> Iterator[RunningCommand]:
         """`arguments` with a free `--port`, once `ready` answers 200."""
         port = free_port()
         with self.start(*arguments, "--port", port) as process:
-            running = Running(process, f"http://127.0.0.1:{port}")
+            running = RunningCommand(process, f"http://127.0.0.1:{port}")
             try:
                 until(lambda: process.poll() is not None or _answers(running.address + ready), 20)
                 assert process.poll() is None, process.communicate()

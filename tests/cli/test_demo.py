@@ -150,7 +150,7 @@ def test_it_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None
             assert stopped(process) < max(2, idle + 1.5)
 
 
-class Lines:
+class OutputLines:
     """What a process prints, as it comes."""
 
     def __init__(self, process: Child) -> None:
@@ -170,7 +170,7 @@ class Lines:
 
 def test_a_newcomer_is_notified(fresh: Cli) -> None:
     with demo(fresh) as (_, commands, process), fresh.start("listen", "--configure", "--port", free_port()) as listener:
-        shown = Lines(listener)
+        shown = OutputLines(listener)
         address = re.search(r"http://\S+", shown.wait("Ctrl-C stops it"))
         assert address is not None
         payment = pasted(commands[0])
@@ -204,7 +204,7 @@ def test_a_newcomer_is_notified(fresh: Cli) -> None:
 def test_it_listens_with_any_secret_and_recognises_what_comes_again(fresh: Cli) -> None:
     port = free_port()
     with fresh.start("listen", "--port", port, "--secret", "whsec_mine") as listener:
-        shown = Lines(listener)
+        shown = OutputLines(listener)
         shown.wait("Ctrl-C stops it")
         body = json.dumps({"id": "1", "event": "webhook.test", "data": {"message": "Bonjour"}})
         for _ in range(2):

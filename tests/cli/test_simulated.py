@@ -3,14 +3,14 @@
 import time
 from typing import Any
 
-from tests.cli.conftest import Cli, Running, until
+from tests.cli.conftest import Cli, RunningCommand, until
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197001299"}
 #: Seconds until the customer approves: the server is down by then.
 APPROVED_AFTER = 1.5
 
 
-def as_stored(server: Running, key: str) -> Any:
+def as_stored(server: RunningCommand, key: str) -> Any:
     """Listing asks no operator."""
     (payment,) = server.call("GET", "/v1/payments", key)[1]["data"]
     return payment["status"]
@@ -35,7 +35,7 @@ def test_what_came_due_while_the_server_was_down_is_told_without_being_asked(cli
             process.kill()
 
 
-def settled(server: Running, key: str) -> bool:
+def settled(server: RunningCommand, key: str) -> bool:
     try:
         return bool(as_stored(server, key) == "succeeded")
     except OSError:  # It is not up yet.

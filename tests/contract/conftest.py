@@ -1,30 +1,30 @@
-"""A merchant's own webhook server, and a house whose live environment has an operator."""
+"""A merchant's own webhook server, and a service whose live environment has a scripted provider."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
 from guichet.settings import Settings
-from tests.contract.operator import NAME, ScriptedOperator
 from tests.contract.tables import column
-from tests.house import House, open_house
-from tests.peers import Peer
+from tests.fakes.http_server import ScriptedServer
+from tests.fakes.scripted_provider import ScriptedProvider
+from tests.service_fixture import ServiceFixture, open_service
 
 
 @pytest.fixture
-async def receiver() -> AsyncIterator[Peer]:
-    async with Peer(host="127.0.0.1") as peer:
-        yield peer
+async def receiver() -> AsyncIterator[ScriptedServer]:
+    async with ScriptedServer(host="127.0.0.1") as server:
+        yield server
 
 
 @pytest.fixture
-def operator() -> ScriptedOperator:
-    return ScriptedOperator()
+def operator() -> ScriptedProvider:
+    return ScriptedProvider()
 
 
 @pytest.fixture
-async def live_house(settings: Settings, operator: ScriptedOperator) -> AsyncIterator[House]:
+async def live_service(settings: Settings, operator: ScriptedProvider) -> AsyncIterator[ServiceFixture]:
     """Every operator code of the contract leads to `operator` in production."""
-    routes = {code: [NAME] for code in column("operators", "Code")}
-    async with open_house(settings, accounts={NAME: operator}, routes=routes) as opened:
+    routes = {code: ["scripted"] for code in column("operators", "Code")}
+    async with open_service(settings, accounts={"scripted": operator}, routes=routes) as opened:
         yield opened

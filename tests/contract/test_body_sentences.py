@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.house import House
+from tests.service_fixture import ServiceFixture
 
 SENTENCES = {
     "description": ("d" * 256, "255 caractères au maximum."),
@@ -13,10 +13,10 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize("field", SENTENCES)
-async def test_a_length_is_told_in_french(sqlite_house: House, field: str) -> None:
+async def test_a_length_is_told_in_french(sqlite_service: ServiceFixture, field: str) -> None:
     value, sentence = SENTENCES[field]
-    shop = await sqlite_house.merchant()
+    merchant = await sqlite_service.merchant()
     body = {"amount": 5000, "operator": "mtn", "phone_number": "22997001234", field: value}
-    answer = await shop.post("/payments", body)
+    answer = await merchant.post("/payments", body)
     assert answer.status == 422
     assert answer.error["details"] == {field: [sentence]}

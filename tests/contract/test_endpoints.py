@@ -1,14 +1,13 @@
 """Every endpoint of the contract, with either key: its status, its envelope, its resource; who may not call it."""
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from guichet.api.endpoints import ENDPOINTS
-from guichet.domain.merchants import Environment
 from tests.contract.shapes import check_error, check_success, endpoint, order
 from tests.contract.tables import Row, column, table
-from tests.house import Account, House
+from tests.service_fixture import MerchantClient, ServiceFixture
 
 ROWS = table("endpoints")
 IDS = [f"{row['Method']} {row['Path']}" for row in ROWS]
@@ -28,13 +27,13 @@ def test_the_routes_are_those_of_the_contract() -> None:
     assert [(each.method, each.path) for each in ENDPOINTS] == [(row["Method"], row["Path"]) for row in ROWS]
 
 
-async def test_every_endpoint_with_a_test_key(house: House) -> None:
-    shop = await house.merchant()
+async def test_every_endpoint_with_a_test_key(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
     answered: dict[str, Any] = {}
 
     async def call(method: str, path: str, at: str, body: object = None, also: tuple[str, ...] = ()) -> Any:
         row = endpoint(method, path)
-        answered[f"{method} {path}"] = data = check_success(await shop.call(method, at, body), row, also=also)
+        answered[f"{method} {path}"] = data = check_success(await merchant.call(method, at, body), row, also=also)
         return data
 
     payment = await call("POST", "/payments", "/payments", order(phone_number="22997000000", external_id="a"))
@@ -44,9 +43,9 @@ async def test_every_endpoint_with_a_test_key(house: House) -> None:
     refund = await call("POST", "/payments/{reference}/refund", "/payments/a/refund", {"reason": "Retour"})
     assert await call("GET", "/refunds", "/refunds") == [refund]
     assert await call("GET", "/refunds/{reference}", f"/refunds/{refund['reference']}") == refund
-    check_error(await shop.post("/payment-links", LINK), "invalid_request")
+    check_error(await merchant.post("/payment-links", LINK), "invalid_request")
     assert await call("GET", "/payment-links", "/payment-links") == []
-    check_error(await shop.get("/payment-links/1"), "not_found")
+    check_error(await merchant.get("/payment-links/1"), "not_found")
     modes = await call("GET", "/payment-modes", "/payment-modes")
     assert [mode["operator"] for mode in modes] == column("operators", "Code")
     await call("POST", "/payment-modes/fees", "/payment-modes/fees", {"amount": 5000, "operator": "mtn"})
@@ -66,22 +65,22 @@ async def test_every_endpoint_with_a_test_key(house: House) -> None:
     assert set(answered) == set(IDS) - {"POST /payment-links", "GET /payment-links/{id}"}
 
 
-async def test_every_endpoint_with_a_live_key_that_needs_no_operator(house: House) -> None:
-    shop = (await house.merchant()).live
+async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: ServiceFixture) -> None:
+    merchant = (await service.merchant()).live
     answered: set[str] = set()
 
     async def call(method: str, path: str, at: str, body: object = None, also: tuple[str, ...] = ()) -> Any:
         answered.add(f"{method} {path}")
-        return check_success(await shop.call(method, at, body), endpoint(method, path), also=also)
+        return check_success(await merchant.call(method, at, body), endpoint(method, path), also=also)
 
-    refused = await shop.post("/payments", order(external_id="a"))
+    refused = await merchant.post("/payments", order(external_id="a"))
     check_error(refused, "payment_failed")
     [payment] = await call("GET", "/payments", "/payments")
     assert (payment["status"], payment["external_id"], payment["payment_url"]) == ("failed", "a", None)
     assert await call("GET", "/payments/{reference}", "/payments/a") == payment
-    check_error(await shop.post("/payments/a/refund"), "conflict")
+    check_error(await merchant.post("/payments/a/refund"), "conflict")
     assert await call("GET", "/refunds", "/refunds") == []
-    check_error(await shop.get(f"/refunds/{payment['reference']}"), "not_found")
+    check_error(await merchant.get(f"/refunds/{payment['reference']}"), "not_found")
     link = await call("POST", "/payment-links", "/payment-links", LINK)
     assert await call("GET", "/payment-links", "/payment-links") == [link]
     assert await call("GET", "/payment-links/{id}", f"/payment-links/{link['id']}") == link
@@ -97,23 +96,24 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(house: Hous
     assert answered == set(IDS) - unreachable
 
 
-async def test_no_endpoint_answers_without_a_key_and_no_inactive_account_has_a_live_one(sqlite_house: House) -> None:
-    pending = await sqlite_house.merchant(status="pending")
-    suspended = await sqlite_house.merchant(status="suspended")
+async def test_no_endpoint_answers_without_a_key_and_no_inactive_account_has_a_live_one(
+    sqlite_service: ServiceFixture,
+) -> None:
+    pending = await sqlite_service.merchant(status="pending")
+    suspended = await sqlite_service.merchant(status="suspended")
     for row in ROWS:
-        anonymous = await sqlite_house.call(row["Method"], f"/v1{_at(row['Path'])}")
+        anonymous = await sqlite_service.call(row["Method"], f"/v1{_at(row['Path'])}")
         check_error(anonymous, "unauthorized")
         for account in (pending, suspended):
             check_error(await account.live.call(row["Method"], _at(row["Path"])), "merchant_inactive")
             assert (await account.call(row["Method"], _at(row["Path"]))).status in (200, 404, 422), row
 
 
-async def test_a_key_works_in_the_environment_it_names(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant(status="pending")
+async def test_a_key_works_in_the_environment_it_names(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant(status="pending")
     for row in table("keys"):
-        env = cast(Environment, row["Environment"])
-        account = Account(sqlite_house, shop.id, shop.keys, env)
-        assert account.keys[env].startswith(row["Prefix"])
+        account = MerchantClient(sqlite_service, merchant.id, merchant.keys, row["Environment"])
+        assert account.keys[row["Environment"]].startswith(row["Prefix"])
         answer = await account.get("/webhooks/endpoint")
         if row["Account not active"] == "works":
             assert answer.data["livemode"] is (row["Environment"] == "live")
@@ -124,19 +124,21 @@ async def test_a_key_works_in_the_environment_it_names(sqlite_house: House) -> N
 
 
 @pytest.mark.parametrize("key", ["absent", "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer x{key}"])
-async def test_a_key_that_is_missing_or_malformed(sqlite_house: House, key: str) -> None:
-    shop = await sqlite_house.merchant()
-    header = key.format(key=shop.keys["test"])
-    answer = await sqlite_house.call("GET", "/v1/balance", headers={} if key == "absent" else {"Authorization": header})
+async def test_a_key_that_is_missing_or_malformed(sqlite_service: ServiceFixture, key: str) -> None:
+    merchant = await sqlite_service.merchant()
+    header = key.format(key=merchant.keys["test"])
+    answer = await sqlite_service.call(
+        "GET", "/v1/balance", headers={} if key == "absent" else {"Authorization": header}
+    )
     check_error(answer, "unauthorized")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-async def test_a_verb_that_a_path_does_not_know(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_a_verb_that_a_path_does_not_know(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     for path in dict.fromkeys(column("endpoints", "Path")):
         for verb in set(VERBS) - _allowed(path):
-            answer = await shop.call(verb, _at(path))
+            answer = await merchant.call(verb, _at(path))
             assert answer.status == 405, (verb, path)
             assert set(answer.headers["Allow"].split(", ")) == _allowed(path)
             if verb != "HEAD":
@@ -146,19 +148,19 @@ async def test_a_verb_that_a_path_does_not_know(sqlite_house: House) -> None:
 @pytest.mark.parametrize(
     "path", ["", "/", "/nothing", "/payments/", "/payments/a/b", "/payments//refund", "/%2Fbalance"]
 )
-async def test_an_address_that_does_not_exist(sqlite_house: House, path: str) -> None:
-    shop = await sqlite_house.merchant()
+async def test_an_address_that_does_not_exist(sqlite_service: ServiceFixture, path: str) -> None:
+    merchant = await sqlite_service.merchant()
     for verb in ("GET", "POST", "DELETE"):
-        check_error(await shop.call(verb, path), "not_found")
+        check_error(await merchant.call(verb, path), "not_found")
 
 
-async def test_paths_outside_the_api_answer_in_the_envelope_too(sqlite_house: House) -> None:
+async def test_paths_outside_the_api_answer_in_the_envelope_too(sqlite_service: ServiceFixture) -> None:
     for path in ("/nothing", "/v2/balance", "/v1x"):
-        check_error(await sqlite_house.call("GET", path), "not_found")
+        check_error(await sqlite_service.call("GET", path), "not_found")
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row["Paginated"] == "yes"], ids=lambda row: str(row["Path"]))
-async def test_lists_of_a_new_account_are_one_empty_page(sqlite_house: House, row: Row) -> None:
-    answer = await (await sqlite_house.merchant()).get(row["Path"])
+async def test_lists_of_a_new_account_are_one_empty_page(sqlite_service: ServiceFixture, row: Row) -> None:
+    answer = await (await sqlite_service.merchant()).get(row["Path"])
     assert check_success(answer, row) == []
     assert answer.body["meta"] == {"current_page": 1, "per_page": 25, "total": 0, "last_page": 1}

@@ -16,60 +16,60 @@ from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
 from tests.contract.shapes import check_error, order
 from tests.contract.tables import Row, column, table
-from tests.house import Account, Answer, House, open_house
+from tests.service_fixture import Answer, MerchantClient, ServiceFixture, open_service
 
 ROWS = {row["Code"]: row for row in table("errors")}
 LIMIT = int(next(row["Value"] for row in table("limits") if row["Limit"] == "request rate"))
 
 
 @pytest.fixture
-async def limited_house(sqlite_settings: Settings) -> AsyncIterator[House]:
+async def limited_service(sqlite_settings: Settings) -> AsyncIterator[ServiceFixture]:
     """With the contract's own rate limit."""
-    async with open_house(replace(sqlite_settings, rate_limit=LIMIT)) as opened:
+    async with open_service(replace(sqlite_settings, rate_limit=LIMIT)) as opened:
         yield opened
 
 
-async def _unauthorized(house: House) -> Answer:
-    return await house.call("GET", "/v1/balance", headers={"Authorization": f"Bearer sk_test_{'x' * 32}"})
+async def _unauthorized(service: ServiceFixture) -> Answer:
+    return await service.call("GET", "/v1/balance", headers={"Authorization": f"Bearer sk_test_{'x' * 32}"})
 
 
-async def _key_expired(house: House) -> Answer:
-    shop = await house.merchant()
-    key, now = new_key("test"), house.clock.now()
-    async with house.ctx.db.transaction() as tx:
-        await api_keys.add(tx, shop.id, "test", key, now + 5 * SECOND, now)
-    mine = Account(house, shop.id, {"test": key})
+async def _key_expired(service: ServiceFixture) -> Answer:
+    merchant = await service.merchant()
+    key, now = new_key("test"), service.clock.now()
+    async with service.ctx.db.transaction() as tx:
+        await api_keys.add(tx, merchant.id, "test", key, now + 5 * SECOND, now)
+    mine = MerchantClient(service, merchant.id, {"test": key})
     assert (await mine.get("/balance")).status == 200
-    house.clock.advance(5)
+    service.clock.advance(5)
     return await mine.get("/balance")
 
 
-async def _merchant_inactive(house: House) -> Answer:
-    return await (await house.merchant(status="pending")).live.post("/payments", order())
+async def _merchant_inactive(service: ServiceFixture) -> Answer:
+    return await (await service.merchant(status="pending")).live.post("/payments", order())
 
 
-async def _invalid_request(house: House) -> Answer:
-    return await (await house.merchant()).post("/payments", {})
+async def _invalid_request(service: ServiceFixture) -> Answer:
+    return await (await service.merchant()).post("/payments", {})
 
 
-async def _payment_failed(house: House) -> Answer:
-    return await (await house.merchant()).post("/payments", order(phone_number="22997000001"))
+async def _payment_failed(service: ServiceFixture) -> Answer:
+    return await (await service.merchant()).post("/payments", order(phone_number="22997000001"))
 
 
-async def _not_found(house: House) -> Answer:
-    return await (await house.merchant()).get("/payments/nothing")
+async def _not_found(service: ServiceFixture) -> Answer:
+    return await (await service.merchant()).get("/payments/nothing")
 
 
-async def _conflict(house: House) -> Answer:
-    shop = await house.merchant()
-    return await shop.post(f"/payments/{(await shop.pay())['reference']}/refund")
+async def _conflict(service: ServiceFixture) -> Answer:
+    merchant = await service.merchant()
+    return await merchant.post(f"/payments/{(await merchant.pay())['reference']}/refund")
 
 
-async def _method_not_allowed(house: House) -> Answer:
-    return await (await house.merchant()).call("DELETE", "/payments")
+async def _method_not_allowed(service: ServiceFixture) -> Answer:
+    return await (await service.merchant()).call("DELETE", "/payments")
 
 
-PRODUCED: dict[str, Callable[[House], Awaitable[Answer]]] = {
+PRODUCED: dict[str, Callable[[ServiceFixture], Awaitable[Answer]]] = {
     "unauthorized": _unauthorized,
     "key_expired": _key_expired,
     "merchant_inactive": _merchant_inactive,
@@ -82,8 +82,8 @@ PRODUCED: dict[str, Callable[[House], Awaitable[Answer]]] = {
 
 
 @pytest.mark.parametrize("code", PRODUCED)
-async def test_an_error_through_its_own_door(house: House, code: str) -> None:
-    error = check_error(await PRODUCED[code](house), code)
+async def test_an_error_through_its_own_door(service: ServiceFixture, code: str) -> None:
+    error = check_error(await PRODUCED[code](service), code)
     assert ("details" in error) is (code == "invalid_request")
 
 
@@ -94,33 +94,33 @@ def test_every_code_that_is_emitted_is_produced_here() -> None:
     assert set(ROWS) - emitted == {"insufficient_funds", "payout_failed", "payout_limit_exceeded"}
 
 
-async def test_more_requests_than_the_limit(limited_house: House) -> None:
+async def test_more_requests_than_the_limit(limited_service: ServiceFixture) -> None:
     """Whatever they ask, and whether they have a key."""
-    shop = await limited_house.merchant()
+    merchant = await limited_service.merchant()
     left = []
     for number in range(LIMIT):
         path = ("/balance", "/nothing", "/payment-modes")[number % 3]
-        left.append(int((await shop.get(path)).headers["X-RateLimit-Remaining"]))
+        left.append(int((await merchant.get(path)).headers["X-RateLimit-Remaining"]))
     assert left == list(range(LIMIT - 1, -1, -1))
     for answer in (
-        await shop.post("/payments", order()),
-        await limited_house.call("DELETE", "/v1/nothing"),
+        await merchant.post("/payments", order()),
+        await limited_service.call("DELETE", "/v1/nothing"),
     ):
         check_error(answer, "rate_limited")
         assert answer.headers["X-RateLimit-Remaining"] == "0"
         assert 1 <= int(answer.headers["Retry-After"]) <= 60
-    assert (await limited_house.call("GET", "/healthz")).status == 200
+    assert (await limited_service.call("GET", "/healthz")).status == 200
 
 
-async def test_answers_below_the_limit_say_what_is_left(limited_house: House) -> None:
-    shop = await limited_house.merchant()
+async def test_answers_below_the_limit_say_what_is_left(limited_service: ServiceFixture) -> None:
+    merchant = await limited_service.merchant()
     answers = [
-        await shop.get("/balance"),
-        await shop.get("/payments/nothing"),
-        await shop.call("DELETE", "/payments"),
-        await shop.post("/payments", {}),
-        await limited_house.call("GET", "/v1/balance"),
-        await shop.get("/nothing"),
+        await merchant.get("/balance"),
+        await merchant.get("/payments/nothing"),
+        await merchant.call("DELETE", "/payments"),
+        await merchant.post("/payments", {}),
+        await limited_service.call("GET", "/v1/balance"),
+        await merchant.get("/nothing"),
     ]
     assert [answer.status for answer in answers] == [200, 404, 405, 422, 401, 404]
     assert [int(a.headers["X-RateLimit-Remaining"]) for a in answers] == [LIMIT - 1 - n for n in range(len(answers))]
@@ -128,12 +128,16 @@ async def test_answers_below_the_limit_say_what_is_left(limited_house: House) ->
 
 
 async def test_a_database_that_fails_is_a_server_error_and_tells_nothing(
-    house: House, settings: Settings, capfd: pytest.CaptureFixture[str]
+    service: ServiceFixture, settings: Settings, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    shop = await house.merchant()
-    await shop.pay(external_id="a")
+    merchant = await service.merchant()
+    await merchant.pay(external_id="a")
     await _damage(settings)
-    for answer in (await shop.get("/payments"), await shop.get("/payments/a"), await shop.post("/payments", order())):
+    for answer in (
+        await merchant.get("/payments"),
+        await merchant.get("/payments/a"),
+        await merchant.post("/payments", order()),
+    ):
         error = check_error(answer, "server_error")
         assert "payments" not in error["message"]
         assert "Traceback" not in answer.raw.decode()
@@ -173,19 +177,19 @@ def test_the_headers_of_the_contract_are_those_tested_here() -> None:
     ]
 
 
-async def test_every_answer_names_its_request(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_every_answer_names_its_request(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     paths = ["/v1/balance", "/v1/payments/x", "/v1/nothing", "/nothing", "/healthz"]
-    ids = {(await sqlite_house.call("GET", path)).headers["X-Request-Id"] for path in paths}
+    ids = {(await sqlite_service.call("GET", path)).headers["X-Request-Id"] for path in paths}
     assert len(ids) == len(paths)
-    own = await shop.get("/balance", headers={"X-Request-Id": "order-4711.retry_2"})
+    own = await merchant.get("/balance", headers={"X-Request-Id": "order-4711.retry_2"})
     assert own.headers["X-Request-Id"] == "order-4711.retry_2"
     for odd in ("short", "x" * 65, "with space here", "é" * 10, "a\tb" * 5):
-        assert (await shop.get("/balance", headers={"X-Request-Id": odd})).headers["X-Request-Id"] != odd
+        assert (await merchant.get("/balance", headers={"X-Request-Id": odd})).headers["X-Request-Id"] != odd
 
 
-async def test_only_a_401_asks_for_a_key(sqlite_house: House) -> None:
+async def test_only_a_401_asks_for_a_key(sqlite_service: ServiceFixture) -> None:
     for code, produce in PRODUCED.items():
-        answer = await produce(sqlite_house)
+        answer = await produce(sqlite_service)
         assert answer.headers.get("WWW-Authenticate") == ("Bearer" if answer.status == 401 else None), code
         assert ("Allow" in answer.headers) is (code == "method_not_allowed")

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from tests.contract.operator import ScriptedOperator, paid
 from tests.contract.shapes import check_error, order
-from tests.house import Account, Answer, House
+from tests.fakes.scripted_provider import ScriptedProvider, done
+from tests.service_fixture import Answer, MerchantClient, ServiceFixture
 
 LINK = {"amount": 2500, "description": "Cotisation"}
 LISTS = ("/payments", "/refunds", "/payment-links", "/webhooks/deliveries")
 
 
-async def _furnished(account: Account) -> dict[str, str]:
+async def _furnished(account: MerchantClient) -> dict[str, str]:
     """An account with something of everything; the paths that read and change it."""
     await account.put("/webhooks/endpoint", {"url": "https://shop.example/h"})
     await account.post("/webhooks/test")
@@ -46,9 +46,11 @@ def _same(left: Answer, right: Answer) -> None:
     assert names[0] == names[1]
 
 
-async def test_nothing_of_another_account_or_environment_is_seen(live_house: House, operator: ScriptedOperator) -> None:
-    operator.state = paid
-    owner, stranger = await live_house.merchant(), await live_house.merchant()
+async def test_nothing_of_another_account_or_environment_is_seen(
+    live_service: ServiceFixture, operator: ScriptedProvider
+) -> None:
+    operator.script("status", done)
+    owner, stranger = await live_service.merchant(), await live_service.merchant()
     for mine in (owner, owner.live):
         other_env = owner.live if mine.env == "test" else owner
         paths = await _furnished(mine)
@@ -70,27 +72,27 @@ async def test_nothing_of_another_account_or_environment_is_seen(live_house: Hou
         assert (await outsider.get("/webhooks/endpoint")).data["url"] is None
 
 
-async def test_each_environment_lists_its_own_only(live_house: House, operator: ScriptedOperator) -> None:
-    operator.state = paid
-    shop = await live_house.merchant()
-    await _furnished(shop)
-    await _furnished(shop.live)
+async def test_each_environment_lists_its_own_only(live_service: ServiceFixture, operator: ScriptedProvider) -> None:
+    operator.script("status", done)
+    merchant = await live_service.merchant()
+    await _furnished(merchant)
+    await _furnished(merchant.live)
     for path, key in (("/payments", "reference"), ("/refunds", "reference"), ("/webhooks/deliveries", "id")):
-        mine, theirs = [{each[key] for each in (await account.get(path)).data} for account in (shop, shop.live)]
+        mine, theirs = [{each[key] for each in (await account.get(path)).data} for account in (merchant, merchant.live)]
         assert mine
         assert theirs
         assert not mine & theirs
-    assert (await shop.get("/payment-links")).data == []
-    assert len((await shop.live.get("/payment-links")).data) == 1
-    test, live = [(await account.get("/payments")).data for account in (shop, shop.live)]
+    assert (await merchant.get("/payment-links")).data == []
+    assert len((await merchant.live.get("/payment-links")).data) == 1
+    test, live = [(await account.get("/payments")).data for account in (merchant, merchant.live)]
     assert [p["external_id"] for p in test] == [p["external_id"] for p in live] == ["mine/é"]
     assert test[0]["reference"] != live[0]["reference"]
 
 
 async def test_an_external_id_belongs_to_one_account_and_one_environment(
-    live_house: House, operator: ScriptedOperator
+    live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
-    one, two = await live_house.merchant(), await live_house.merchant()
+    one, two = await live_service.merchant(), await live_service.merchant()
     accounts = [one, two, one.live, two.live]
     made: list[Any] = [(await each.post("/payments", order(external_id="same"))).data for each in accounts]
     assert len({payment["reference"] for payment in made}) == 4
@@ -100,12 +102,12 @@ async def test_an_external_id_belongs_to_one_account_and_one_environment(
         assert (await account.get("/payments")).body["meta"]["total"] == 1
 
 
-async def test_a_test_key_cannot_touch_the_production_endpoint(house: House) -> None:
-    shop, other = await house.merchant(), await house.merchant()
-    live = (await shop.live.put("/webhooks/endpoint", {"url": "https://shop.example/live"})).data
-    await shop.put("/webhooks/endpoint", {"url": "https://shop.example/test", "rotate_secret": True})
-    await shop.put("/webhooks/endpoint", {"url": None, "rotate_secret": True})
+async def test_a_test_key_cannot_touch_the_production_endpoint(service: ServiceFixture) -> None:
+    merchant, other = await service.merchant(), await service.merchant()
+    live = (await merchant.live.put("/webhooks/endpoint", {"url": "https://shop.example/live"})).data
+    await merchant.put("/webhooks/endpoint", {"url": "https://shop.example/test", "rotate_secret": True})
+    await merchant.put("/webhooks/endpoint", {"url": None, "rotate_secret": True})
     await other.live.put("/webhooks/endpoint", {"url": None, "rotate_secret": True})
-    kept = (await shop.live.get("/webhooks/endpoint")).data
+    kept = (await merchant.live.get("/webhooks/endpoint")).data
     assert (kept["url"], kept["secret"]) == (live["url"], live["secret"])
-    assert (await shop.get("/webhooks/endpoint")).data["url"] is None
+    assert (await merchant.get("/webhooks/endpoint")).data["url"] is None

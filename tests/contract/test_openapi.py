@@ -20,9 +20,10 @@ from guichet.providers.base import Accepted, Refused
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.settings import Settings
 from tests.contract.tables import Row, table, tables
-from tests.fakes import ScriptedOperator, done
-from tests.house import Account, House, ManualClock, open_house
-from tests.peers import Peer
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import ScriptedServer
+from tests.fakes.scripted_provider import ScriptedProvider, done
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 IDS: Final = [f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS]
 #: docs/contract.md's names of resources.
@@ -52,8 +53,8 @@ KINDS: Final = {
 
 
 @pytest.fixture
-async def document(sqlite_house: House) -> dict[str, Any]:
-    answer = await sqlite_house.call("GET", "/openapi.json")
+async def document(sqlite_service: ServiceFixture) -> dict[str, Any]:
+    answer = await sqlite_service.call("GET", "/openapi.json")
     assert answer.status == 200
     return dict(answer.body)
 
@@ -274,39 +275,41 @@ async def test_headers_are_those_of_the_contract(document: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("endpoint", [each for each in ENDPOINTS if each.body], ids=lambda each: each.handler.__name__)
-async def test_what_the_examples_send_is_accepted(sqlite_house: House, endpoint: Endpoint) -> None:
+async def test_what_the_examples_send_is_accepted(sqlite_service: ServiceFixture, endpoint: Endpoint) -> None:
     """The curl samples, word for word, by the merchant they are written for."""
-    document = (await sqlite_house.call("GET", "/openapi.json")).body
-    shop = await sqlite_house.merchant()
+    document = (await sqlite_service.call("GET", "/openapi.json")).body
+    merchant = await sqlite_service.merchant()
     samples = _operation(document, endpoint)["x-codeSamples"]
     assert len(samples) == len(endpoint.requests)
     for number, sample in enumerate(samples):
         if endpoint.path == "/payments/{reference}/refund":
-            shop = await sqlite_house.merchant(f"R{number}")
-            await shop.pay("0000", external_id="commande-1042")
-            await sqlite_house.settle()
-        answer = await _run(shop.live if endpoint.live_only else shop, sample["source"], document["servers"][0]["url"])
+            merchant = await sqlite_service.merchant(f"R{number}")
+            await merchant.pay("0000", external_id="commande-1042")
+            await sqlite_service.run_worker()
+        answer = await _run(
+            merchant.live if endpoint.live_only else merchant, sample["source"], document["servers"][0]["url"]
+        )
         assert answer.status == endpoint.status, answer.raw
 
 
-async def _run(shop: Account, source: str, server: str) -> Any:
+async def _run(merchant: MerchantClient, source: str, server: str) -> Any:
     words = shlex.split(source.replace("\\\n", " "))
     assert words[0] == "curl"
     assert "Authorization: Bearer $CLE" in words
     [url] = [word for word in words if word.startswith(server)]
     body = words[words.index("-d") + 1] if "-d" in words else None
     method = words[words.index("-X") + 1] if "-X" in words else "GET" if body is None else "POST"
-    return await shop.call(method, url.removeprefix(server), None if body is None else body.encode())
+    return await merchant.call(method, url.removeprefix(server), None if body is None else body.encode())
 
 
 @pytest.mark.parametrize(
     "endpoint", [each for each in ENDPOINTS if not each.body and "{" not in each.path], ids=lambda each: each.path
 )
-async def test_the_samples_without_a_body_are_accepted(sqlite_house: House, endpoint: Endpoint) -> None:
-    document = (await sqlite_house.call("GET", "/openapi.json")).body
+async def test_the_samples_without_a_body_are_accepted(sqlite_service: ServiceFixture, endpoint: Endpoint) -> None:
+    document = (await sqlite_service.call("GET", "/openapi.json")).body
     [sample] = _operation(document, endpoint)["x-codeSamples"]
 
-    answer = await _run(await sqlite_house.merchant(), sample["source"], document["servers"][0]["url"])
+    answer = await _run(await sqlite_service.merchant(), sample["source"], document["servers"][0]["url"])
 
     assert answer.status == endpoint.status, answer.raw
 
@@ -346,18 +349,18 @@ class Seen:
 
 
 async def test_every_documented_field_is_answered_and_every_answered_field_is_documented(
-    sqlite_settings: Settings, receiver: Peer
+    sqlite_settings: Settings, receiver: ScriptedServer
 ) -> None:
-    operator = ScriptedOperator()
+    operator = ScriptedProvider()
     operator.script("initiate", Accepted(redirect_url="https://operator.example/confirm"))
     operator.script("status", done)
     operator.script("refund", Refused())
     clock = ManualClock()
-    async with open_house(
+    async with open_service(
         sqlite_settings, clock, accounts={"scripted": operator}, routes={"mtn": ["scripted"]}
-    ) as house:
-        seen = Seen((await house.call("GET", "/openapi.json")).body)
-        await _a_day(house, await house.merchant(), seen, receiver)
+    ) as service:
+        seen = Seen((await service.call("GET", "/openapi.json")).body)
+        await _a_day(service, await service.merchant(), seen, receiver)
 
     documented = {
         f"{name}.{field}": member
@@ -376,50 +379,52 @@ async def test_every_documented_field_is_answered_and_every_answered_field_is_do
     assert nullable - seen.empty <= {"Payment.payment_mode", "CreatedPayment.payment_mode"}
 
 
-async def _a_day(house: House, shop: Account, seen: Seen, receiver: Peer) -> None:
+async def _a_day(service: ServiceFixture, merchant: MerchantClient, seen: Seen, receiver: ScriptedServer) -> None:
     """Everything a merchant does, with either key; each answer is looked at."""
 
-    async def do(account: Account, name: str, path: str, body: object = None) -> Any:
+    async def do(account: MerchantClient, name: str, path: str, body: object = None) -> Any:
         [endpoint] = [each for each in ENDPOINTS if each.handler.__name__ == name]
         answer = await account.call(endpoint.method, path, body)
         assert answer.status == endpoint.status, answer.raw
         seen.answer(endpoint, answer.body)
         return answer.data
 
-    async def look(account: Account) -> None:
+    async def look(account: MerchantClient) -> None:
         for endpoint in ENDPOINTS:
             if endpoint.method == "GET" and "{" not in endpoint.path:
                 await do(account, endpoint.handler.__name__, endpoint.path)
 
     mobile = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000000"}
     customer = {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"}
-    await look(shop)
-    await do(shop, "send_test", "/webhooks/test")
-    await do(shop, "configure_endpoint", "/webhooks/endpoint", {"url": None})
-    await do(shop, "configure_endpoint", "/webhooks/endpoint", {"url": receiver.url("127.0.0.1")})
-    await do(shop, "send_test", "/webhooks/test")
-    await do(shop, "list_deliveries", "/webhooks/deliveries")
-    await do(shop, "create_payment", "/payments", {**mobile, "phone_number": "2290197000003"})
-    await do(shop, "create_payment", "/payments", {**mobile, "external_id": "a", "metadata": {}, "customer": customer})
-    await do(shop, "create_payment", "/payments", {"amount": 15000, "operator": "VISA", "customer": customer})
-    await house.settle()
-    await do(shop, "read_payment", "/payments/a")
-    refund = await do(shop, "create_refund", "/payments/a/refund", {"reason": "Retour"})
-    await do(shop, "read_refund", f"/refunds/{refund['reference']}")
-    await house.settle(1)
-    await do(shop, "quote_fees", "/payment-modes/fees", {"amount": 5000, "operator": "mtn"})
-    await look(shop)
-    await do(shop.live, "configure_endpoint", "/webhooks/endpoint", {"url": receiver.url("127.0.0.1")})
-    await do(shop.live, "create_payment", "/payments", {**mobile, "external_id": "b"})
-    await house.settle(60)
-    await do(shop.live, "create_refund", "/payments/b/refund", {})
-    await house.settle(60)
+    await look(merchant)
+    await do(merchant, "send_test", "/webhooks/test")
+    await do(merchant, "configure_endpoint", "/webhooks/endpoint", {"url": None})
+    await do(merchant, "configure_endpoint", "/webhooks/endpoint", {"url": receiver.url("127.0.0.1")})
+    await do(merchant, "send_test", "/webhooks/test")
+    await do(merchant, "list_deliveries", "/webhooks/deliveries")
+    await do(merchant, "create_payment", "/payments", {**mobile, "phone_number": "2290197000003"})
+    await do(
+        merchant, "create_payment", "/payments", {**mobile, "external_id": "a", "metadata": {}, "customer": customer}
+    )
+    await do(merchant, "create_payment", "/payments", {"amount": 15000, "operator": "VISA", "customer": customer})
+    await service.run_worker()
+    await do(merchant, "read_payment", "/payments/a")
+    refund = await do(merchant, "create_refund", "/payments/a/refund", {"reason": "Retour"})
+    await do(merchant, "read_refund", f"/refunds/{refund['reference']}")
+    await service.run_worker(1)
+    await do(merchant, "quote_fees", "/payment-modes/fees", {"amount": 5000, "operator": "mtn"})
+    await look(merchant)
+    await do(merchant.live, "configure_endpoint", "/webhooks/endpoint", {"url": receiver.url("127.0.0.1")})
+    await do(merchant.live, "create_payment", "/payments", {**mobile, "external_id": "b"})
+    await service.run_worker(60)
+    await do(merchant.live, "create_refund", "/payments/b/refund", {})
+    await service.run_worker(60)
     link = {"amount": 2000, "description": "Don"}
-    permanent = await do(shop.live, "create_link", "/payment-links", link)
+    permanent = await do(merchant.live, "create_link", "/payment-links", link)
     limits = {"type": "limité", "max_uses": 3, "starts_at": "2026-01-01", "expires_at": "2026-12-31"}
-    await do(shop.live, "create_link", "/payment-links", {**link, **limits})
-    await do(shop.live, "read_link", f"/payment-links/{permanent['id']}")
-    await look(shop.live)
+    await do(merchant.live, "create_link", "/payment-links", {**link, **limits})
+    await do(merchant.live, "read_link", f"/payment-links/{permanent['id']}")
+    await look(merchant.live)
     assert {json.loads(request.body)["event"] for request in receiver.received} == {*EVENTS, WEBHOOK_TEST}
     for request in receiver.received:
         seen.notification(json.loads(request.body))
@@ -429,12 +434,12 @@ async def _a_day(house: House, shop: Account, seen: Seen, receiver: Peer) -> Non
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
-async def test_they_are_public_and_kept_by_their_tag(sqlite_house: House, path: str) -> None:
-    plain = await sqlite_house.call("GET", path, headers={"Accept-Encoding": "identity"})
-    again = await sqlite_house.call(
+async def test_they_are_public_and_kept_by_their_tag(sqlite_service: ServiceFixture, path: str) -> None:
+    plain = await sqlite_service.call("GET", path, headers={"Accept-Encoding": "identity"})
+    again = await sqlite_service.call(
         "GET", path, headers={"Accept-Encoding": "identity", "If-None-Match": f'"other", W/{plain.headers["ETag"]}'}
     )
-    head = await sqlite_house.call("HEAD", path, headers={"Accept-Encoding": "identity"})
+    head = await sqlite_service.call("HEAD", path, headers={"Accept-Encoding": "identity"})
 
     assert (plain.status, again.status, head.status) == (200, 304, 200)
     assert (again.raw, head.raw) == (b"", b"")
@@ -455,10 +460,10 @@ async def test_they_are_public_and_kept_by_their_tag(sqlite_house: House, path: 
     ],
 )
 async def test_they_are_compressed_if_the_client_accepts_it(
-    sqlite_house: House, accepted: str, encoding: str | None
+    sqlite_service: ServiceFixture, accepted: str, encoding: str | None
 ) -> None:
-    plain = await sqlite_house.call("GET", "/openapi.json", headers={"Accept-Encoding": "identity"})
-    answer = await sqlite_house.call("GET", "/openapi.json", headers={"Accept-Encoding": accepted})
+    plain = await sqlite_service.call("GET", "/openapi.json", headers={"Accept-Encoding": "identity"})
+    answer = await sqlite_service.call("GET", "/openapi.json", headers={"Accept-Encoding": accepted})
 
     assert answer.headers.get("Content-Encoding") == encoding
     assert (answer.headers["ETag"] == plain.headers["ETag"]) == (encoding is None)
@@ -467,8 +472,8 @@ async def test_they_are_compressed_if_the_client_accepts_it(
     assert answer.raw == plain.raw
 
 
-async def test_other_verbs_are_refused_in_the_envelope(sqlite_house: House) -> None:
-    answer = await sqlite_house.call("POST", "/docs")
+async def test_other_verbs_are_refused_in_the_envelope(sqlite_service: ServiceFixture) -> None:
+    answer = await sqlite_service.call("POST", "/docs")
 
     assert (answer.status, answer.error["code"], answer.headers["Allow"]) == (405, "method_not_allowed", "GET, HEAD")
 
@@ -499,9 +504,9 @@ class _Page(HTMLParser):
         self.text += data
 
 
-async def test_the_page_shows_all_and_loads_nothing(sqlite_house: House) -> None:
-    answer = await sqlite_house.call("GET", "/docs")
-    document = (await sqlite_house.call("GET", "/openapi.json")).body
+async def test_the_page_shows_all_and_loads_nothing(sqlite_service: ServiceFixture) -> None:
+    answer = await sqlite_service.call("GET", "/docs")
+    document = (await sqlite_service.call("GET", "/openapi.json")).body
     page = _Page()
     page.feed(answer.raw.decode())
 
@@ -520,8 +525,8 @@ async def test_the_page_shows_all_and_loads_nothing(sqlite_house: House) -> None
     assert {name for name in _schemas(document) if not name.endswith("Body") and name != "Customer"} <= set(page.ids)
 
 
-async def test_the_page_allows_its_own_style_and_nothing_else(sqlite_house: House) -> None:
-    answer = await sqlite_house.call("GET", "/docs")
+async def test_the_page_allows_its_own_style_and_nothing_else(sqlite_service: ServiceFixture) -> None:
+    answer = await sqlite_service.call("GET", "/docs")
     [style] = re.findall(r"<style>(.*?)</style>", answer.raw.decode(), re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
 

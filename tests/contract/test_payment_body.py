@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.shapes import check_resource, order, refused_fields
 from tests.contract.tables import Row, table
-from tests.house import Account, House
+from tests.service_fixture import MerchantClient, ServiceFixture
 
 ROWS = {row["Field"]: row for row in table("request POST /payments")}
 
@@ -52,38 +52,38 @@ def _text(field: str, length: int) -> str:
     return rest + start if ROWS[field]["Type"] == "e-mail" else start + rest
 
 
-async def _send(shop: Account, field: str, value: object) -> Any:
-    return await shop.post("/payments", _body(field, value))
+async def _send(merchant: MerchantClient, field: str, value: object) -> Any:
+    return await merchant.post("/payments", _body(field, value))
 
 
 @pytest.mark.parametrize("field", ROWS)
-async def test_a_field_of_the_wrong_type_is_named(sqlite_house: House, field: str) -> None:
-    shop = await sqlite_house.merchant()
+async def test_a_field_of_the_wrong_type_is_named(sqlite_service: ServiceFixture, field: str) -> None:
+    merchant = await sqlite_service.merchant()
     for value in WRONG_TYPES[ROWS[field]["Type"]]:
-        answer = await _send(shop, field, value)
+        answer = await _send(merchant, field, value)
         assert answer.status == 422, (field, value, answer.raw)
         named = refused_fields(answer)
         assert named == {field}, (field, value, answer.raw)
-    assert (await shop.get("/payments")).data == []
+    assert (await merchant.get("/payments")).data == []
 
 
 @pytest.mark.parametrize("field", [f for f, row in ROWS.items() if row["Max length"] and f != "operator"])
-async def test_lengths_are_inclusive_and_count_characters(sqlite_house: House, field: str) -> None:
-    shop = await sqlite_house.merchant()
+async def test_lengths_are_inclusive_and_count_characters(sqlite_service: ServiceFixture, field: str) -> None:
+    merchant = await sqlite_service.merchant()
     row = ROWS[field]
     longest, shortest = int(row["Max length"]), int(row["Min length"] or 0)
-    assert (await _send(shop, field, _text(field, longest))).status == 201, field
-    assert refused_fields(await _send(shop, field, _text(field, longest + 1))) == {field}
+    assert (await _send(merchant, field, _text(field, longest))).status == 201, field
+    assert refused_fields(await _send(merchant, field, _text(field, longest + 1))) == {field}
     if shortest:
-        assert (await _send(shop, field, _text(field, shortest))).status == 201
-        assert refused_fields(await _send(shop, field, _text(field, shortest - 1))) == {field}
+        assert (await _send(merchant, field, _text(field, shortest))).status == 201
+        assert refused_fields(await _send(merchant, field, _text(field, shortest - 1))) == {field}
 
 
-async def test_an_operator_code_longer_than_any(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_an_operator_code_longer_than_any(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     longest = int(ROWS["operator"]["Max length"])
     for length in (longest, longest + 1):
-        assert refused_fields(await shop.post("/payments", order(operator="mtn") | {"operator": "m" * length})) == {
+        assert refused_fields(await merchant.post("/payments", order(operator="mtn") | {"operator": "m" * length})) == {
             "operator"
         }
 
@@ -105,26 +105,26 @@ async def test_an_operator_code_longer_than_any(sqlite_house: House) -> None:
         (b"123456789012345678901234567890", False),
     ],
 )
-async def test_the_bounds_of_amount(sqlite_house: House, amount: bytes, accepted: bool) -> None:
+async def test_the_bounds_of_amount(sqlite_service: ServiceFixture, amount: bytes, accepted: bool) -> None:
     """A card knows no debit bounds: only those of `amount` are seen."""
     assert (ROWS["amount"]["Min"], ROWS["amount"]["Max"]) == ("1", "99999999")
-    shop = await sqlite_house.merchant()
+    merchant = await sqlite_service.merchant()
     customer = b'{"firstname":"A","lastname":"B","email":"a@example.com"}'
     body = b'{"operator":"VISA","currency":"EUR","customer":%s,"amount":%s}' % (customer, amount)
-    answer = await shop.post("/payments", body)
+    answer = await merchant.post("/payments", body)
     assert (answer.status == 201) is accepted, answer.raw
     if not accepted:
         assert refused_fields(answer) == {"amount"}
 
 
 @pytest.mark.parametrize("field", ROWS)
-async def test_required_fields_and_defaults(sqlite_house: House, field: str) -> None:
+async def test_required_fields_and_defaults(sqlite_service: ServiceFixture, field: str) -> None:
     """Left out or null: the same thing (D2), a refusal if the field is required, its default otherwise."""
-    shop = await sqlite_house.merchant()
+    merchant = await sqlite_service.merchant()
     row = ROWS[field]
     if field in ("operator", "payment_mode_id"):
         assert row["Required"] == f"unless {'operator' if field != 'operator' else 'payment_mode_id'}"
-        assert refused_fields(await shop.post("/payments", order() | {"operator": None})) <= {
+        assert refused_fields(await merchant.post("/payments", order() | {"operator": None})) <= {
             "operator",
             "payment_mode_id",
         }
@@ -133,7 +133,7 @@ async def test_required_fields_and_defaults(sqlite_house: House, field: str) -> 
     operator = asking.get(row["Required"])
     for value in (..., None):
         body = _body(field, value) if operator is None else _without(order(operator), field, value)
-        answer = await shop.post("/payments", body)
+        answer = await merchant.post("/payments", body)
         if row["Required"] == "no":
             assert answer.status == 201, answer.raw
             if field in answer.data:
@@ -154,16 +154,16 @@ def _without(body: dict[str, Any], field: str, value: object) -> dict[str, Any]:
     return body
 
 
-async def test_accepted_values_of_currency(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_accepted_values_of_currency(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     for currency in ROWS["currency"]["Values"].split(", "):
-        assert (await shop.pay(currency=currency))["currency"] == currency
+        assert (await merchant.pay(currency=currency))["currency"] == currency
     for other in ("xof", "GBP", "", "XOF "):
-        assert refused_fields(await shop.post("/payments", order(currency=other))) == {"currency"}
+        assert refused_fields(await merchant.post("/payments", order(currency=other))) == {"currency"}
 
 
-async def test_all_faults_are_told_at_once(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_all_faults_are_told_at_once(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     everything: dict[str, object] = {
         "amount": 0,
         "currency": "ABC",
@@ -178,12 +178,12 @@ async def test_all_faults_are_told_at_once(sqlite_house: House) -> None:
         "customer": {"firstname": 5, "lastname": 5, "email": "x", "address": 5, "country": 5},
     }
     expected = set(ROWS) - {"payment_mode_id", "operator", "customer"}
-    assert refused_fields(await shop.post("/payments", everything)) == expected
+    assert refused_fields(await merchant.post("/payments", everything)) == expected
 
 
-async def test_unknown_fields_are_ignored(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
-    payment = await shop.pay(status="succeeded", reference="x", customer={"phone_number": "1", "vip": True})
+async def test_unknown_fields_are_ignored(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
+    payment = await merchant.pay(status="succeeded", reference="x", customer={"phone_number": "1", "vip": True})
     check_resource("payment", payment)
     assert payment["status"] == "pending"
     assert payment["customer"]["phone_number"] == "22997001234"

@@ -8,7 +8,7 @@ import pytest
 from guichet.clock import iso
 from tests.contract.shapes import check_resource, check_success, endpoint, refused_fields
 from tests.contract.tables import Row, column, table, tables
-from tests.house import House
+from tests.service_fixture import ServiceFixture
 
 LISTS = [row["Path"] for row in table("endpoints") if row["Paginated"] == "yes"]
 DAY = 86_400
@@ -20,73 +20,73 @@ def _paging(path: str) -> dict[str, Row]:
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_per_page_and_page_are_bounded(sqlite_house: House, path: str) -> None:
-    shop = await sqlite_house.merchant()
+async def test_per_page_and_page_are_bounded(sqlite_service: ServiceFixture, path: str) -> None:
+    merchant = await sqlite_service.merchant()
     for name, row in _paging(path).items():
         lowest, highest = int(row["Min"]), int(row["Max"] or 10**12)
         for value in (lowest, highest):
-            assert (await shop.get(f"{path}?{name}={value}")).body["meta"] is not None
+            assert (await merchant.get(f"{path}?{name}={value}")).body["meta"] is not None
         above = [str(highest + 1)] if row["Max"] else []
         for text in (str(lowest - 1), "-1", "", "x", "1.5", "1e1", "%2B1", "%D9%A3", "9" * 40, *above):
-            answer = await shop.get(f"{path}?{name}={text}")
+            answer = await merchant.get(f"{path}?{name}={text}")
             assert refused_fields(answer) == {name}, (text, answer.raw)
-        defaults = (await shop.get(path)).body["meta"]
+        defaults = (await merchant.get(path)).body["meta"]
         assert defaults["per_page" if name == "per_page" else "current_page"] == int(row["Default"])
-    assert refused_fields(await shop.get(f"{path}?per_page=0&page=0")) == {"per_page", "page"}
+    assert refused_fields(await merchant.get(f"{path}?per_page=0&page=0")) == {"per_page", "page"}
 
 
-async def test_counters_order_last_page_and_past_the_end(house: House) -> None:
-    shop = (await house.merchant()).live
+async def test_counters_order_last_page_and_past_the_end(service: ServiceFixture) -> None:
+    merchant = (await service.merchant()).live
     for number in range(7):
-        await shop.post("/payment-links", {"amount": 100 + number, "description": "Lien"})
-        house.clock.advance(1)
+        await merchant.post("/payment-links", {"amount": 100 + number, "description": "Lien"})
+        service.clock.advance(1)
     seen: list[int] = []
     for page, expected in ((1, 3), (2, 3), (3, 1), (4, 0), (10**12, 0)):
-        answer = await shop.get(f"/payment-links?per_page=3&page={page}")
+        answer = await merchant.get(f"/payment-links?per_page=3&page={page}")
         data = check_success(answer, endpoint("GET", "/payment-links"))
         assert len(data) == expected
         assert answer.body["meta"] == {"current_page": page, "per_page": 3, "total": 7, "last_page": 3}
         seen += [link["amount"] for link in data]
     assert seen == [106, 105, 104, 103, 102, 101, 100]
-    whole = (await shop.get("/payment-links?per_page=7")).body["meta"]
+    whole = (await merchant.get("/payment-links?per_page=7")).body["meta"]
     assert whole == {"current_page": 1, "per_page": 7, "total": 7, "last_page": 1}
 
 
-async def test_payments_of_one_instant_still_come_newest_first(house: House) -> None:
-    shop = await house.merchant()
-    created = [(await shop.pay())["identifier"] for _ in range(5)]
-    listed = [payment["identifier"] for payment in (await shop.get("/payments")).data]
+async def test_payments_of_one_instant_still_come_newest_first(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    created = [(await merchant.pay())["identifier"] for _ in range(5)]
+    listed = [payment["identifier"] for payment in (await merchant.get("/payments")).data]
     assert listed == created[::-1]
-    paged = [(await shop.get(f"/payments?per_page=1&page={n}")).data[0]["identifier"] for n in range(1, 6)]
+    paged = [(await merchant.get(f"/payments?per_page=1&page={n}")).data[0]["identifier"] for n in range(1, 6)]
     assert paged == listed
 
 
-async def test_refunds_and_deliveries_come_newest_first(house: House) -> None:
-    shop = await house.merchant()
-    await shop.put("/webhooks/endpoint", {"url": "https://shop.example/h"})
+async def test_refunds_and_deliveries_come_newest_first(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.put("/webhooks/endpoint", {"url": "https://shop.example/h"})
     refunds = []
     for number in range(3):
-        await shop.pay("0000", external_id=f"r{number}")
-        await shop.get(f"/payments/r{number}")
-        refunds.append((await shop.post(f"/payments/r{number}/refund")).data["reference"])
-        house.clock.advance(1)
-    assert [refund["reference"] for refund in (await shop.get("/refunds")).data] == refunds[::-1]
-    answer = await shop.get("/webhooks/deliveries?per_page=2&page=5")
+        await merchant.pay("0000", external_id=f"r{number}")
+        await merchant.get(f"/payments/r{number}")
+        refunds.append((await merchant.post(f"/payments/r{number}/refund")).data["reference"])
+        service.clock.advance(1)
+    assert [refund["reference"] for refund in (await merchant.get("/refunds")).data] == refunds[::-1]
+    answer = await merchant.get("/webhooks/deliveries?per_page=2&page=5")
     assert answer.body["meta"] == {"current_page": 5, "per_page": 2, "total": 9, "last_page": 5}
     assert [each["event"] for each in answer.data] == ["payment.succeeded"]
-    newest = (await shop.get("/webhooks/deliveries?per_page=3")).data
+    newest = (await merchant.get("/webhooks/deliveries?per_page=3")).data
     assert [each["event"] for each in newest] == ["payment.refunded", "refund.succeeded", "payment.succeeded"]
 
 
-async def test_filters_of_payments_combine(house: House) -> None:
-    shop = await house.merchant()
-    born = house.clock.now()
+async def test_filters_of_payments_combine(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    born = service.clock.now()
     for day, ending in enumerate(("0000", "0000", "0002", "0003")):
-        await shop.pay(ending, external_id=f"order {day}/é")
-        await house.settle(DAY if day < 3 else 0)
+        await merchant.pay(ending, external_id=f"order {day}/é")
+        await service.run_worker(DAY if day < 3 else 0)
 
     async def found(query: str) -> list[str]:
-        answer = await shop.get(f"/payments?{query}")
+        answer = await merchant.get(f"/payments?{query}")
         assert answer.body["meta"]["total"] == len(answer.data)
         return [check_resource("payment", payment)["external_id"][6] for payment in answer.data]
 
@@ -105,13 +105,13 @@ async def test_filters_of_payments_combine(house: House) -> None:
     assert await found(f"from={third}&to={third}&status=succeeded") == []
 
 
-async def test_an_unknown_status_is_read_as_pending(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
-    await shop.pay("0002")
-    await shop.pay("0000")
-    await sqlite_house.settle()
+async def test_an_unknown_status_is_read_as_pending(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
+    await merchant.pay("0002")
+    await merchant.pay("0000")
+    await sqlite_service.run_worker()
     for status in ("unknown", "", "PENDING", "succeeded%20"):
-        assert [p["status"] for p in (await shop.get(f"/payments?status={status}")).data] == ["pending"]
+        assert [p["status"] for p in (await merchant.get(f"/payments?status={status}")).data] == ["pending"]
 
 
 @pytest.mark.parametrize("name", ["from", "to"])
@@ -131,26 +131,26 @@ async def test_an_unknown_status_is_read_as_pending(sqlite_house: House) -> None
         "%00",
     ],
 )
-async def test_a_date_that_cannot_be_read(sqlite_house: House, name: str, text: str) -> None:
-    shop = await sqlite_house.merchant()
-    assert refused_fields(await shop.get(f"/payments?{name}={text}")) == {name}
+async def test_a_date_that_cannot_be_read(sqlite_service: ServiceFixture, name: str, text: str) -> None:
+    merchant = await sqlite_service.merchant()
+    assert refused_fields(await merchant.get(f"/payments?{name}={text}")) == {name}
 
 
-async def test_every_fault_of_a_query_is_told_at_once(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
-    answer = await shop.get("/payments?from=x&to=y&per_page=0&page=0&status=unknown")
+async def test_every_fault_of_a_query_is_told_at_once(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
+    answer = await merchant.get("/payments?from=x&to=y&per_page=0&page=0&status=unknown")
     assert refused_fields(answer) == {"from", "to", "per_page", "page"}
 
 
 # --- catalogue and balance --------------------------------------------------------------------------------------------
 
 
-async def test_the_filters_of_the_catalogue_combine(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_the_filters_of_the_catalogue_combine(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     rows = table("operators")
 
     async def found(query: str) -> list[str]:
-        answer = await shop.get(f"/payment-modes?{query}")
+        answer = await merchant.get(f"/payment-modes?{query}")
         return [mode["operator"] for mode in check_success(answer, endpoint("GET", "/payment-modes"))]
 
     for code in dict.fromkeys(row["ISO-2"] for row in rows if row["ISO-2"]):
@@ -162,14 +162,14 @@ async def test_the_filters_of_the_catalogue_combine(sqlite_house: House) -> None
         if row["Filter"] == "yes":
             assert await found(f"type={row['Type']}") == [r["Code"] for r in rows if r["Type"] == row["Type"]]
         else:
-            assert refused_fields(await shop.get(f"/payment-modes?type={row['Type']}")) == {"type"}
+            assert refused_fields(await merchant.get(f"/payment-modes?type={row['Type']}")) == {"type"}
     assert await found("country=FR") == []
     for unknown in ("", "CARD", "cash", "card%00"):
-        assert refused_fields(await shop.get(f"/payment-modes?type={unknown}")) == {"type"}
+        assert refused_fields(await merchant.get(f"/payment-modes?type={unknown}")) == {"type"}
 
 
-async def test_the_catalogue_row_by_row(sqlite_house: House) -> None:
-    modes: list[Any] = (await (await sqlite_house.merchant()).get("/payment-modes")).data
+async def test_the_catalogue_row_by_row(sqlite_service: ServiceFixture) -> None:
+    modes: list[Any] = (await (await sqlite_service.merchant()).get("/payment-modes")).data
     for mode, row in zip(modes, table("operators"), strict=True):
         check_resource("payment-mode", mode)
         assert (mode["operator"], mode["type"]) == (row["Code"], row["Type"])
@@ -178,21 +178,21 @@ async def test_the_catalogue_row_by_row(sqlite_house: House) -> None:
     assert len({mode["id"] for mode in modes}) == len(modes)
 
 
-async def test_the_balance_of_each_currency_in_any_case(house: House) -> None:
-    shop = await house.merchant()
-    assert (await shop.get("/balance")).data["currency"] == "XOF"
+async def test_the_balance_of_each_currency_in_any_case(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    assert (await merchant.get("/balance")).data["currency"] == "XOF"
     for currency in column("currencies", "Currency"):
         for spelling in (currency, currency.lower(), currency.title()):
-            for account in (shop, shop.live):
+            for account in (merchant, merchant.live):
                 data = check_resource("balance", (await account.get(f"/balance?currency={spelling}")).data)
                 assert (data["currency"], data["balance"], data["balance_minor"]) == (currency, 0, 0)
     for unknown in ("", "GBP", "XOF%20", "%00"):
-        assert refused_fields(await shop.get(f"/balance?currency={unknown}")) == {"currency"}
+        assert refused_fields(await merchant.get(f"/balance?currency={unknown}")) == {"currency"}
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_a_page_past_the_end_of_an_empty_list(sqlite_house: House, path: str) -> None:
-    shop = await sqlite_house.merchant()
-    answer = await shop.get(f"{path}?page=9&per_page=100")
+async def test_a_page_past_the_end_of_an_empty_list(sqlite_service: ServiceFixture, path: str) -> None:
+    merchant = await sqlite_service.merchant()
+    answer = await merchant.get(f"{path}?page=9&per_page=100")
     assert answer.data == []
     assert answer.body["meta"] == {"current_page": 9, "per_page": 100, "total": 0, "last_page": 1}

@@ -7,15 +7,15 @@ import pytest
 
 from tests.contract.shapes import check_error, order
 from tests.contract.tables import Row, column, table
-from tests.house import Account, House
+from tests.service_fixture import MerchantClient, ServiceFixture
 
 ROWS = table("sandbox")
 MICROSECOND = 1e-6
 
 
-async def _create(shop: Account, row: Row, external_id: str) -> None:
+async def _create(merchant: MerchantClient, row: Row, external_id: str) -> None:
     ending = "4321" if row["Suffix"] == "other" else row["Suffix"]
-    answer = await shop.post("/payments", order(phone_number=f"+2299700{ending}", external_id=external_id))
+    answer = await merchant.post("/payments", order(phone_number=f"+2299700{ending}", external_id=external_id))
     assert answer.status == int(row["HTTP"])
     if answer.status == 201:
         assert answer.data["status"] == row["At creation"] == "pending"
@@ -23,72 +23,74 @@ async def _create(shop: Account, row: Row, external_id: str) -> None:
         check_error(answer, "payment_failed")
 
 
-async def _stored(shop: Account, external_id: str) -> str:
+async def _stored(merchant: MerchantClient, external_id: str) -> str:
     """The status as it is stored: a list asks no operator."""
-    [payment] = (await shop.get(f"/payments?external_id={external_id}")).data
+    [payment] = (await merchant.get(f"/payments?external_id={external_id}")).data
     status: str = payment["status"]
     return status
 
 
 @pytest.mark.parametrize("row", ROWS, ids=column("sandbox", "Suffix"))
-async def test_a_number_decides_as_its_row_says_for_whoever_asks(house: House, row: Row) -> None:
-    shop = await house.merchant()
-    await _create(shop, row, "a")
-    assert await _stored(shop, "a") == row["At creation"]
+async def test_a_number_decides_as_its_row_says_for_whoever_asks(service: ServiceFixture, row: Row) -> None:
+    merchant = await service.merchant()
+    await _create(merchant, row, "a")
+    assert await _stored(merchant, "a") == row["At creation"]
     delay = row["Delay (seconds)"]
     if delay and int(delay):
-        house.clock.advance(int(delay) - MICROSECOND)
-        assert (await shop.get("/payments/a")).data["status"] == "pending"
-        house.clock.advance(MICROSECOND)
+        service.clock.advance(int(delay) - MICROSECOND)
+        assert (await merchant.get("/payments/a")).data["status"] == "pending"
+        service.clock.advance(MICROSECOND)
     elif not delay:
-        house.clock.advance(365 * 86_400)
-    final = (await shop.get("/payments/a")).data["status"]
+        service.clock.advance(365 * 86_400)
+    final = (await merchant.get("/payments/a")).data["status"]
     assert final == row["Final status"]
-    assert await _stored(shop, "a") == final
+    assert await _stored(merchant, "a") == final
 
 
 @pytest.mark.parametrize("row", ROWS, ids=column("sandbox", "Suffix"))
-async def test_a_number_decides_by_itself_when_nobody_asks(house: House, row: Row) -> None:
-    shop = await house.merchant()
-    await _create(shop, row, "a")
+async def test_a_number_decides_by_itself_when_nobody_asks(service: ServiceFixture, row: Row) -> None:
+    merchant = await service.merchant()
+    await _create(merchant, row, "a")
     delay = float(row["Delay (seconds)"] or 0)
     if delay:
-        await house.settle(delay - MICROSECOND)
-        assert await _stored(shop, "a") == "pending"
-        await house.settle(MICROSECOND)
+        await service.run_worker(delay - MICROSECOND)
+        assert await _stored(merchant, "a") == "pending"
+        await service.run_worker(MICROSECOND)
     else:
-        await house.settle()
-    assert await _stored(shop, "a") == row["Final status"]
+        await service.run_worker()
+    assert await _stored(merchant, "a") == row["Final status"]
 
 
-async def test_only_the_last_four_digits_count(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_only_the_last_four_digits_count(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     for number, status in (("00000001", 402), ("+000000001", 402), ("00010002", 201), ("000100010", 201)):
-        assert (await shop.post("/payments", order(phone_number=number))).status == status
+        assert (await merchant.post("/payments", order(phone_number=number))).status == status
 
 
 @pytest.mark.parametrize(("choice", "status"), [("success", "succeeded"), ("refusal", "failed")])
-async def test_a_test_cards_page_offers_two_choices_and_leads_back(house: House, choice: str, status: str) -> None:
-    shop = await house.merchant()
+async def test_a_test_cards_page_offers_two_choices_and_leads_back(
+    service: ServiceFixture, choice: str, status: str
+) -> None:
+    merchant = await service.merchant()
     back = "https://shop.example/back?cart=7"
-    payment = (await shop.post("/payments", order("VISA", return_url=back))).data
-    page = payment["payment_url"].removeprefix(house.ctx.settings.public_url)
-    shown = await house.call("GET", page)
+    payment = (await merchant.post("/payments", order("VISA", return_url=back))).data
+    page = payment["payment_url"].removeprefix(service.ctx.settings.public_url)
+    shown = await service.call("GET", page)
     assert shown.status == 200
     action, name, values = _form(shown.raw.decode())
     assert len(values) == 2
     value = values[0 if choice == "success" else 1]
-    chosen = await house.call(
+    chosen = await service.call(
         "POST",
         action or page,
         f"{name}={value}".encode(),
-        headers={"Content-Type": "application/x-www-form-urlencoded", "Origin": house.base_url},
+        headers={"Content-Type": "application/x-www-form-urlencoded", "Origin": service.base_url},
     )
     assert chosen.status in (302, 303), chosen.raw
     target = urlsplit(chosen.headers["Location"])
     assert (target.netloc, target.path) == ("shop.example", "/back")
     assert parse_qs(target.query) == {"cart": ["7"], "reference": [payment["reference"]], "status": [status]}
-    read = (await shop.get(f"/payments/{payment['reference']}")).data
+    read = (await merchant.get(f"/payments/{payment['reference']}")).data
     assert (read["status"], read["payment_url"]) == (status, None)
 
 
@@ -101,19 +103,19 @@ def _form(page: str) -> tuple[str, str, list[str]]:
     return action[1] or "", buttons[0][0], [value for _, value in buttons]
 
 
-async def test_a_test_refund_is_answered_already_succeeded(house: House) -> None:
-    shop = await house.merchant()
-    await shop.pay("0000", external_id="a")
-    await shop.get("/payments/a")
-    refund = (await shop.post("/payments/a/refund")).data
+async def test_a_test_refund_is_answered_already_succeeded(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.pay("0000", external_id="a")
+    await merchant.get("/payments/a")
+    refund = (await merchant.post("/payments/a/refund")).data
     assert refund["status"] == "succeeded"
     assert refund["processed_at"] is not None
-    assert (await shop.get("/payments/a")).data["status"] == "refunded"
+    assert (await merchant.get("/payments/a")).data["status"] == "refunded"
 
 
-async def test_test_money_never_reaches_the_real_balance(house: House) -> None:
-    shop = await house.merchant()
-    await shop.pay("0000")
-    await house.settle()
-    assert (await shop.get("/balance")).data["balance"] == 5000
-    assert (await shop.live.get("/balance")).data["balance"] == 0
+async def test_test_money_never_reaches_the_real_balance(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.pay("0000")
+    await service.run_worker()
+    assert (await merchant.get("/balance")).data["balance"] == 5000
+    assert (await merchant.live.get("/balance")).data["balance"] == 0

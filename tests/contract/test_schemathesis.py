@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 from guichet.api.endpoints import ENDPOINTS
 from guichet.domain.errors import BY_CODE, MethodNotAllowed, Unauthorized
 from guichet.settings import Settings
-from tests.house import Account, House, open_house
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 LABELS: Final = [f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS]
 #: Whatever one writes in a path is some text, so only what else is sent can be invalid.
@@ -61,35 +61,35 @@ pytestmark = [
 
 
 @pytest.fixture
-async def limited_house(settings: Settings) -> AsyncIterator[House]:
+async def limited_service(settings: Settings) -> AsyncIterator[ServiceFixture]:
     """With a rate limit nobody reaches, so that its header is on every answer."""
-    async with open_house(replace(settings, rate_limit=1_000_000)) as opened:
+    async with open_service(replace(settings, rate_limit=1_000_000)) as opened:
         yield opened
 
 
-async def _lived_in(house: House) -> tuple[Account, dict[str, str]]:
+async def _lived_in(service: ServiceFixture) -> tuple[MerchantClient, dict[str, str]]:
     """A merchant who has something of everything, and what the paths' parameters may be."""
-    shop = await house.merchant()
-    await shop.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/hook"})
-    await shop.pay("0000", external_id="commande-1042", metadata={"panier": 77})
-    refunded = await shop.pay("0000")
-    await house.settle()
-    refund = await shop.post(f"/payments/{refunded['reference']}/refund", {})
-    await shop.post("/webhooks/test")
-    link = await shop.live.post("/payment-links", {"amount": 2000, "description": "Don"})
+    merchant = await service.merchant()
+    await merchant.put("/webhooks/endpoint", {"url": "http://127.0.0.1:9/hook"})
+    await merchant.pay("0000", external_id="commande-1042", metadata={"panier": 77})
+    refunded = await merchant.pay("0000")
+    await service.run_worker()
+    refund = await merchant.post(f"/payments/{refunded['reference']}/refund", {})
+    await merchant.post("/webhooks/test")
+    link = await merchant.live.post("/payment-links", {"amount": 2000, "description": "Don"})
     known = {"/payments": refunded["reference"], "/refunds": refund.data["reference"]}
-    return shop, {**known, "/payment-links": str(link.data["id"])}
+    return merchant, {**known, "/payment-links": str(link.data["id"])}
 
 
-async def _schema(house: House, known: dict[str, str]) -> Any:
+async def _schema(service: ServiceFixture, known: dict[str, str]) -> Any:
     """The document, for this server's address and with references that exist as examples."""
-    document = (await house.call("GET", "/openapi.json")).body
+    document = (await service.call("GET", "/openapi.json")).body
     for path, methods in document["paths"].items():
         for parameter in (p for operation in methods.values() for p in operation.get("parameters", ())):
             if parameter["in"] == "path" and path != "/payments/{reference}/refund":
                 parameter["example"] = known[f"/{path.split('/')[1]}"]
     schema = schemathesis.openapi.from_dict(document)
-    schema.config.update(base_url=f"{house.base_url}/v1")
+    schema.config.update(base_url=f"{service.base_url}/v1")
     schema.config.generation.update(with_security_parameters=False)
     return schema
 
@@ -136,21 +136,21 @@ def _known_error(context: Any, response: Any, case: Any) -> None:
 
 
 @pytest.mark.parametrize("label", LABELS)
-async def test_no_answer_is_undocumented(limited_house: House, label: str) -> None:
-    shop, known = await _lived_in(limited_house)
-    schema = await _schema(limited_house, known)
+async def test_no_answer_is_undocumented(limited_service: ServiceFixture, label: str) -> None:
+    merchant, known = await _lived_in(limited_service)
+    schema = await _schema(limited_service, known)
 
-    statuses = await asyncio.to_thread(_drive, schema, label, shop.keys["test"])
+    statuses = await asyncio.to_thread(_drive, schema, label, merchant.keys["test"])
     if "/payment-links" in label:  # With a test key there is nothing to see.
-        statuses += await asyncio.to_thread(_drive, schema, label, shop.keys["live"])
+        statuses += await asyncio.to_thread(_drive, schema, label, merchant.keys["live"])
 
     assert Unauthorized.status not in statuses
     assert min(statuses) in (200, 201), "nothing succeeded: the cases were too poor to tell anything"
 
 
 @pytest.mark.parametrize("label", LABELS)
-async def test_nothing_is_told_without_a_key(sqlite_house: House, label: str) -> None:
-    schema = await _schema(sqlite_house, {"/payments": "a", "/refunds": "b", "/payment-links": "1"})
+async def test_nothing_is_told_without_a_key(sqlite_service: ServiceFixture, label: str) -> None:
+    schema = await _schema(sqlite_service, {"/payments": "a", "/refunds": "b", "/payment-links": "1"})
 
     statuses = await asyncio.to_thread(_drive, schema, label, None)
 

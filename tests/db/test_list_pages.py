@@ -13,21 +13,19 @@ from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
-from guichet.domain.payments import PAYMENT_STATUSES, Payment
+from guichet.domain.payments import Payment, PaymentStatus
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
-from tests.house import House
+from tests.service_fixture import ServiceFixture
 
 _START = 1_760_000_000 * SECOND
 
 
-async def _fill(house: House, merchant_id: MerchantId, moments: list[Instant], rng: random.Random) -> list[Payment]:
-    db: Database = house.ctx.db
+async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
+    db: Database = service.ctx.db
     template = Payment(
-        id=PaymentId(0), merchant_id=merchant_id, env="test", reference="", external_id=None, status="pending",
-        amount=Hundredths(100),
-        fee_amount=Hundredths(0), total_amount=Hundredths(100), currency="XOF", description="",
-        operator="mtn", phone_number=None,
+        id=PaymentId(0), merchant_id=MerchantId(merchant_id), env="test", reference="", external_id=None, status="pending", amount=Hundredths(100),
+        fee_amount=Hundredths(0), total_amount=Hundredths(100), currency="XOF", description="", operator="mtn", phone_number=None,
         firstname=None, lastname=None, email=None, address=None, country=None, return_url=None, callback_url=None,
         metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0,
         provider_account="sandbox", provider_reference=None, provider_data=None, redirect_url=None,
@@ -37,7 +35,7 @@ async def _fill(house: House, merchant_id: MerchantId, moments: list[Instant], r
     async with db.transaction() as tx:
         for number, moment in enumerate(sorted(moments)):
             reference = f"00000000-0000-4000-8000-{number:012d}"
-            status = rng.choice(PAYMENT_STATUSES[:3])
+            status: PaymentStatus = rng.choice(["pending", "succeeded", "failed"])
             payment = structs.replace(template, reference=reference, created_at=moment)
             created = await payments.insert_new(tx, payment, payment.next_poll_at)
             assert created is not None
@@ -54,16 +52,16 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 @pytest.mark.parametrize("near", [0, 5, 500])
 async def test_pages_equal_the_naive_ones_rolled_up_or_not(
-    house: House, near: int, monkeypatch: pytest.MonkeyPatch
+    service: ServiceFixture, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
     monkeypatch.setattr(list_pages, "MAX_SKIPPED", near)
     rng = random.Random(20261121)
-    shop = await house.merchant()
+    merchant = await service.merchant()
     spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
     busy = [_START + DAY + rng.randrange(HOUR) for _ in range(60)]
     moments = spread + busy + [_START + DAY] * 5 + [_START + 2 * HOUR - 1]
-    stored = await _fill(house, shop.id, moments, rng)
+    stored = await _fill(service, merchant.id, moments, rng)
     edges = [
         None,
         _START,
@@ -76,7 +74,7 @@ async def test_pages_equal_the_naive_ones_rolled_up_or_not(
         10**18,
     ]
     for rolled_up in (0, 60, 10_000):
-        await roll_up_list_counts(house.ctx.db, rolled_up) if rolled_up else None
+        await roll_up_list_counts(service.ctx.db, rolled_up) if rolled_up else None
         for _ in range(40):
             wanted = PaymentFilter(
                 status=rng.choice([None, "pending", "succeeded", "failed", "refunded"]),
@@ -84,7 +82,7 @@ async def test_pages_equal_the_naive_ones_rolled_up_or_not(
                 until=rng.choice(edges),
             )
             offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
-            rows, total = await payments.page(house.ctx.db, shop.id, "test", wanted, 10, offset)
+            rows, total = await payments.page(service.ctx.db, merchant.id, "test", wanted, 10, offset)
             expected = _expected(stored, wanted)
             assert (total, [row.id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
                 wanted,
@@ -109,23 +107,23 @@ def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
             assert run.last - run.first < 2 * coarser.width // run.level.width
 
 
-async def test_rollup_loses_nothing_and_leaves_nothing(house: House) -> None:
-    shop = await house.merchant()
+async def test_rollup_loses_nothing_and_leaves_nothing(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
     for _ in range(30):
-        await shop.pay("0000")
-    assert (await shop.get("/payments?per_page=1")).body["meta"]["total"] == 30
-    await house.settle()
-    assert await roll_up_list_counts(house.ctx.db, 1000) == 0
+        await merchant.pay("0000")
+    assert (await merchant.get("/payments?per_page=1")).body["meta"]["total"] == 30
+    await service.run_worker()
+    assert await roll_up_list_counts(service.ctx.db, 1000) == 0
     answers: list[Any] = [
-        (await shop.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
+        (await merchant.get(f"/payments?status={s}")).body["meta"]["total"] for s in ("pending", "succeeded")
     ]
     assert answers == [0, 30]
 
 
-async def test_another_merchant_and_the_other_environment_count_apart(house: House) -> None:
-    one, two = await house.merchant(), await house.merchant()
+async def test_another_merchant_and_the_other_environment_count_apart(service: ServiceFixture) -> None:
+    one, two = await service.merchant(), await service.merchant()
     await one.pay("0000")
-    await house.settle()
+    await service.run_worker()
     assert (await two.get("/payments")).body["meta"]["total"] == 0
     assert (await one.live.get("/payments")).body["meta"]["total"] == 0
     assert (await one.get("/payments")).body["meta"]["total"] == 1

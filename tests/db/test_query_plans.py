@@ -30,7 +30,7 @@ from guichet.settings import Settings
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
 from tests.db.rows import DELIVERY, REFERENCE
-from tests.watched import WatchedDatabase
+from tests.fakes.recording_database import RecordingDatabase
 
 NOW = 1_000 * SECOND
 UNTIL = NOW + 30 * SECOND
@@ -99,10 +99,10 @@ async def test_plans_use_indexes(settings: Settings) -> None:
         await _load(db, embedded=settings.embedded)
         faults = []
         for name, ask in HOT.items():
-            watched = WatchedDatabase(db)
-            await ask(watched)
-            assert watched.seen, name
-            for statement, params in watched.seen:
+            recording_db = RecordingDatabase(db)
+            await ask(recording_db)
+            assert recording_db.seen, name
+            for statement, params in recording_db.seen:
                 plan = await _plan(db, statement, params, embedded=settings.embedded)
                 if _is_costly(plan, embedded=settings.embedded) or BY_INDEX.get(name, "") not in plan:
                     faults.append(f"{name}\n{plan}")

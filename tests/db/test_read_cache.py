@@ -1,7 +1,7 @@
 """A short memory of what every request reads: what it keeps, and for how long."""
 
 from guichet.db.read_cache import ReadCache
-from tests.house import ManualClock
+from tests.fakes.clock import ManualClock
 
 
 async def test_a_change_is_seen_within_a_second() -> None:

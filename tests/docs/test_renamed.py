@@ -18,11 +18,11 @@ from guichet.db.tables import metadata
 from guichet.payments import incidents
 from guichet.providers.base import Accepted, NotProcessed
 from guichet.settings import VARIABLES, Settings
-from tests.cli.conftest import ROOT, Cli, Done, cli_for
+from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
 from tests.cli.tree import leaves
-from tests.fakes import ScriptedOperator, done
-from tests.house import House, open_house
-from tests.ledger.life import Hands, yesterday
+from tests.fakes.scripted_provider import ScriptedProvider, done
+from tests.ledger.ledger_history import RawSql, yesterday
+from tests.service_fixture import ServiceFixture, open_service
 
 PAGE: Final = ROOT / "docs" / "renamed.md"
 SEARCHED: Final = ("guichet", "guichet_simulator", "tests", "bench", "docs", "README.md", "CONTRIBUTING.md")
@@ -88,8 +88,8 @@ def test_tables_and_columns() -> None:
         assert old not in columns, table
 
 
-async def test_callback_paths(sqlite_house: House) -> None:
-    paths = {re.sub(r"{\w+}", "{}", route.path) for route in callback_routes(sqlite_house.ctx)}
+async def test_callback_paths(sqlite_service: ServiceFixture) -> None:
+    paths = {re.sub(r"{\w+}", "{}", route.path) for route in callback_routes(sqlite_service.ctx)}
     for _, old, new in rows("Callback paths"):
         assert re.sub(r"{\w+}", "{}", new) in paths
         assert re.sub(r"{\w+}", "{}", old) not in paths
@@ -134,15 +134,15 @@ async def test_metrics(sqlite_settings: Settings) -> None:
 
 async def _scraped(settings: Settings) -> Series:
     """(series, label, value) of all that `/metrics` shows after one payment that no account takes."""
-    down = ScriptedOperator()
+    down = ScriptedProvider()
     down.script("initiate", NotProcessed("configuration"))
     accounts: dict[str, Any] = {"accounts": {"down": down}, "routes": {"mtn": ["down"]}}
-    async with open_house(replace(settings, metrics_token=TOKEN), **accounts) as house:
-        await (await house.merchant()).live.post("/payments", PAYMENT)
-        house.worker.start()
-        await house.call("GET", "/healthz")
-        answer = await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-        await house.worker.stop()
+    async with open_service(replace(settings, metrics_token=TOKEN), **accounts) as service:
+        await (await service.merchant()).live.post("/payments", PAYMENT)
+        service.worker.start()
+        await service.call("GET", "/healthz")
+        answer = await service.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        await service.worker.stop()
     return {
         (sample.name, label, value)
         for family in text_string_to_metric_families(answer.raw.decode())
@@ -176,19 +176,19 @@ async def test_json_keys(sqlite_settings: Settings) -> None:
 
 async def _trouble(settings: Settings, cli: Cli) -> None:
     """A database of yesterday in which every check of `guichet doctor` finds something."""
-    silent, down = ScriptedOperator(), ScriptedOperator()
+    silent, down = ScriptedProvider(), ScriptedProvider()
     silent.script("initiate", Accepted(), done)
     silent.script("status", Accepted())
     down.script("initiate", NotProcessed("configuration"))
     accounts: dict[str, Any] = {"accounts": {"stripe": silent, "down": down}}
-    async with yesterday(settings, **accounts, routes={"mtn": ["stripe"], "moov": ["down"]}) as house:
-        merchant, now = await house.merchant(), SystemClock().now()
+    async with yesterday(settings, **accounts, routes={"mtn": ["stripe"], "moov": ["down"]}) as service:
+        merchant, now = await service.merchant(), SystemClock().now()
         await merchant.live.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
         for operator in ("mtn", "mtn", "moov"):
             await merchant.live.post("/payments", {**PAYMENT, "operator": operator})
         reference = (await merchant.live.get("/payments")).data[0]["reference"]
         await incidents.report(
-            house.ctx.db,
+            service.ctx.db,
             merchant_id=merchant.id,
             env="live",
             kind=incidents.MISMATCH,
@@ -196,20 +196,20 @@ async def _trouble(settings: Settings, cli: Cli) -> None:
             reference=reference,
             provider_account="stripe",
             detail="x",
-            now=house.clock.now(),
+            now=service.clock.now(),
         )
         await incidents.store_unmatched_callback(
-            house.ctx.db, provider_account="stripe", path="/x", body="{}", reason="unknown", now=now
+            service.ctx.db, provider_account="stripe", path="/x", body="{}", reason="unknown", now=now
         )
-    hands = Hands(settings)
-    await hands.run(f"UPDATE payments SET created_at = {now - 2 * 60 * MINUTE} WHERE status = 'failed'")
-    await hands.run(
+    raw_sql = RawSql(settings)
+    await raw_sql.run(f"UPDATE payments SET created_at = {now - 2 * 60 * MINUTE} WHERE status = 'failed'")
+    await raw_sql.run(
         f"UPDATE webhook_deliveries SET created_at = {now - MINUTE}, last_attempt_at = {now - MINUTE}, attempts = 1"
     )
     cli("key", "create", merchant.id, "--env", "live", "--expires-at", iso(now + 10 * DAY))
 
 
-def _keys(done: Done) -> set[str]:
+def _keys(done: CommandResult) -> set[str]:
     """The path of each key of what a command printed; items of a list have the path of the list."""
     return set(_paths(json.loads(done.out)))
 

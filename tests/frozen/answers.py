@@ -4,9 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from guichet.domain.merchants import Environment
 from tests.frozen.recording import Placeholders, as_json, chosen
-from tests.frozen.service import RunningService, Settings, Shop, running_service
+from tests.frozen.service import MerchantKeys, RunningService, Settings, running_service
 from tests.frozen.webhooks import ALL_FIELDS, CARD, FEWEST_FIELDS, encoded
 
 HEADERS: Final = (
@@ -22,8 +21,8 @@ class Session:
     """Calls in order; each is recorded under a name."""
 
     service: RunningService
-    shop: Shop
-    env: Environment = "test"
+    merchant: MerchantKeys
+    env: str = "test"
     recorded: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -36,7 +35,7 @@ class Session:
     async def call(self, name: str, method: str, path: str, body: Any = None, *, key: str | None = None) -> Any:
         """The decoded answer. `body`: bytes as they are, else as JSON; `key` is the merchant's own unless given."""
         raw = body if body is None or isinstance(body, bytes) else encoded(body)
-        key = self.shop.keys[self.env] if key is None else key
+        key = self.merchant.keys[self.env] if key is None else key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         answer = await self.service.call(method, path, raw, headers)
         request: dict[str, object] = {"key": self.env if key else None, "line": f"{method} {self._placeholders(path)}"}
@@ -218,7 +217,7 @@ async def _refusals(session: Session) -> None:
     """Every other error code that needs neither a broken database nor a rate limit."""
     await session.call("without a key", "GET", "/v1/balance", key="")
     await session.call("with an unknown key", "GET", "/v1/balance", key="sk_test_" + "x" * 32)
-    key = await session.service.key_that_ends(session.shop, 5)
+    key = await session.service.key_that_ends(session.merchant, 5)
     await session.call("with a key that is good", "GET", "/v1/refunds?page=2", key=key)
     session.service.clock.advance(5)
     await session.call("with a key that expired", "GET", "/v1/refunds?page=2", key=key)

@@ -22,21 +22,33 @@ import guichet
 from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
 from guichet.db import migrate
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import Environment, MerchantStatus
+from guichet.domain.merchants import MerchantStatus
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings, load
 from guichet.worker.worker import Worker
 from tests.cli.child import run_command
-from tests.house import serving
-from tests.peers import Peer
+from tests.fakes.clock import TurningClock
+from tests.fakes.http_server import ScriptedServer
 from tests.ports import free_port
-from tests.providers.world import TurningClock
+from tests.service_fixture import serving
 
 __all__ = [
-    "COMMAND", "DELIVERING", "MTN_CALLBACK", "PACKAGE", "POLLING", "REFUNDING", "SIMULATOR",
-    "RunningService", "Settings", "Shop", "quiet", "run_command", "running_service", "sqlite_settings",
+    "COMMAND",
+    "DELIVERING",
+    "MTN_CALLBACK",
+    "PACKAGE",
+    "POLLING",
+    "REFUNDING",
+    "SIMULATOR",
+    "MerchantKeys",
+    "RunningService",
+    "Settings",
+    "quiet",
+    "run_command",
+    "running_service",
+    "sqlite_settings",
 ]  # fmt: skip
 
 #: Where the project's code lies, and its name for the command line.
@@ -65,18 +77,18 @@ class Exchanged:
 
 
 @dataclass
-class Shop:
+class MerchantKeys:
     """A merchant: its id and its secret keys, by environment."""
 
-    id: MerchantId
-    keys: dict[Environment, str]
+    id: int
+    keys: dict[str, str]
 
 
 @dataclass
 class RunningService:
     url: str
     simulator_url: str
-    receiver: Peer
+    receiver: ScriptedServer
     clock: TurningClock
     _client: aiohttp.ClientSession
     _core: Any
@@ -84,16 +96,16 @@ class RunningService:
     _settings: Settings
     _names: list[str] = field(default_factory=list)
 
-    async def merchant(self, status: MerchantStatus = "active") -> Shop:
+    async def merchant(self, status: MerchantStatus = "active") -> MerchantKeys:
         self._names.append(f"Boutique {len(self._names) + 1}")
         merchant, keys = await create_merchant(self._core, self._names[-1], status)
-        return Shop(merchant.id, keys)
+        return MerchantKeys(merchant.id, {str(env): key for env, key in keys.items()})
 
-    async def key_that_ends(self, shop: Shop, seconds: int) -> str:
+    async def key_that_ends(self, merchant_client: MerchantKeys, seconds: int) -> str:
         """A new test key of this merchant that expires in so many seconds."""
         key, now = new_key("test"), self.clock.now()
         async with self._core.db.transaction() as tx:
-            await api_keys.add(tx, shop.id, "test", key, now + seconds * SECOND, now)
+            await api_keys.add(tx, MerchantId(merchant_client.id), "test", key, now + seconds * SECOND, now)
         return key
 
     async def call(
@@ -148,7 +160,7 @@ async def running_service(settings: Settings, rate_limit: int = 0) -> AsyncItera
         running_simulator(simulated),
         serving(simulated, simulator_port),
         serving(application(opened, None), port) as url,
-        Peer(host="127.0.0.1") as receiver,
+        ScriptedServer(host="127.0.0.1") as receiver,
         aiohttp.ClientSession() as client,
     ):
         yield RunningService(url, simulator_url, receiver, clock, client, opened.ctx, opened.worker(), settings)

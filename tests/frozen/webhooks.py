@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from guichet.domain.merchants import Environment
+from tests.fakes.http_server import ReceivedRequest
 from tests.frozen.recording import Placeholders, as_json, chosen
-from tests.frozen.service import RunningService, Settings, Shop, running_service
-from tests.peers import Received
+from tests.frozen.service import MerchantKeys, RunningService, Settings, running_service
 
 #: Those of the contract, and no others: what an HTTP client adds for the transport is its own business.
 HEADERS: Final = (
@@ -61,14 +60,14 @@ class Merchant:
     """A merchant whose webhooks go to the service's receiver."""
 
     service: RunningService
-    shop: Shop
-    env: Environment
+    merchant: MerchantKeys
+    env: str
     secret: str = ""
 
     async def call(self, method: str, path: str, body: object = None) -> Any:
         """The `data` of a success."""
         raw = None if body is None else encoded(body)
-        headers = {"Authorization": f"Bearer {self.shop.keys[self.env]}"}
+        headers = {"Authorization": f"Bearer {self.merchant.keys[self.env]}"}
         answer = await self.service.call(method, f"/v1{path}", raw, headers)
         assert answer.status in (200, 201), answer.body
         return json.loads(answer.body)["data"]
@@ -148,7 +147,7 @@ async def _live_card(merchant: Merchant) -> None:
     await _live(merchant, body, "stripe", debit=_SUCCEEDS, credit=_SUCCEEDS)
 
 
-CASES: Final[dict[str, tuple[Environment, Callable[[Merchant], Awaitable[None]]]]] = {
+CASES: Final[dict[str, tuple[str, Callable[[Merchant], Awaitable[None]]]]] = {
     "Mobile Money with every field, refunded": ("test", _full),
     "Mobile Money with the fewest fields, refunded": ("test", _fewest),
     "Mobile Money, refused after the request": ("test", _refused_later),
@@ -170,7 +169,7 @@ async def record(settings: Settings) -> str:
 
 
 async def _recorded(
-    service: RunningService, name: str, env: Environment, case: Callable[[Merchant], Awaitable[None]]
+    service: RunningService, name: str, env: str, case: Callable[[Merchant], Awaitable[None]]
 ) -> dict[str, object]:
     """One case with a merchant of its own; placeholders are numbered anew."""
     merchant = Merchant(service, await service.merchant(), env)
@@ -183,13 +182,13 @@ async def _recorded(
     return {"case": name, "deliveries": deliveries}
 
 
-def _delivery(received: Received, merchant: Merchant, placeholders: Placeholders) -> dict[str, object]:
+def _delivery(received: ReceivedRequest, merchant: Merchant, placeholders: Placeholders) -> dict[str, object]:
     _check_signature(received, merchant)
     body = placeholders(received.body.decode())
     return {"line": received.line, "headers": chosen(received.headers, HEADERS, placeholders), "body": body}
 
 
-def _check_signature(received: Received, merchant: Merchant) -> None:
+def _check_signature(received: ReceivedRequest, merchant: Merchant) -> None:
     """The header's form and its HMAC, as the contract has them."""
     moment, _, signature = received.headers["x-service-signature"].partition(",v1=")
     signed = moment.removeprefix("t=").encode() + b"." + received.body

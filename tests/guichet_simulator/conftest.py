@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from guichet.clock import SystemClock
 from guichet_simulator.app import create_simulator
-from tests.house import running
+from tests.service_fixture import running
 
 
 @contextlib.asynccontextmanager
@@ -44,7 +44,7 @@ class Received:
 
 
 @dataclass
-class Mailbox:
+class CallbackReceiver:
     """What arrived at the client's own server. `answers` are the statuses of the first answers, 200 afterwards."""
 
     url: str
@@ -92,9 +92,9 @@ class Simulator:
 
 
 @pytest.fixture
-async def mailbox() -> AsyncIterator[Mailbox]:
+async def callback_receiver() -> AsyncIterator[CallbackReceiver]:
     sock, url = loopback()
-    box = Mailbox(url)
+    box = CallbackReceiver(url)
 
     async def receive(request: Request) -> Response:
         box.received.append(Received(request.method, request.url.path, dict(request.headers), await request.body()))

@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.guichet_simulator.conftest import Mailbox, Simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
 
 PAYIN = "/feexpay/api/transactions/public/requesttopay"
 STATUS = "/feexpay/api/transactions/public/single/status"
@@ -90,8 +90,8 @@ async def test_a_key_is_required_everywhere(simulator: Simulator) -> None:
     assert answer == {"statusCode": 404, "message": "Transaction not found", "code": "NOT_FOUND"}
 
 
-async def test_approved_on_the_phone(simulator: Simulator, mailbox: Mailbox) -> None:
-    url = f"{mailbox.url}/shop"
+async def test_approved_on_the_phone(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    url = f"{callback_receiver.url}/shop"
     await simulator.json("POST", "/control/dashboard", json={"family": "feexpay", "callback_url": url})
     taken = await pay(simulator, "2290161000000")
     assert (await ask(simulator, taken["reference"]))["status"] == "PENDING"
@@ -103,7 +103,7 @@ async def test_approved_on_the_phone(simulator: Simulator, mailbox: Mailbox) -> 
     shown = await ask(simulator, taken["reference"])
     assert (shown["status"], shown["amount"], shown["callback_info"]) == ("SUCCESSFUL", 500, "ref-1")
     assert await simulator.debits(reference="ref-1") == 1
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     assert (notice.method, notice.path) == ("POST", "/shop")
     assert b'"status":"SUCCESSFUL"' in notice.body
     assert await simulator.press(held["id"], "refuse") == (303, f"{simulator.url}/phone/{held['id']}")
@@ -195,22 +195,24 @@ async def test_what_a_success_states(simulator: Simulator, scenario: str, amount
     assert (await ask_until(simulator, taken["reference"], "SUCCESSFUL")).get("amount") == amount
 
 
-async def test_callbacks_that_lie(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "feexpay", "callback_url": mailbox.url})
+async def test_callbacks_that_lie(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    await simulator.json(
+        "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
+    )
     await simulator.force("feexpay", "late_callback", after=0)
     await pay(simulator, "2290161000000")
-    notices = await mailbox.wait_for(2)
+    notices = await callback_receiver.wait_for(2)
     assert [b'"status":"SUCCESSFUL"' in notice.body for notice in notices] == [True, False]
-    mailbox.received.clear()
+    callback_receiver.received.clear()
     taken = await pay(simulator, "2290161009022")
-    [forged] = await mailbox.wait_for(1)
+    [forged] = await callback_receiver.wait_for(1)
     assert b'"status":"SUCCESSFUL"' in forged.body
     assert (await ask(simulator, taken["reference"]))["status"] == "PENDING"
     assert await simulator.debits(reference="ref-1") == 1
-    mailbox.received.clear()
+    callback_receiver.received.clear()
     await simulator.force("feexpay", "duplicate_callback", after=0)
     await pay(simulator, "2290161000000")
-    first, second = await mailbox.wait_for(2)
+    first, second = await callback_receiver.wait_for(2)
     assert b'"SUCCESSFUL"' in first.body
     assert b'"SUCCESSFUL"' in second.body
 

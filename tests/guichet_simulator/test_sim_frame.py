@@ -12,60 +12,70 @@ from guichet.clock import SystemClock
 from guichet_simulator.app import create_simulator
 from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
 from guichet_simulator.store import DuplicateRef, Store
-from tests.guichet_simulator.conftest import Mailbox, Simulator, loopback, serve
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, loopback, serve
 from tests.guichet_simulator.test_sim_feexpay import KEY, PAYIN, STATUS, order
 
 
-async def test_operators_remember_across_a_restart(tmp_path: Path, mailbox: Mailbox) -> None:
+async def test_operators_remember_across_a_restart(tmp_path: Path, callback_receiver: CallbackReceiver) -> None:
     state = tmp_path / "deep" / "simulator.sqlite"
     sock, url = loopback()
     first = create_simulator(state, public_url=f"{url}/simulator", clock=SystemClock())
     async with serve(first, sock), aiohttp.ClientSession() as http:
         simulator = Simulator(f"{url}/simulator", http)
-        await simulator.json("POST", "/control/dashboard", json={"family": "feexpay", "callback_url": mailbox.url})
+        await simulator.json(
+            "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
+        )
         await simulator.force("feexpay", "succeeds", after=0.5)
         taken = await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
     await asyncio.sleep(0.6)
-    assert mailbox.received == []
+    assert callback_receiver.received == []
     sock, url = loopback()
     second = create_simulator(state, public_url=f"{url}/simulator", clock=SystemClock())
     async with serve(second, sock), aiohttp.ClientSession() as http:
-        await mailbox.wait_for(1)
+        await callback_receiver.wait_for(1)
         simulator = Simulator(f"{url}/simulator", http)
         answer = await simulator.json("GET", f"{STATUS}/{taken['reference']}", headers=KEY)
         assert answer["status"] == "SUCCESSFUL"
         assert await simulator.debits(reference="ref-1") == 1
 
 
-async def test_mounted_it_answers_at_the_same_addresses_and_time_passes(mailbox: Mailbox) -> None:
+async def test_mounted_it_answers_at_the_same_addresses_and_time_passes(callback_receiver: CallbackReceiver) -> None:
     sock, url = loopback()
     inner = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
     async with serve(Starlette(routes=[Mount("/simulator", inner)]), sock), aiohttp.ClientSession() as http:
         simulator = Simulator(f"{url}/simulator", http)
-        await simulator.json("POST", "/control/dashboard", json={"family": "feexpay", "callback_url": mailbox.url})
+        await simulator.json(
+            "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
+        )
         await simulator.force("feexpay", "succeeds", after=0.1)
         await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
-        await mailbox.wait_for(1)
+        await callback_receiver.wait_for(1)
         async with http.get(f"{url}/simulator/") as answer:
             assert answer.url.path == "/simulator/phone"
             assert answer.status == 200
 
 
-async def test_a_refused_callback_is_repeated_with_the_same_event(simulator: Simulator, mailbox: Mailbox) -> None:
-    mailbox.answers[:] = [503]
-    await simulator.json("POST", "/control/dashboard", json={"family": "feexpay", "callback_url": mailbox.url})
+async def test_a_refused_callback_is_repeated_with_the_same_event(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
+    callback_receiver.answers[:] = [503]
+    await simulator.json(
+        "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
+    )
     await simulator.force("feexpay", "final_success")
     await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
-    first, second = await mailbox.wait_for(2, seconds=8)
+    first, second = await callback_receiver.wait_for(2, seconds=8)
     assert first.body[:60] == second.body[:60]
 
 
-async def test_control_of_a_transaction(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "feexpay", "callback_url": mailbox.url})
+async def test_control_of_a_transaction(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    await simulator.json(
+        "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
+    )
     await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
     [held] = (await simulator.truth())["transactions"]
     await simulator.json("POST", "/control/callbacks", 202, json={"transaction": held["id"], "claim": "succeeded"})
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     assert b"SUCCESSFUL" in notice.body
     assert await simulator.debits() == 0
     path = f"/control/transactions/{held['id']}/decide"

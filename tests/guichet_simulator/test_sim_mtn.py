@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.guichet_simulator.conftest import Mailbox, Simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
 
 COLLECT = "/mtn/collection/v1_0/requesttopay"
 REFUND = "/mtn/disbursement/v1_0/refund"
@@ -54,8 +54,8 @@ async def ask_until(simulator: Simulator, path: str, headers: dict[str, str], wa
     return answer
 
 
-async def test_the_way_of_a_collection(simulator: Simulator, mailbox: Mailbox) -> None:
-    headers = await access(simulator) | {"X-Callback-Url": f"{mailbox.url}/providers/mtn/callback/ref-1"}
+async def test_the_way_of_a_collection(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    headers = await access(simulator) | {"X-Callback-Url": f"{callback_receiver.url}/providers/mtn/callback/ref-1"}
     ref, body = await create_payment(simulator, headers)
     assert body is None
     pending = await simulator.json("GET", f"{COLLECT}/{ref}", headers=headers)
@@ -65,17 +65,19 @@ async def test_the_way_of_a_collection(simulator: Simulator, mailbox: Mailbox) -
     done = await simulator.json("GET", f"{COLLECT}/{ref}", headers=headers)
     assert done.pop("financialTransactionId")
     assert done == order() | {"status": "SUCCESSFUL"}
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     assert (notice.method, notice.path) == ("PUT", "/providers/mtn/callback/ref-1")
     assert json.loads(notice.body)["status"] == "SUCCESSFUL"
     assert "x-reference-id" not in notice.headers
 
 
-async def test_a_callback_comes_once_even_when_it_is_not_taken(simulator: Simulator, mailbox: Mailbox) -> None:
-    mailbox.answers[:] = [500]
-    headers = await access(simulator) | {"X-Callback-Url": mailbox.url}
+async def test_a_callback_comes_once_even_when_it_is_not_taken(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
+    callback_receiver.answers[:] = [500]
+    headers = await access(simulator) | {"X-Callback-Url": callback_receiver.url}
     await create_payment(simulator, headers, phone="2290161009007")
-    await mailbox.wait_for(1)
+    await callback_receiver.wait_for(1)
     async with asyncio.timeout(5):
         while True:
             [sent] = (await simulator.json("GET", "/control/callbacks"))["callbacks"]
@@ -209,9 +211,9 @@ async def test_each_country_speaks_its_currency(simulator: Simulator) -> None:
         assert (await simulator.truth())["transactions"][0]["operator"] == operator
 
 
-async def test_refunds(simulator: Simulator, mailbox: Mailbox) -> None:
+async def test_refunds(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     ref, _ = await create_payment(simulator, await access(simulator), phone="2290161009007")
-    headers = await access(simulator, "disbursement") | {"X-Callback-Url": mailbox.url}
+    headers = await access(simulator, "disbursement") | {"X-Callback-Url": callback_receiver.url}
     body = {"amount": "500", "currency": "XOF", "externalId": "refund-1", "payerMessage": "x", "payeeNote": "x"}
     refund = str(uuid.uuid4())
 
@@ -229,7 +231,7 @@ async def test_refunds(simulator: Simulator, mailbox: Mailbox) -> None:
     done = await ask_until(simulator, f"{REFUND}/{refund}", headers, "SUCCESSFUL")
     assert done["payee"] == {"partyIdType": "MSISDN", "partyId": "2290161009007"}
     assert await simulator.credits(reference="refund-1") == 1
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     assert notice.method == "POST"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.guichet_simulator.conftest import Mailbox, Simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
 
 BASE = "/orange/orange-money-webpay/ml/v1"
 BASIC = {"Authorization": "Basic " + base64.b64encode(b"id:secret").decode()}
@@ -36,9 +36,9 @@ async def ask(simulator: Simulator, headers: dict[str, str], token: str, status:
     return await simulator.json("POST", f"{BASE}/transactionstatus", status, json=body, headers=headers)
 
 
-async def test_the_way_of_a_payment(simulator: Simulator, mailbox: Mailbox) -> None:
+async def test_the_way_of_a_payment(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     headers = await access(simulator)
-    taken = await pay(simulator, headers, notif_url=f"{mailbox.url}/notif/ref-1")
+    taken = await pay(simulator, headers, notif_url=f"{callback_receiver.url}/notif/ref-1")
     assert (taken["status"], taken["message"]) == (201, "OK")
     assert (await ask(simulator, headers, taken["pay_token"])) == {"status": "INITIATED", "order_id": "order-1"}
     async with simulator.http.get(taken["payment_url"]) as answer:
@@ -48,26 +48,26 @@ async def test_the_way_of_a_payment(simulator: Simulator, mailbox: Mailbox) -> N
     assert await simulator.press(held["id"], "approve", hosted="1") == (303, "https://m.example/ok")
     done = await ask(simulator, headers, taken["pay_token"])
     assert done["status"] == "SUCCESS"
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     assert notice.path == "/notif/ref-1"
     expected = {"status": "SUCCESS", "notif_token": taken["notif_token"], "txnid": done["txnid"]}
     assert json.loads(notice.body) == expected
     assert await simulator.debits(reference="order-1") == 1
 
 
-async def test_refused_on_the_page(simulator: Simulator, mailbox: Mailbox) -> None:
+async def test_refused_on_the_page(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     headers = await access(simulator, "v2")
-    taken = await pay(simulator, headers, notif_url=mailbox.url)
+    taken = await pay(simulator, headers, notif_url=callback_receiver.url)
     [held] = (await simulator.truth())["transactions"]
     claim = {"transaction": held["id"], "claim": "succeeded", "forged": True}
     await simulator.json("POST", "/control/callbacks", 202, json=claim)
-    [forged] = await mailbox.wait_for(1)
+    [forged] = await callback_receiver.wait_for(1)
     assert json.loads(forged.body)["status"] == "SUCCESS"
     assert json.loads(forged.body)["notif_token"] != taken["notif_token"]
     assert await simulator.press(held["id"], "refuse", hosted="1") == (303, "https://m.example/ko")
     assert (await ask(simulator, headers, taken["pay_token"]))["status"] == "FAILED"
-    await mailbox.wait_for(2)
-    assert json.loads(mailbox.received[1].body)["status"] == "FAILED"
+    await callback_receiver.wait_for(2)
+    assert json.loads(callback_receiver.received[1].body)["status"] == "FAILED"
     assert await simulator.debits() == 0
 
 
@@ -151,11 +151,11 @@ async def test_a_lost_answer_blocks_its_order(simulator: Simulator) -> None:
     assert (await pay(simulator, headers, 400))["code"] == 1204
 
 
-async def test_expiry_by_amount(simulator: Simulator, mailbox: Mailbox) -> None:
+async def test_expiry_by_amount(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     headers = await access(simulator)
-    taken = await pay(simulator, headers, amount=19005, notif_url=mailbox.url)
+    taken = await pay(simulator, headers, amount=19005, notif_url=callback_receiver.url)
     async with asyncio.timeout(5):
         while (await ask(simulator, headers, taken["pay_token"], amount=19005))["status"] != "EXPIRED":
             await asyncio.sleep(0.02)
     await asyncio.sleep(0.1)
-    assert mailbox.received == []
+    assert callback_receiver.received == []

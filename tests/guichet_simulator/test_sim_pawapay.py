@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from tests.guichet_simulator.conftest import Mailbox, Received, Simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Received, Simulator
 
 KEY = {"Authorization": "Bearer token"}
 URLS: dict[str, Any] = {"successfulUrl": "https://m.example/ok", "failedUrl": "https://m.example/ko"}
@@ -182,34 +182,38 @@ async def verify(simulator: Simulator, notice: Received, url: str) -> bool:
     return True
 
 
-async def test_callbacks_are_signed(simulator: Simulator, mailbox: Mailbox) -> None:
-    url = f"{mailbox.url}/providers/pawapay/callback/x"
+async def test_callbacks_are_signed(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    url = f"{callback_receiver.url}/providers/pawapay/callback/x"
     await simulator.json("POST", "/control/dashboard", json={"family": "pawapay", "callback_url": url})
     ref, _ = await deposit(simulator, "2290161009007")
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     body = json.loads(notice.body)
     assert (body["depositId"], body["status"]) == (ref, "COMPLETED")
     assert "clientReferenceId" not in body
-    assert await verify(simulator, notice, mailbox.url)
+    assert await verify(simulator, notice, callback_receiver.url)
     [held] = (await simulator.truth())["transactions"]
     forged = {"transaction": held["id"], "claim": "failed", "forged": True}
     await simulator.json("POST", "/control/callbacks", 202, json=forged)
-    await mailbox.wait_for(2)
-    assert not await verify(simulator, mailbox.received[1], mailbox.url)
+    await callback_receiver.wait_for(2)
+    assert not await verify(simulator, callback_receiver.received[1], callback_receiver.url)
     refund, _ = await give_back(simulator, ref)
-    await mailbox.wait_for(3)
-    assert json.loads(mailbox.received[2].body)["refundId"] == refund
-    assert await verify(simulator, mailbox.received[2], mailbox.url)
+    await callback_receiver.wait_for(3)
+    assert json.loads(callback_receiver.received[2].body)["refundId"] == refund
+    assert await verify(simulator, callback_receiver.received[2], callback_receiver.url)
     answer = await simulator.json("POST", f"/pawapay/v2/deposits/resend-callback/{ref}", headers=KEY)
     assert answer == {"depositId": ref, "status": "ACCEPTED"}
-    await mailbox.wait_for(4)
+    await callback_receiver.wait_for(4)
 
 
-async def test_redirecting_providers_give_their_page_later(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "pawapay", "callback_url": mailbox.url})
+async def test_redirecting_providers_give_their_page_later(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
+    await simulator.json(
+        "POST", "/control/dashboard", json={"family": "pawapay", "callback_url": callback_receiver.url}
+    )
     ref, _ = await deposit(simulator, "221770000000", "WAVE_SEN", **URLS)
     assert (await ask(simulator, ref))["data"]["nextStep"] == "GET_AUTH_URL"
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     body = json.loads(notice.body)
     assert (body["status"], body["nextStep"]) == ("PROCESSING", "REDIRECT_TO_AUTH_URL")
     data = (await ask(simulator, ref))["data"]

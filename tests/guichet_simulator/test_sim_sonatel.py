@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from tests.guichet_simulator.conftest import Mailbox, Simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Simulator
 
 WALLET = "/sonatel/api/eWallet/v1"
 SECRET = "sonatel-simulator"
@@ -40,9 +40,9 @@ async def status_of(simulator: Simulator, headers: dict[str, str], transaction: 
     return answer["status"]
 
 
-async def test_one_step_is_final_in_the_answer(simulator: Simulator, mailbox: Mailbox) -> None:
+async def test_one_step_is_final_in_the_answer(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     headers = await access(simulator)
-    registration = {"apiKey": "hello", "code": "123456", "name": "Boutique", "callbackUrl": mailbox.url}
+    registration = {"apiKey": "hello", "code": "123456", "name": "Boutique", "callbackUrl": callback_receiver.url}
     path = "/sonatel/api/notification/v1/merchantcallback"
     await simulator.json("POST", path, 201, json=registration, headers=headers)
     done = await pay(simulator, headers)
@@ -50,7 +50,7 @@ async def test_one_step_is_final_in_the_answer(simulator: Simulator, mailbox: Ma
     assert done["transactionId"].startswith("MP")
     assert await status_of(simulator, headers, done["transactionId"]) == "SUCCESS"
     assert await simulator.debits(reference="ref-1") == 1
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     assert notice.headers["authorization"] == "Basic hello"
     parts = dict(part.split("=", 1) for part in notice.headers["x-sonatel-signature"].split(","))
     expected = hmac.new(SECRET.encode(), f"{parts['t']},".encode() + notice.body, hashlib.sha256).hexdigest()
@@ -64,9 +64,9 @@ async def test_one_step_is_final_in_the_answer(simulator: Simulator, mailbox: Ma
     [held] = (await simulator.truth())["transactions"]
     forged = {"transaction": held["id"], "claim": "failed", "forged": True}
     await simulator.json("POST", "/control/callbacks", 202, json=forged)
-    await mailbox.wait_for(2)
-    parts = dict(part.split("=", 1) for part in mailbox.received[1].headers["x-sonatel-signature"].split(","))
-    signed = f"{parts['t']},".encode() + mailbox.received[1].body
+    await callback_receiver.wait_for(2)
+    parts = dict(part.split("=", 1) for part in callback_receiver.received[1].headers["x-sonatel-signature"].split(","))
+    signed = f"{parts['t']},".encode() + callback_receiver.received[1].body
     right = hmac.new(SECRET.encode(), signed, hashlib.sha256).hexdigest() == parts["v1"]
     assert not right or int(parts["t"]) < int(body_time(notice.headers)) - 300
 

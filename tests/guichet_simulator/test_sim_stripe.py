@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.guichet_simulator.conftest import Mailbox, Received, Simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Received, Simulator
 
 SESSIONS = "/stripe/v1/checkout/sessions"
 KEY = {"Authorization": "Bearer sk_live_key"}
@@ -55,8 +55,8 @@ def signed_well(notice: Received) -> bool:
     return hmac.compare_digest(expected, parts["v1"]) and abs(time.time() - int(parts["t"])) < 300
 
 
-async def test_the_way_of_a_checkout(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": mailbox.url})
+async def test_the_way_of_a_checkout(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": callback_receiver.url})
     session = await create(simulator)
     assert session["id"].startswith("cs_live_")
     assert (session["status"], session["payment_status"], session["payment_intent"]) == ("open", "unpaid", None)
@@ -70,28 +70,30 @@ async def test_the_way_of_a_checkout(simulator: Simulator, mailbox: Mailbox) -> 
     done = await read(simulator, session["id"])
     assert (done["status"], done["payment_status"], done["url"]) == ("complete", "paid", None)
     assert done["payment_intent"].startswith("pi_")
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     event = json.loads(notice.body)
     assert (event["type"], event["data"]["object"]) == ("checkout.session.completed", done)
     assert signed_well(notice)
     assert await simulator.debits(reference="ref-1") == 1
 
 
-async def test_a_declined_card_leaves_the_session_open(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": mailbox.url})
+async def test_a_declined_card_leaves_the_session_open(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
+    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": callback_receiver.url})
     session = await create(simulator)
     [held] = (await simulator.truth())["transactions"]
     assert await simulator.press(held["id"], "insufficient", hosted="1") == (303, session["url"])
     assert (await read(simulator, session["id"]))["status"] == "open"
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     event = json.loads(notice.body)
     assert event["type"] == "payment_intent.payment_failed"
     assert event["data"]["object"]["last_payment_error"]["decline_code"] == "insufficient_funds"
     async with asyncio.timeout(8):
         while (await read(simulator, session["id"]))["status"] != "expired":
             await asyncio.sleep(0.05)
-    await mailbox.wait_for(2)
-    assert json.loads(mailbox.received[1].body)["type"] == "checkout.session.expired"
+    await callback_receiver.wait_for(2)
+    assert json.loads(callback_receiver.received[1].body)["type"] == "checkout.session.expired"
     assert await simulator.debits() == 0
 
 
@@ -188,19 +190,19 @@ async def test_expiring(simulator: Simulator) -> None:
     await simulator.json("POST", path, 400, headers=KEY)
 
 
-async def test_events_that_lie(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": mailbox.url})
+async def test_events_that_lie(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": callback_receiver.url})
     await create(simulator)
     [held] = (await simulator.truth())["transactions"]
     for forged in (True, True, False):
         claim = {"transaction": held["id"], "claim": "succeeded", "forged": forged}
         await simulator.json("POST", "/control/callbacks", 202, json=claim)
-    notices = await mailbox.wait_for(3)
+    notices = await callback_receiver.wait_for(3)
     assert sorted(signed_well(notice) for notice in notices) == [False, False, True]
-    mailbox.received.clear()
+    callback_receiver.received.clear()
     await simulator.force("stripe", "duplicate_callback", after=0)
     await create(simulator)
-    first, second = await mailbox.wait_for(2)
+    first, second = await callback_receiver.wait_for(2)
     assert json.loads(first.body)["id"] == json.loads(second.body)["id"]
 
 
@@ -209,7 +211,7 @@ async def paid(simulator: Simulator) -> str:
     return str((await create(simulator))["payment_intent"])
 
 
-async def test_refunds(simulator: Simulator, mailbox: Mailbox) -> None:
+async def test_refunds(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     intent = await paid(simulator)
     await give_back(simulator, "pi_unknown", 404)
     await give_back(simulator, intent, 400, amount="1001")

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.guichet_simulator.conftest import Mailbox, Received, Simulator
+from tests.guichet_simulator.conftest import CallbackReceiver, Received, Simulator
 
 SESSIONS = "/wave/v1/checkout/sessions"
 KEY = {"Authorization": "Bearer wave_sn_prod_key"}
@@ -48,8 +48,8 @@ def signed_well(notice: Received, secret: str = SECRET) -> bool:
     return hmac.compare_digest(expected, parts["v1"]) and abs(time.time() - int(parts["t"])) < 300
 
 
-async def test_the_way_of_a_checkout(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": mailbox.url})
+async def test_the_way_of_a_checkout(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": callback_receiver.url})
     session = await create(simulator)
     assert session["id"].startswith("cos-")
     assert (session["checkout_status"], session["payment_status"]) == ("open", "processing")
@@ -60,7 +60,7 @@ async def test_the_way_of_a_checkout(simulator: Simulator, mailbox: Mailbox) -> 
     assert await simulator.press(held["id"], "approve", hosted="1") == (303, "https://m.example/ok")
     done = await read(simulator, session["id"])
     assert (done["checkout_status"], done["payment_status"]) == ("complete", "succeeded")
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     event = json.loads(notice.body)
     assert (event["type"], event["data"]) == ("checkout.session.completed", done)
     assert signed_well(notice)
@@ -69,17 +69,19 @@ async def test_the_way_of_a_checkout(simulator: Simulator, mailbox: Mailbox) -> 
     assert await simulator.debits(reference="ref-1") == 1
 
 
-async def test_refusal_leaves_a_second_chance_then_cancels(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": mailbox.url})
+async def test_refusal_leaves_a_second_chance_then_cancels(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
+    await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": callback_receiver.url})
     session = await create(simulator, restrict_payer_mobile="+221770009003")
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     event = json.loads(notice.body)
     assert event["type"] == "checkout.session.payment_failed"
     assert (event["data"]["checkout_status"], event["data"]["payment_status"]) == ("open", "processing")
     assert event["data"]["last_payment_error"]["code"] == "insufficient-funds"
     assert (await read(simulator, session["id"]))["payment_status"] == "processing"
     await read_until(simulator, session["id"], "cancelled")
-    assert len(mailbox.received) == 1
+    assert len(callback_receiver.received) == 1
     assert await simulator.debits() == 0
 
 
@@ -190,25 +192,25 @@ async def test_a_repeated_refund_moves_money_once(simulator: Simulator) -> None:
     assert await simulator.credits(reference="ref-1") == 1
 
 
-async def test_forged_and_repeated_events(simulator: Simulator, mailbox: Mailbox) -> None:
-    await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": mailbox.url})
+async def test_forged_and_repeated_events(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": callback_receiver.url})
     await create(simulator)
     [held] = (await simulator.truth())["transactions"]
     claim = {"transaction": held["id"], "claim": "succeeded"}
     for forged in (True, True, False):
         await simulator.json("POST", "/control/callbacks", 202, json=claim | {"forged": forged})
-    notices = await mailbox.wait_for(3)
+    notices = await callback_receiver.wait_for(3)
     assert sorted(signed_well(notice) for notice in notices) == [False, False, True]
-    mailbox.received.clear()
+    callback_receiver.received.clear()
     await simulator.force("wave", "duplicate_callback", after=0)
     await create(simulator)
-    first, second = await mailbox.wait_for(2)
+    first, second = await callback_receiver.wait_for(2)
     assert json.loads(first.body)["id"] == json.loads(second.body)["id"]
-    mailbox.received.clear()
-    dashboard = {"family": "wave", "callback_url": mailbox.url, "secret": "shared"}
+    callback_receiver.received.clear()
+    dashboard = {"family": "wave", "callback_url": callback_receiver.url, "secret": "shared"}
     await simulator.json("POST", "/control/dashboard", json=dashboard)
     await simulator.json("POST", "/control/callbacks", 202, json=claim)
-    [notice] = await mailbox.wait_for(1)
+    [notice] = await callback_receiver.wait_for(1)
     assert notice.headers["authorization"] == "Bearer shared"
 
 

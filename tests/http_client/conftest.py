@@ -14,6 +14,6 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     usual: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
-    if item.path.name == "test_hostile_peers.py":
+    if item.path.name == "test_hostile_servers.py":
         return {"asyncio": usual, "uvloop": uvloop.new_event_loop}
     return {"asyncio": usual}

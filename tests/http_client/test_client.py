@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from guichet.http_client import KEEP_ALIVE, Forbidden, HttpClient, Lost, NotSent, is_loopback_host, is_public
-from tests.peers import OK, Authority, Names, Peer, Received, answers, drips, hangs, hangs_up
+from tests.fakes.certificates import CertificateAuthority
+from tests.fakes.http_server import OK, ReceivedRequest, ScriptedServer, answers, drips, hangs, hangs_up
+from tests.fakes.name_server import ScriptedResolver
 
 PUBLIC = ip_network("127.0.0.2/32")
 HOST = "shop.test"
@@ -27,8 +29,8 @@ SHORT = 0.4
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.create(tmp_path_factory.mktemp("ca"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 @asynccontextmanager
@@ -40,9 +42,9 @@ async def client(**given: Any) -> AsyncIterator[HttpClient]:
         await made.aclose()
 
 
-def to_shop(authority: Authority, *addresses: str, **given: Any) -> Any:
-    """The production guard in a world where 127.0.0.2 is a public address and `shop.test` has these addresses."""
-    names = Names(shop_test=[addresses or ("127.0.0.2",)])
+def to_shop(authority: CertificateAuthority, *addresses: str, **given: Any) -> Any:
+    """The production guard as if 127.0.0.2 were a public address; `shop.test` has these addresses."""
+    names = ScriptedResolver(shop_test=[addresses or ("127.0.0.2",)])
     return client(**{"allow": [PUBLIC], "ca_file": authority.file, "resolver": names, **given})
 
 
@@ -111,7 +113,7 @@ def test_all_other_addresses_may_not(text: str) -> None:
 @pytest.mark.parametrize("text", REFUSED_ADDRESSES)
 async def test_the_guard_stands_where_the_connection_is_made(text: str) -> None:
     """A name that leads there: nothing is dialled, and the error says why."""
-    async with client(resolver=Names(shop_test=[[text]])) as out:
+    async with client(resolver=ScriptedResolver(shop_test=[[text]])) as out:
         with pytest.raises(Forbidden, match="refused by the guard"):
             await out.request("POST", f"https://{HOST}/", body=b"x", timeout=PATIENCE)
 
@@ -132,10 +134,10 @@ async def test_the_guard_stands_where_the_connection_is_made(text: str) -> None:
 )
 async def test_no_spelling_of_this_machine_gets_through(url: str) -> None:
     """With the system's own lookups. `NotSent` rather than `Forbidden` where the spelling is not even a name."""
-    async with Peer() as peer, client() as out:
+    async with ScriptedServer() as receiver, client() as out:
         with pytest.raises(NotSent):
-            await out.request("POST", url.format(port=peer.port), body=b"x", timeout=PATIENCE)
-    assert peer.connections == 0
+            await out.request("POST", url.format(port=receiver.port), body=b"x", timeout=PATIENCE)
+    assert receiver.connections == 0
 
 
 @pytest.mark.parametrize(
@@ -157,7 +159,7 @@ async def test_no_spelling_of_this_machine_gets_through(url: str) -> None:
     ],
 )
 async def test_urls_are_checked_before_anything_is_looked_up(url: str) -> None:
-    names = Names(shop_test=[["127.0.0.2"]])
+    names = ScriptedResolver(shop_test=[["127.0.0.2"]])
     async with client(allow=[PUBLIC], resolver=names) as out:
         with pytest.raises(Forbidden) as caught:
             await out.request("POST", url, body=b"x", timeout=PATIENCE)
@@ -165,29 +167,34 @@ async def test_urls_are_checked_before_anything_is_looked_up(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-async def test_a_name_with_a_public_and_a_private_address_is_reached_by_the_public_one(authority: Authority) -> None:
-    async with Peer(tls=authority.server(HOST)) as peer, to_shop(authority, "127.0.0.1", "127.0.0.2") as out:
-        answer = await out.request("POST", peer.url(HOST), body=b"x", timeout=PATIENCE)
+async def test_a_name_with_a_public_and_a_private_address_is_reached_by_the_public_one(
+    authority: CertificateAuthority,
+) -> None:
+    async with (
+        ScriptedServer(tls=authority.server(HOST)) as receiver,
+        to_shop(authority, "127.0.0.1", "127.0.0.2") as out,
+    ):
+        answer = await out.request("POST", receiver.url(HOST), body=b"x", timeout=PATIENCE)
     assert answer.status == 200
-    assert [request.address for request in peer.received] == ["127.0.0.2"]
-    assert peer.connections == 1
+    assert [request.address for request in receiver.received] == ["127.0.0.2"]
+    assert receiver.connections == 1
 
 
-async def test_a_private_address_is_no_fallback_for_a_public_one_that_refuses(authority: Authority) -> None:
+async def test_a_private_address_is_no_fallback_for_a_public_one_that_refuses(authority: CertificateAuthority) -> None:
     """The server listens on 127.0.0.1 only."""
-    private = Peer(tls=authority.server(HOST), host="127.0.0.1")
-    async with private as peer, to_shop(authority, "127.0.0.2", "127.0.0.1") as out:
+    private = ScriptedServer(tls=authority.server(HOST), host="127.0.0.1")
+    async with private as receiver, to_shop(authority, "127.0.0.2", "127.0.0.1") as out:
         with pytest.raises(NotSent):
-            await out.request("POST", peer.url(HOST), body=b"x", timeout=PATIENCE)
-    assert peer.connections == 0
+            await out.request("POST", receiver.url(HOST), body=b"x", timeout=PATIENCE)
+    assert receiver.connections == 0
 
 
-async def test_a_name_that_turns_private_between_two_lookups_is_refused(authority: Authority) -> None:
+async def test_a_name_that_turns_private_between_two_lookups_is_refused(authority: CertificateAuthority) -> None:
     """Rebinding: the first lookup is public, as any check beforehand would have seen it; the next one is not."""
-    names = Names(shop_test=[["127.0.0.2"], ["127.0.0.1"]])
+    names = ScriptedResolver(shop_test=[["127.0.0.2"], ["127.0.0.1"]])
     tls = authority.server(HOST)
     rebound = client(allow=[PUBLIC], ca_file=authority.file, resolver=names)
-    async with Peer(tls=tls) as first, Peer(tls=tls) as second, rebound as out:
+    async with ScriptedServer(tls=tls) as first, ScriptedServer(tls=tls) as second, rebound as out:
         assert (await out.request("POST", first.url(HOST), timeout=PATIENCE)).status == 200
         with pytest.raises(Forbidden):
             await out.request("POST", second.url(HOST), timeout=PATIENCE)
@@ -195,18 +202,18 @@ async def test_a_name_that_turns_private_between_two_lookups_is_refused(authorit
     assert second.connections == 0
 
 
-async def test_an_operators_connection_is_not_taken_up_for_a_webhook(authority: Authority) -> None:
+async def test_an_operators_connection_is_not_taken_up_for_a_webhook(authority: CertificateAuthority) -> None:
     """Same host and port: the open line's idle connection to a private address must not serve the guarded one."""
-    async with Peer(tls=authority.server(HOST)) as peer, to_shop(authority, "127.0.0.1") as out:
-        assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE, guarded=False)).status == 200
+    async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority, "127.0.0.1") as out:
+        assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE, guarded=False)).status == 200
         with pytest.raises(Forbidden):
-            await out.request("POST", peer.url(HOST), timeout=PATIENCE)
-    assert len(peer.received) == 1
+            await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
+    assert len(receiver.received) == 1
 
 
 async def test_operators_may_be_anywhere_also_without_tls() -> None:
-    async with Peer() as peer, client() as out:
-        answer = await out.request("GET", peer.url("127.0.0.1"), timeout=PATIENCE, guarded=False)
+    async with ScriptedServer() as receiver, client() as out:
+        answer = await out.request("GET", receiver.url("127.0.0.1"), timeout=PATIENCE, guarded=False)
     assert (answer.status, answer.body, answer.complete) == (200, b"ok", True)
 
 
@@ -229,25 +236,30 @@ def test_what_is_loopback_by_its_spelling(host: str, local: bool) -> None:
 
 
 async def test_development_reaches_loopback_without_tls_or_with_any_certificate(tmp_path: Path) -> None:
-    stranger = Authority.create(tmp_path).server("someone.else.test")
-    async with Peer() as plain, Peer(tls=stranger) as secure, client(loopback=True) as out:
+    stranger = CertificateAuthority.create(tmp_path).server("someone.else.test")
+    async with ScriptedServer() as plain, ScriptedServer(tls=stranger) as secure, client(loopback=True) as out:
         assert (await out.request("POST", plain.url("127.0.0.1"), timeout=PATIENCE)).status == 200
         assert (await out.request("POST", plain.url("localhost"), timeout=PATIENCE)).status == 200
         assert (await out.request("POST", secure.url("localhost"), timeout=PATIENCE)).status == 200
         assert (await out.request("POST", secure.url("localhost"), timeout=PATIENCE, guarded=False)).status == 200
 
 
-async def test_development_verifies_certificates_of_every_other_name(authority: Authority, tmp_path: Path) -> None:
-    stranger = Authority.create(tmp_path)
-    async with Peer(tls=stranger.server(HOST)) as peer, to_shop(authority, "127.0.0.1", loopback=True) as out:
+async def test_development_verifies_certificates_of_every_other_name(
+    authority: CertificateAuthority, tmp_path: Path
+) -> None:
+    stranger = CertificateAuthority.create(tmp_path)
+    async with (
+        ScriptedServer(tls=stranger.server(HOST)) as receiver,
+        to_shop(authority, "127.0.0.1", loopback=True) as out,
+    ):
         with pytest.raises(NotSent, match="certificate verify failed"):
-            await out.request("POST", peer.url(HOST), body=b"x", timeout=PATIENCE)
-    assert peer.received == []
+            await out.request("POST", receiver.url(HOST), body=b"x", timeout=PATIENCE)
+    assert receiver.received == []
 
 
 async def test_development_does_not_take_localhost_at_its_word(tmp_path: Path) -> None:
     """A name service that sends `localhost` elsewhere does not turn certificate checks off elsewhere."""
-    names = Names(localhost=[["203.0.113.7"]])
+    names = ScriptedResolver(localhost=[["203.0.113.7"]])
     async with client(loopback=True, resolver=names, allow=[ip_network("203.0.113.0/24")]) as out:
         with pytest.raises(Forbidden):
             await out.request("POST", "https://localhost/", timeout=PATIENCE)
@@ -255,7 +267,7 @@ async def test_development_does_not_take_localhost_at_its_word(tmp_path: Path) -
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://shop.test/", "https://169.254.169.254/"])
 async def test_development_is_otherwise_as_strict(url: str) -> None:
-    async with client(loopback=True, resolver=Names(shop_test=[["127.0.0.1"]])) as out:
+    async with client(loopback=True, resolver=ScriptedResolver(shop_test=[["127.0.0.1"]])) as out:
         with pytest.raises(Forbidden):
             await out.request("POST", url, timeout=PATIENCE)
 
@@ -263,28 +275,28 @@ async def test_development_is_otherwise_as_strict(url: str) -> None:
 # --- Certificates ----------------------------------------------------------------------------------------------------
 
 
-async def test_an_authority_of_the_ca_file_is_trusted_and_only_with_it(authority: Authority) -> None:
-    async with Peer(tls=authority.server(HOST)) as peer:
+async def test_an_authority_of_the_ca_file_is_trusted_and_only_with_it(authority: CertificateAuthority) -> None:
+    async with ScriptedServer(tls=authority.server(HOST)) as receiver:
         async with to_shop(authority) as out:
-            assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
+            assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE)).status == 200
         async with to_shop(authority, ca_file=None) as out:
             with pytest.raises(NotSent, match="certificate verify failed") as caught:
-                await out.request("POST", peer.url(HOST), timeout=PATIENCE)
+                await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
     assert not isinstance(caught.value, Forbidden)
-    assert len(peer.received) == 1
+    assert len(receiver.received) == 1
 
 
-async def test_a_certificate_for_another_name_is_refused_before_sending(authority: Authority) -> None:
-    async with Peer(tls=authority.server("other.test")) as peer, to_shop(authority) as out:
+async def test_a_certificate_for_another_name_is_refused_before_sending(authority: CertificateAuthority) -> None:
+    async with ScriptedServer(tls=authority.server("other.test")) as receiver, to_shop(authority) as out:
         with pytest.raises(NotSent, match="Hostname mismatch"):
-            await out.request("POST", peer.url(HOST), body=b"x", timeout=PATIENCE)
-    assert peer.received == []
+            await out.request("POST", receiver.url(HOST), body=b"x", timeout=PATIENCE)
+    assert receiver.received == []
 
 
-async def test_a_peer_that_does_not_speak_tls_received_nothing(authority: Authority) -> None:
-    async with Peer() as peer, to_shop(authority) as out:
+async def test_a_peer_that_does_not_speak_tls_received_nothing(authority: CertificateAuthority) -> None:
+    async with ScriptedServer() as receiver, to_shop(authority) as out:
         with pytest.raises(NotSent):
-            await out.request("POST", f"https://{HOST}:{peer.port}/", body=b"x", timeout=SHORT)
+            await out.request("POST", f"https://{HOST}:{receiver.port}/", body=b"x", timeout=SHORT)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"-----BEGIN CERTIFICATE-----\nnonsense\n"])
@@ -299,17 +311,20 @@ def test_an_unusable_ca_file_stops_the_start(tmp_path: Path, content: bytes | No
 # --- What travels ----------------------------------------------------------------------------------------------------
 
 
-async def test_what_is_sent_is_what_was_given_and_little_else(authority: Authority) -> None:
-    async with Peer(tls=authority.server(HOST)) as peer, to_shop(authority, user_agent="Guichet/9") as out:
+async def test_what_is_sent_is_what_was_given_and_little_else(authority: CertificateAuthority) -> None:
+    async with (
+        ScriptedServer(tls=authority.server(HOST)) as receiver,
+        to_shop(authority, user_agent="Guichet/9") as out,
+    ):
         await out.request(
-            "POST", peer.url(HOST, "/a%2Fb?x=1%202"), headers={"X-One": "1"}, body=b"{}", timeout=PATIENCE
+            "POST", receiver.url(HOST, "/a%2Fb?x=1%202"), headers={"X-One": "1"}, body=b"{}", timeout=PATIENCE
         )
-        await out.request("GET", peer.url(HOST), headers={"User-Agent": "Other"}, timeout=PATIENCE)
-    posted, got = peer.received
+        await out.request("GET", receiver.url(HOST), headers={"User-Agent": "Other"}, timeout=PATIENCE)
+    posted, got = receiver.received
     assert posted.line == "POST /a%2Fb?x=1%202 HTTP/1.1"
     assert posted.body == b"{}"
     assert posted.headers == {
-        "host": f"{HOST}:{peer.port}",
+        "host": f"{HOST}:{receiver.port}",
         "user-agent": "Guichet/9",
         "accept-encoding": "identity",
         "accept": "*/*",
@@ -317,68 +332,82 @@ async def test_what_is_sent_is_what_was_given_and_little_else(authority: Authori
         "content-length": "2",
     }
     assert got.headers["user-agent"] == "Other"
-    assert peer.connections == 1, "the connection is kept"
+    assert receiver.connections == 1, "the connection is kept"
 
 
-async def test_cookies_are_not_kept(authority: Authority) -> None:
+async def test_cookies_are_not_kept(authority: CertificateAuthority) -> None:
     cookie = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Path=/\r\nContent-Length: 0\r\n\r\n"
-    async with Peer(answers(cookie), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+    async with ScriptedServer(answers(cookie), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
-            await out.request("POST", peer.url(HOST), timeout=PATIENCE)
-    assert [("cookie" in request.headers) for request in peer.received] == [False, False]
+            await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
+    assert [("cookie" in request.headers) for request in receiver.received] == [False, False]
 
 
-async def test_proxies_of_the_environment_are_ignored(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with Peer() as proxy, Peer(tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+async def test_proxies_of_the_environment_are_ignored(
+    authority: CertificateAuthority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        ScriptedServer() as proxy,
+        ScriptedServer(tls=authority.server(HOST)) as receiver,
+        to_shop(authority) as out,
+    ):
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
+        assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE)).status == 200
     assert proxy.connections == 0
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_redirects_are_answers_and_are_not_followed(authority: Authority, status: int, method: str) -> None:
-    async with Peer() as target:
+async def test_redirects_are_answers_and_are_not_followed(
+    authority: CertificateAuthority, status: int, method: str
+) -> None:
+    async with ScriptedServer() as target:
         moved = f"HTTP/1.1 {status} Moved\r\nLocation: {target.url('127.0.0.1')}\r\nContent-Length: 0\r\n\r\n"
-        async with Peer(answers(moved.encode()), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
-            answer = await out.request(method, peer.url(HOST), timeout=PATIENCE)
+        async with (
+            ScriptedServer(answers(moved.encode()), tls=authority.server(HOST)) as receiver,
+            to_shop(authority) as out,
+        ):
+            answer = await out.request(method, receiver.url(HOST), timeout=PATIENCE)
     assert answer.status == status
     assert answer.headers["location"] == target.url("127.0.0.1")
-    assert (len(peer.received), target.connections) == (1, 0)
+    assert (len(receiver.received), target.connections) == (1, 0)
 
 
-async def test_a_huge_answer_is_cut_and_its_connection_dropped(authority: Authority) -> None:
+async def test_a_huge_answer_is_cut_and_its_connection_dropped(authority: CertificateAuthority) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n"
-    async with Peer(answers(head + b"x" * 2_000_000), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
-        answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE)
+    async with (
+        ScriptedServer(answers(head + b"x" * 2_000_000), tls=authority.server(HOST)) as receiver,
+        to_shop(authority) as out,
+    ):
+        answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
         assert (answer.status, len(answer.body), answer.complete) == (200, 64 * 1024, False)
-        answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE, max_bytes=10)
+        answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE, max_bytes=10)
         assert (answer.body, answer.complete) == (b"x" * 10, False)
-    assert peer.connections == 2
+    assert receiver.connections == 2
 
 
-async def test_an_answer_of_exactly_the_limit_is_complete(authority: Authority) -> None:
-    async with Peer(tls=authority.server(HOST)) as peer, to_shop(authority) as out:
-        answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE, max_bytes=2)
+async def test_an_answer_of_exactly_the_limit_is_complete(authority: CertificateAuthority) -> None:
+    async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
+        answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE, max_bytes=2)
     assert (answer.body, answer.complete) == (b"ok", True)
 
 
-async def test_compressed_answers_stay_compressed(authority: Authority) -> None:
+async def test_compressed_answers_stay_compressed(authority: CertificateAuthority) -> None:
     bomb = gzip.compress(b"0" * 10_000_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n".encode()
-    async with Peer(answers(head + bomb), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
-        answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE)
+    async with ScriptedServer(answers(head + bomb), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
+        answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
     assert answer.body == bomb
 
 
-async def test_an_answer_without_a_length_ends_with_its_connection(authority: Authority) -> None:
+async def test_an_answer_without_a_length_ends_with_its_connection(authority: CertificateAuthority) -> None:
     until_end = answers(b"HTTP/1.1 200 OK\r\n\r\nall of it", hang_up=True)
-    async with Peer(until_end, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+    async with ScriptedServer(until_end, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
-            answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE)
+            answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
             assert (answer.status, answer.body, answer.complete) == (200, b"all of it", True)
-    assert peer.connections == 2
+    assert receiver.connections == 2
 
 
 @pytest.mark.parametrize(
@@ -390,12 +419,12 @@ async def test_an_answer_without_a_length_ends_with_its_connection(authority: Au
     ],
     ids=["chunks", "informational answers first"],
 )
-async def test_answers_in_every_form_keep_their_connection(authority: Authority, raw: bytes) -> None:
-    async with Peer(answers(raw), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+async def test_answers_in_every_form_keep_their_connection(authority: CertificateAuthority, raw: bytes) -> None:
+    async with ScriptedServer(answers(raw), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
-            answer = await out.request("POST", peer.url(HOST), timeout=PATIENCE)
+            answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
             assert (answer.status, answer.body, answer.complete) == (200, b"onetwo", True)
-    assert peer.connections == 1
+    assert receiver.connections == 1
 
 
 @pytest.mark.parametrize(
@@ -407,18 +436,18 @@ async def test_answers_in_every_form_keep_their_connection(authority: Authority,
     ],
     ids=["says so", "HTTP/1.0", "a second answer"],
 )
-async def test_a_connection_that_may_not_be_kept_is_not(authority: Authority, raw: bytes) -> None:
-    async with Peer(answers(raw), tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+async def test_a_connection_that_may_not_be_kept_is_not(authority: CertificateAuthority, raw: bytes) -> None:
+    async with ScriptedServer(answers(raw), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
-            assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
-    assert peer.connections == 2
+            assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE)).status == 200
+    assert receiver.connections == 2
 
 
-async def test_what_a_peer_says_unasked_is_nobodys_answer(authority: Authority) -> None:
+async def test_what_a_peer_says_unasked_is_nobodys_answer(authority: CertificateAuthority) -> None:
     """On an idle connection: the next request must not take it for its own."""
     said = asyncio.Event()
 
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(OK)
         await writer.drain()
         if not said.is_set():
@@ -427,12 +456,12 @@ async def test_what_a_peer_says_unasked_is_nobodys_answer(authority: Authority) 
             await writer.drain()
             said.set()
 
-    async with Peer(script, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
-        assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
+    async with ScriptedServer(script, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
+        assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE)).status == 200
         await said.wait()
         await asyncio.sleep(0.05)
-        assert (await out.request("POST", peer.url(HOST), timeout=PATIENCE)).status == 200
-    assert peer.connections == 2
+        assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE)).status == 200
+    assert receiver.connections == 2
 
 
 async def test_an_idle_connection_is_closed_in_time() -> None:
@@ -458,25 +487,25 @@ async def test_an_idle_connection_is_closed_in_time() -> None:
 
 @pytest.mark.parametrize("headers", [{"X-A": "1\r\nX-B: 2"}, {"X-A": "1\n2"}, {"X-A\r\nX-B": "1"}, {"X-A": "\0"}])
 async def test_no_header_smuggles_another(headers: dict[str, str]) -> None:
-    async with Peer() as peer, client() as out:
+    async with ScriptedServer() as receiver, client() as out:
         with pytest.raises(Forbidden):
-            await out.request("POST", peer.url("127.0.0.1"), headers=headers, timeout=PATIENCE, guarded=False)
-    assert peer.connections == 0
+            await out.request("POST", receiver.url("127.0.0.1"), headers=headers, timeout=PATIENCE, guarded=False)
+    assert receiver.connections == 0
 
 
-async def test_names_are_looked_up_once_for_many(authority: Authority) -> None:
-    names = Names(shop_test=[["127.0.0.2"]])
-    async with Peer(tls=authority.server(HOST)) as peer, to_shop(authority, resolver=names) as out:
-        await asyncio.gather(*(out.request("POST", peer.url(HOST), timeout=PATIENCE) for _ in range(20)))
+async def test_names_are_looked_up_once_for_many(authority: CertificateAuthority) -> None:
+    names = ScriptedResolver(shop_test=[["127.0.0.2"]])
+    async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority, resolver=names) as out:
+        await asyncio.gather(*(out.request("POST", receiver.url(HOST), timeout=PATIENCE) for _ in range(20)))
     assert names.asked == [HOST]
-    assert len(peer.received) == 20
+    assert len(receiver.received) == 20
 
 
 # --- What is known after a failure -----------------------------------------------------------------------------------
 
 
 async def test_an_unknown_name_was_not_sent() -> None:
-    async with client(resolver=Names()) as out:
+    async with client(resolver=ScriptedResolver()) as out:
         with pytest.raises(NotSent) as caught:
             await out.request("POST", f"https://{HOST}/", body=b"x", timeout=PATIENCE)
     assert not isinstance(caught.value, Forbidden)
@@ -489,7 +518,7 @@ async def test_a_name_that_no_name_service_accepts_was_not_sent() -> None:
 
 
 async def test_a_lookup_that_hangs_was_not_sent() -> None:
-    class Silent(Names):
+    class Silent(ScriptedResolver):
         async def resolve(self, *_: Any, **__: Any) -> Any:
             await asyncio.sleep(60)
 
@@ -505,41 +534,41 @@ async def test_a_refused_connection_was_not_sent() -> None:
     assert not isinstance(caught.value, Forbidden)
 
 
-async def test_a_handshake_that_hangs_was_not_sent(authority: Authority) -> None:
+async def test_a_handshake_that_hangs_was_not_sent(authority: CertificateAuthority) -> None:
     with socket.create_server(("127.0.0.2", 0)) as listening:  # accepts, and says nothing
         async with to_shop(authority) as out:
             with pytest.raises(NotSent):
                 await out.request("POST", f"https://{HOST}:{listening.getsockname()[1]}/", body=b"x", timeout=SHORT)
 
 
-async def test_a_peer_that_never_answers_is_lost(authority: Authority) -> None:
-    async with Peer(hangs, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+async def test_a_peer_that_never_answers_is_lost(authority: CertificateAuthority) -> None:
+    async with ScriptedServer(hangs, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         with pytest.raises(Lost) as caught:
-            await out.request("POST", peer.url(HOST), body=b"x", timeout=SHORT)
+            await out.request("POST", receiver.url(HOST), body=b"x", timeout=SHORT)
     assert caught.value.status is None
-    assert len(peer.received) == 1
+    assert len(receiver.received) == 1
 
 
-async def test_a_dripping_answer_does_not_extend_the_deadline(authority: Authority) -> None:
-    async with Peer(drips, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+async def test_a_dripping_answer_does_not_extend_the_deadline(authority: CertificateAuthority) -> None:
+    async with ScriptedServer(drips, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         with pytest.raises(Lost) as caught:
             async with asyncio.timeout(PATIENCE):
-                await out.request("POST", peer.url(HOST), body=b"x", timeout=SHORT)
+                await out.request("POST", receiver.url(HOST), body=b"x", timeout=SHORT)
     assert caught.value.status == 200
 
 
-async def test_a_dripping_head_does_not_extend_the_deadline(authority: Authority) -> None:
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+async def test_a_dripping_head_does_not_extend_the_deadline(authority: CertificateAuthority) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n")
         while True:
             writer.write(b"X-More: 1\r\n")
             await writer.drain()
             await asyncio.sleep(0.02)
 
-    async with Peer(script, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+    async with ScriptedServer(script, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         with pytest.raises(Lost) as caught:
             async with asyncio.timeout(PATIENCE):
-                await out.request("POST", peer.url(HOST), body=b"x", timeout=SHORT)
+                await out.request("POST", receiver.url(HOST), body=b"x", timeout=SHORT)
     assert caught.value.status is None
 
 
@@ -579,33 +608,33 @@ async def test_a_peer_that_stops_reading_is_lost() -> None:
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "GET"])
 async def test_a_broken_answer_is_lost_and_asked_for_once(
-    authority: Authority, script: Callable[..., Awaitable[None]], status: int | None, method: str
+    authority: CertificateAuthority, script: Callable[..., Awaitable[None]], status: int | None, method: str
 ) -> None:
-    async with Peer(script, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
+    async with ScriptedServer(script, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         with pytest.raises(Lost) as caught:
-            await out.request(method, peer.url(HOST, "/?secret=hush"), body=b"x", timeout=PATIENCE)
+            await out.request(method, receiver.url(HOST, "/?secret=hush"), body=b"x", timeout=PATIENCE)
     assert caught.value.status == status
     assert "hush" not in str(caught.value)
-    assert len(peer.received) == 1
+    assert len(receiver.received) == 1
 
 
 async def test_a_connection_closed_right_after_it_was_made_is_lost() -> None:
     """The peer read nothing, but nobody on this side can prove it."""
-    async with Peer(deaf=True) as peer, client() as out:
+    async with ScriptedServer(deaf=True) as receiver, client() as out:
         with pytest.raises(Lost):
-            await out.request("POST", peer.url("127.0.0.1"), body=b"x", timeout=PATIENCE, guarded=False)
-    assert peer.received == []
-    assert peer.connections == 1
+            await out.request("POST", receiver.url("127.0.0.1"), body=b"x", timeout=PATIENCE, guarded=False)
+    assert receiver.received == []
+    assert receiver.connections == 1
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "GET"])
 async def test_a_dead_kept_alive_connection_is_lost_and_nothing_is_sent_again(
-    authority: Authority, method: str
+    authority: CertificateAuthority, method: str
 ) -> None:
     """The peer answers the first request on a connection and cuts the connection upon the second."""
     seen = 0
 
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         nonlocal seen
         seen += 1
         if seen == 2:
@@ -613,32 +642,32 @@ async def test_a_dead_kept_alive_connection_is_lost_and_nothing_is_sent_again(
         else:
             writer.write(OK)
 
-    async with Peer(script, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
-        assert (await out.request(method, peer.url(HOST), body=b"1", timeout=PATIENCE)).status == 200
+    async with ScriptedServer(script, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
+        assert (await out.request(method, receiver.url(HOST), body=b"1", timeout=PATIENCE)).status == 200
         with pytest.raises(Lost):
-            await out.request(method, peer.url(HOST), body=b"2", timeout=PATIENCE)
-        assert [request.body for request in peer.received] == [b"1", b"2"]
-        assert peer.connections == 1
-        assert (await out.request(method, peer.url(HOST), body=b"3", timeout=PATIENCE)).status == 200
-    assert [request.body for request in peer.received] == [b"1", b"2", b"3"]
+            await out.request(method, receiver.url(HOST), body=b"2", timeout=PATIENCE)
+        assert [request.body for request in receiver.received] == [b"1", b"2"]
+        assert receiver.connections == 1
+        assert (await out.request(method, receiver.url(HOST), body=b"3", timeout=PATIENCE)).status == 200
+    assert [request.body for request in receiver.received] == [b"1", b"2", b"3"]
 
 
-async def test_a_cancelled_request_is_cancelled_and_its_connection_not_reused(authority: Authority) -> None:
-    async with Peer(hangs, tls=authority.server(HOST)) as peer, to_shop(authority) as out:
-        task = asyncio.create_task(out.request("POST", peer.url(HOST), body=b"1", timeout=PATIENCE))
-        while not peer.received:
+async def test_a_cancelled_request_is_cancelled_and_its_connection_not_reused(authority: CertificateAuthority) -> None:
+    async with ScriptedServer(hangs, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
+        task = asyncio.create_task(out.request("POST", receiver.url(HOST), body=b"1", timeout=PATIENCE))
+        while not receiver.received:
             await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        peer.script = answers(OK)
-        assert (await out.request("POST", peer.url(HOST), body=b"2", timeout=PATIENCE)).status == 200
-    assert peer.connections == 2
+        receiver.script = answers(OK)
+        assert (await out.request("POST", receiver.url(HOST), body=b"2", timeout=PATIENCE)).status == 200
+    assert receiver.connections == 2
 
 
-async def test_hung_requests_hold_up_nobody_else(authority: Authority) -> None:
+async def test_hung_requests_hold_up_nobody_else(authority: CertificateAuthority) -> None:
     """Two hundred at one peer that never answers, and the next request leaves at once."""
-    async with Peer(hangs) as slow, Peer() as fast, client() as out:
+    async with ScriptedServer(hangs) as slow, ScriptedServer() as fast, client() as out:
         stuck = [
             asyncio.create_task(out.request("POST", slow.url("127.0.0.1"), timeout=PATIENCE, guarded=False))
             for _ in range(200)
@@ -653,11 +682,11 @@ async def test_hung_requests_hold_up_nobody_else(authority: Authority) -> None:
 
 
 async def test_after_closing_nothing_is_sent() -> None:
-    async with Peer() as peer, client() as out:
+    async with ScriptedServer() as receiver, client() as out:
         await out.aclose()
         with pytest.raises(NotSent):
-            await out.request("POST", peer.url("127.0.0.1"), timeout=PATIENCE, guarded=False)
-    assert peer.connections == 0
+            await out.request("POST", receiver.url("127.0.0.1"), timeout=PATIENCE, guarded=False)
+    assert receiver.connections == 0
 
 
 def _unused_port() -> int:

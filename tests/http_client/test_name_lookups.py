@@ -2,79 +2,31 @@
 
 import asyncio
 import socket
-import struct
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from ipaddress import ip_network
 from pathlib import Path
-from typing import cast
 
 import pytest
-from aiohttp import AsyncResolver
 
 from guichet.http_client import Forbidden, HttpClient, NotSent
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
-from tests.house import Account, House, open_house
-from tests.peers import Authority, Peer
+from tests.fakes.certificates import CertificateAuthority
+from tests.fakes.http_server import ScriptedServer
+from tests.fakes.name_server import name_server
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 #: Far beyond what anything here takes; reached only when something hangs that must not.
 PATIENCE = 20.0
 MERCHANTS = 110
-HEADER = struct.Struct("!6H")
-
-
-class NameServer(asyncio.DatagramProtocol):
-    """Answers `shop.test` with 127.0.0.2, and never answers anything else. `asked` counts queries by name."""
-
-    def __init__(self) -> None:
-        self.asked: dict[str, int] = {}
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.DatagramTransport, transport)  # asyncio's own is no subclass
-
-    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        identifier, *_ = HEADER.unpack_from(data)
-        name, end = _read_name(data, HEADER.size)
-        (kind,) = struct.unpack_from("!H", data, end)
-        self.asked[name] = self.asked.get(name, 0) + 1
-        if name != "shop.test":
-            return
-        # An A record; for AAAA no record at all. The name of the record points to the question's (0xC00C).
-        record = struct.pack("!3HIH4s", 0xC00C, 1, 1, 60, 4, socket.inet_aton("127.0.0.2")) if kind == 1 else b""
-        head = HEADER.pack(identifier, 0x8180, 1, 1 if record else 0, 0, 0)
-        self._transport.sendto(head + data[HEADER.size : end + 4] + record, addr)
-
-
-def _read_name(data: bytes, start: int) -> tuple[str, int]:
-    """A domain name in a query, and the position after it."""
-    labels = []
-    while size := data[start]:
-        labels.append(data[start + 1 : start + 1 + size].decode().lower())
-        start += 1 + size
-    return ".".join(labels), start + 1
-
-
-@asynccontextmanager
-async def name_server() -> AsyncIterator[tuple[NameServer, AsyncResolver]]:
-    """With a resolver that asks it."""
-    loop = asyncio.get_running_loop()
-    transport, protocol = await loop.create_datagram_endpoint(NameServer, local_addr=("127.0.0.1", 0))
-    transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)
-    port = transport.get_extra_info("sockname")[1]
-    try:
-        yield protocol, AsyncResolver(nameservers=[f"127.0.0.1:{port}"])
-    finally:
-        transport.close()
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.create(tmp_path_factory.mktemp("ca"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
-async def _merchant_with_webhooks(house: House, url: str, count: int) -> Account:
-    merchant = await house.merchant()
+async def _merchant_with_webhooks(service: ServiceFixture, url: str, count: int) -> MerchantClient:
+    merchant = await service.merchant()
     assert (await merchant.put("/webhooks/endpoint", {"url": url})).status == 200
     for _ in range(count):
         assert (await merchant.post("/webhooks/test")).status in (200, 201, 202)
@@ -82,26 +34,26 @@ async def _merchant_with_webhooks(house: House, url: str, count: int) -> Account
 
 
 async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
-    sqlite_settings: Settings, authority: Authority
+    sqlite_settings: Settings, authority: CertificateAuthority
 ) -> None:
     """110 merchants whose names never resolve, two webhooks each; those of another merchant leave at once."""
     async with (
         name_server() as (names, resolver),
-        open_house(sqlite_settings) as house,
-        Peer(tls=authority.server("shop.test")) as peer,
+        open_service(sqlite_settings) as service,
+        ScriptedServer(tls=authority.server("shop.test")) as server,
     ):
         for number in range(MERCHANTS):
-            await _merchant_with_webhooks(house, f"https://merchant{number}.silent.test/hook", 2)
+            await _merchant_with_webhooks(service, f"https://merchant{number}.silent.test/hook", 2)
         client = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=resolver)
-        worker = Worker(house.ctx, client)
+        worker = Worker(service.ctx, client)
         worker.start()
         try:
             async with asyncio.timeout(PATIENCE):
                 while len([name for name in names.asked if name.endswith(".silent.test")]) < MERCHANTS:
                     await asyncio.sleep(0.01)  # All of them hang.
-            fast = await _merchant_with_webhooks(house, peer.url("shop.test"), 20)
+            fast = await _merchant_with_webhooks(service, server.url("shop.test"), 20)
             async with asyncio.timeout(PATIENCE):
-                while len(peer.received) < 20:
+                while len(server.received) < 20:
                     await asyncio.sleep(0.01)
                 while True:
                     log = (await fast.get("/webhooks/deliveries?per_page=100")).data
@@ -115,8 +67,8 @@ async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
             await client.aclose()
 
 
-async def test_two_hundred_hung_lookups_hold_up_nobody(authority: Authority) -> None:
-    async with name_server() as (names, resolver), Peer(tls=authority.server("shop.test")) as peer:
+async def test_two_hundred_hung_lookups_hold_up_nobody(authority: CertificateAuthority) -> None:
+    async with name_server() as (names, resolver), ScriptedServer(tls=authority.server("shop.test")) as server:
         client = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=resolver)
         hung = [
             asyncio.create_task(client.request("POST", f"https://name{n}.silent.test/", timeout=PATIENCE))
@@ -125,24 +77,24 @@ async def test_two_hundred_hung_lookups_hold_up_nobody(authority: Authority) -> 
         async with asyncio.timeout(PATIENCE):
             while len(names.asked) < 200:
                 await asyncio.sleep(0.01)
-        assert (await client.request("POST", peer.url("shop.test"), timeout=PATIENCE)).status == 200
+        assert (await client.request("POST", server.url("shop.test"), timeout=PATIENCE)).status == 200
         assert not any(task.done() for task in hung)
         await client.aclose()
         outcomes = await asyncio.gather(*hung, return_exceptions=True)
     assert {type(outcome) for outcome in outcomes} == {NotSent}
 
 
-async def test_names_of_this_machine_come_from_the_hosts_file(authority: Authority) -> None:
+async def test_names_of_this_machine_come_from_the_hosts_file(authority: CertificateAuthority) -> None:
     """`localhost`, `*.localhost` and whatever `/etc/hosts` says, without any name server."""
     entries = [line.split("#")[0].split() for line in Path("/etc/hosts").read_text().splitlines()]
     local = {name for entry in entries if entry and entry[0] == "127.0.0.1" for name in entry[1:]}
-    async with name_server() as (names, resolver), Peer() as peer:
+    async with name_server() as (names, resolver), ScriptedServer() as server:
         client = HttpClient(resolver=resolver)
         for name in sorted({"localhost", "shop.localhost"} | local):
-            response = await client.request("GET", peer.url(name), timeout=PATIENCE, guarded=False)
+            response = await client.request("GET", server.url(name), timeout=PATIENCE, guarded=False)
             assert response.status == 200
             with pytest.raises(Forbidden):
-                await client.request("GET", f"https://{name}:{peer.port}/", timeout=PATIENCE)
+                await client.request("GET", f"https://{name}:{server.port}/", timeout=PATIENCE)
         await client.aclose()
     assert names.asked == {}
 
@@ -154,7 +106,7 @@ async def test_both_address_families_are_tried() -> None:
             socket.create_server((host, 0), family=family).close()
         except OSError:
             continue  # This machine has no IPv6.
-        async with Peer(host=host) as peer:
+        async with ScriptedServer(host=host) as server:
             client = HttpClient(loopback=True)
-            assert (await client.request("GET", peer.url("localhost"), timeout=PATIENCE)).status == 200
+            assert (await client.request("GET", server.url("localhost"), timeout=PATIENCE)).status == 200
             await client.aclose()

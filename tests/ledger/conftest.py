@@ -1,10 +1,10 @@
-"""The command on the same database, and hands that tamper with it."""
+"""The command on the same database, and raw SQL to tamper with it."""
 
 import pytest
 
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, cli_for
-from tests.ledger.life import Hands
+from tests.ledger.ledger_history import RawSql
 
 
 @pytest.fixture
@@ -13,5 +13,5 @@ def cli(settings: Settings) -> Cli:
 
 
 @pytest.fixture
-def hands(settings: Settings) -> Hands:
-    return Hands(settings)
+def raw_sql(settings: Settings) -> RawSql:
+    return RawSql(settings)

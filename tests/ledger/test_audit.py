@@ -9,34 +9,34 @@ from guichet.clock import DAY
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.invariants import check_books
-from tests.ledger.life import Hands, live, yesterday
+from tests.ledger.ledger_history import RawSql, live, yesterday
 
 TABLES = ("postings", "wallets", "wallet_entries", "ledger_hash_chain", "payments", "refunds")
 
 
-async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands) -> None:
-    async with yesterday(settings) as house:
-        await live(house)
-        await house.settle(200)
-        await house.merchant("Nobody yet")
-        late = await house.merchant("Late")
+async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+    async with yesterday(settings) as service:
+        await live(service)
+        await service.run_worker(200)
+        await service.merchant("Nobody yet")
+        late = await service.merchant("Late")
         await late.pay("0000", amount=100)
-        await house.settle(1)
-        await check_books(house.ctx.db)
+        await service.run_worker(1)
+        await check_books(service.ctx.db)
     report = cli("ledger", "audit", "--json").json
     assert report["clean"] is True
     assert set(report["checks"].values()) == {None}
-    [(postings, payments, refunds)] = await hands.run(
+    [(postings, payments, refunds)] = await raw_sql.run(
         "SELECT (SELECT count(*) FROM postings), (SELECT count(*) FROM payments), (SELECT count(*) FROM refunds)"
     )
     assert (report["postings"], report["payments"], report["refunds"]) == (postings, payments, refunds)
-    [(head, last_chained)] = await hands.run(
+    [(head, last_chained)] = await raw_sql.run(
         "SELECT digest, last_posting_id FROM ledger_hash_chain ORDER BY id DESC LIMIT 1"
     )
     assert report["head"] == head
     assert 0 < last_chained < postings, "some postings are in the chain, some are not"
     owed = {(each["env"], each["currency"], each["operator"]): each["amount"] for each in report["owed"]}
-    [(took,)] = await hands.run(
+    [(took,)] = await raw_sql.run(
         "SELECT sum(CASE WHEN source = 'operator:mtn' THEN amount ELSE -amount END) FROM postings"
         " WHERE 'operator:mtn' IN (source, destination) AND env = 'live' AND currency = 'XOF'"
     )
@@ -45,7 +45,7 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, hands: Hands)
     shown = cli("ledger", "audit", "--noted", head)
     assert shown.code == 0
     assert head in shown.out
-    assert await hands.run("SELECT fault, head, postings FROM ledger_audits") == [(None, head, postings)] * 2
+    assert await raw_sql.run("SELECT fault, head, postings FROM ledger_audits") == [(None, head, postings)] * 2
 
 
 LINK = "Link 1 of the hash chain"
@@ -154,32 +154,32 @@ AFTER_THE_CHAIN = [
 ]
 
 
-async def test_tampering_is_named(settings: Settings, cli: Cli, hands: Hands) -> None:
-    async with yesterday(settings) as house:
-        life = await live(house)
-        await house.settle(200)
-        await life.shop.pay("0000")
-        await house.settle(20)
-        await house.settle(200)
-        paid = await life.shop.live.pay("0000", external_id="late")
-        house.clock.advance(20)
-        await life.shop.live.get(f"/payments/{paid['reference']}")
-    life.paid = paid
-    names = await _names(hands, life)
+async def test_tampering_is_named(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+    async with yesterday(settings) as service:
+        history = await live(service)
+        await service.run_worker(200)
+        await history.merchant.pay("0000")
+        await service.run_worker(20)
+        await service.run_worker(200)
+        paid = await history.merchant.live.pay("0000", external_id="late")
+        service.clock.advance(20)
+        await history.merchant.live.get(f"/payments/{paid['reference']}")
+    history.paid = paid
+    names = await _names(raw_sql, history)
     assert len(names["links"]) == 2
     for table in TABLES:
-        await hands.keep(table)
+        await raw_sql.keep(table)
     for statement, expected in (*IN_THE_CHAIN, *AFTER_THE_CHAIN):
         done = statement.format(**names)
-        await hands.run(done)
+        await raw_sql.run(done)
         said = cli("ledger", "audit")
         assert said.code == 1, done
         sentence = said.err.splitlines()[-1]
         assert re.match("✗ " + expected.format(**names), sentence), (done, sentence)
-        [(recorded,)] = await hands.run("SELECT fault FROM ledger_audits ORDER BY id DESC LIMIT 1")
+        [(recorded,)] = await raw_sql.run("SELECT fault FROM ledger_audits ORDER BY id DESC LIMIT 1")
         assert sentence == f"✗ {recorded}"
         for table in _touched(statement):
-            await hands.restore(table)
+            await raw_sql.restore(table)
     assert cli("ledger", "audit", "--json").json["clean"] is True
 
 
@@ -189,14 +189,14 @@ def _touched(statement: str) -> list[str]:
     return [table]
 
 
-async def test_a_rewritten_chain_does_not_hold_a_noted_digest(settings: Settings, cli: Cli, hands: Hands) -> None:
-    async with yesterday(settings) as house:
-        await live(house)
-        await house.settle(200)
+async def test_a_rewritten_chain_does_not_hold_a_noted_digest(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+    async with yesterday(settings) as service:
+        await live(service)
+        await service.run_worker(200)
         noted = cli("ledger", "audit", "--json").json["head"]
-        await hands.run("DELETE FROM ledger_hash_chain")
-        await hands.run("UPDATE postings SET created_at = created_at + 1")
-        await house.settle(200)
+        await raw_sql.run("DELETE FROM ledger_hash_chain")
+        await raw_sql.run("UPDATE postings SET created_at = created_at + 1")
+        await service.run_worker(200)
     assert cli("ledger", "audit").code == 0, "the new chain is sound in itself"
     said = cli("ledger", "audit", "--noted", noted)
     assert said.code == 1
@@ -205,22 +205,22 @@ async def test_a_rewritten_chain_does_not_hold_a_noted_digest(settings: Settings
     )
 
 
-async def _names(hands: Hands, life: Any) -> dict[str, Any]:
+async def _names(raw_sql: RawSql, history: Any) -> dict[str, Any]:
     async def one(statement: str) -> Any:
-        return (await hands.run(statement))[0][0]
+        return (await raw_sql.run(statement))[0][0]
 
-    links = await hands.run("SELECT first_posting_id, last_posting_id FROM ledger_hash_chain ORDER BY id")
+    links = await raw_sql.run("SELECT first_posting_id, last_posting_id FROM ledger_hash_chain ORDER BY id")
     ids = {
-        f"{name}_id": await one(f"SELECT id FROM payments WHERE reference = '{getattr(life, name)['reference']}'")
+        f"{name}_id": await one(f"SELECT id FROM payments WHERE reference = '{getattr(history, name)['reference']}'")
         for name in ("paid", "refunded", "returning", "waiting")
     }
     return {
         **ids,
         "failed_id": await one("SELECT id FROM payments WHERE status = 'failed' AND env = 'live'"),
-        "paid": life.paid["reference"],
-        "refunded": life.refunded["reference"],
-        "shop": life.shop.id,
-        "other": life.other.id,
+        "paid": history.paid["reference"],
+        "refunded": history.refunded["reference"],
+        "shop": history.merchant.id,
+        "other": history.other.id,
         "links": links,
         "chained": links[0][0] + 4,
         "edge": links[0][1],
@@ -231,23 +231,23 @@ async def _names(hands: Hands, life: Any) -> dict[str, Any]:
 
 
 async def test_a_service_at_work_never_looks_wrong(settings: Settings, cli: Cli) -> None:
-    async with yesterday(settings) as house:
-        life = await live(house)
-        await house.settle(200)
-        house.clock.advance(DAY)
+    async with yesterday(settings) as service:
+        history = await live(service)
+        await service.run_worker(200)
+        service.clock.advance(DAY)
         stopped = asyncio.Event()
 
         async def work() -> None:
             while not stopped.is_set():
                 made = [
-                    await shop.pay("0000", amount=500)
-                    for shop in (life.shop, life.shop.live, life.other)
+                    await merchant.pay("0000", amount=500)
+                    for merchant in (history.merchant, history.merchant.live, history.other)
                     for _ in range(3)
                 ]
-                await house.settle(20)
-                await life.shop.post(f"/payments/{made[0]['reference']}/refund")
-                await life.shop.live.post(f"/payments/{made[3]['reference']}/refund")
-                await house.worker.run_until_idle()
+                await service.run_worker(20)
+                await history.merchant.post(f"/payments/{made[0]['reference']}/refund")
+                await history.merchant.live.post(f"/payments/{made[3]['reference']}/refund")
+                await service.worker.run_until_idle()
 
         working = asyncio.create_task(work())
         audits = [await asyncio.to_thread(cli, "ledger", "audit", "--json") for _ in range(6)]

@@ -8,9 +8,9 @@ from guichet.payments import incidents
 from guichet.providers.base import Accepted, NotProcessed, Refused
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.fakes import ScriptedOperator, done
-from tests.house import open_house
-from tests.ledger.life import Hands, yesterday
+from tests.fakes.scripted_provider import ScriptedProvider, done
+from tests.ledger.ledger_history import RawSql, yesterday
+from tests.service_fixture import open_service
 
 
 async def test_all_is_well(cli: Cli) -> None:
@@ -21,36 +21,36 @@ async def test_all_is_well(cli: Cli) -> None:
     assert cli("doctor", "--json").json["healthy"] is True
 
 
-async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -> None:
-    silent = ScriptedOperator()
+async def test_everything_is_wrong(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+    silent = ScriptedProvider()
     silent.script("status", Accepted())
-    async with yesterday(settings, accounts={"op": silent}, routes={"mtn": ["op"]}) as house:
-        shop = await house.merchant("Shop")
-        await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-        await shop.live.pay("0000")
-        await shop.pay("0000")
-        await shop.pay("0002")
-        await house.settle(20)
-        stuck = (await shop.live.get("/payments")).data[0]
+    async with yesterday(settings, accounts={"op": silent}, routes={"mtn": ["op"]}) as service:
+        merchant = await service.merchant("Shop")
+        await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+        await merchant.live.pay("0000")
+        await merchant.pay("0000")
+        await merchant.pay("0002")
+        await service.run_worker(20)
+        stuck = (await merchant.live.get("/payments")).data[0]
         await incidents.report(
-            house.ctx.db,
-            merchant_id=shop.id,
+            service.ctx.db,
+            merchant_id=merchant.id,
             env="live",
             kind=incidents.MISMATCH,
             subject_type="payment",
             reference=stuck["reference"],
             provider_account="op",
             detail="x",
-            now=house.clock.now(),
+            now=service.clock.now(),
         )
         await incidents.store_unmatched_callback(
-            house.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=SystemClock().now()
+            service.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=SystemClock().now()
         )
-        await house.settle(20)
-    await hands.run(f"UPDATE webhook_deliveries SET created_at = {SystemClock().now() - MINUTE}")
+        await service.run_worker(20)
+    await raw_sql.run(f"UPDATE webhook_deliveries SET created_at = {SystemClock().now() - MINUTE}")
     soon = iso(SystemClock().now() + 10 * DAY)
-    assert cli("key", "create", shop.id, "--env", "live", "--expires-at", soon).code == 0
-    cli("key", "create", shop.id, "--env", "live", "--expires-at", iso(SystemClock().now() + 40 * DAY))
+    assert cli("key", "create", merchant.id, "--env", "live", "--expires-at", soon).code == 0
+    cli("key", "create", merchant.id, "--env", "live", "--expires-at", iso(SystemClock().now() + 40 * DAY))
     said = _checks(cli)
     [pending] = said["stuck payments and refunds"]["rows"]
     assert (pending["type"], pending["operator"], pending["count"]) == ("payment", "mtn", 1)
@@ -66,10 +66,10 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
     ]
     assert "to enter the hash chain" in said["ledger hash chain"]["problems"][0]
     assert said["ledger audit"]["problems"] == ["there has been none yet: `guichet ledger audit`"]
-    await hands.run("UPDATE postings SET amount = amount + 1")
+    await raw_sql.run("UPDATE postings SET amount = amount + 1")
     assert cli("ledger", "audit").code == 1
     assert "it found: Payment " in _checks(cli)["ledger audit"]["problems"][0]
-    await hands.run(f"UPDATE ledger_audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
+    await raw_sql.run(f"UPDATE ledger_audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
     assert _checks(cli)["ledger audit"]["problems"] == ["the last one is 8 days old"]
     shown = cli("doctor")
     assert shown.code == 1
@@ -78,18 +78,18 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, hands: Hands) -
 
 async def test_a_route_that_fails(settings: Settings, cli: Cli) -> None:
     """Through no fault of the customer; a customer's refusal is not the route's."""
-    op, down = ScriptedOperator(), ScriptedOperator()
+    op, down = ScriptedProvider(), ScriptedProvider()
     op.script("initiate", Refused("rejected_by_payer"), done)
     down.script("initiate", NotProcessed("configuration"), NotProcessed("operator_unavailable"), done)
     connected: dict[str, Any] = {
         "accounts": {"op": op, "down": down},
         "routes": {"mtn": ["op"], "moov": ["down"]},
     }
-    async with open_house(settings, **connected) as house:
-        shop = (await house.merchant("Shop")).live
+    async with open_service(settings, **connected) as service:
+        merchant = (await service.merchant("Shop")).live
         body = {"amount": 5000, "phone_number": "2290197000000"}
         paid = [
-            (await shop.post("/payments", {**body, "operator": operator})).status
+            (await merchant.post("/payments", {**body, "operator": operator})).status
             for operator in ("mtn", "mtn", "moov", "moov", "moov")
         ]
     assert paid == [402, 201, 402, 402, 201]

@@ -16,7 +16,7 @@ from guichet.providers.feexpay_history import FeexPayHistory
 START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
 
 
-class Gateway:
+class FakeFeexpayHistory:
     """FeexPay's own rule: rows of the days asked for, and no more than 500 of them."""
 
     def __init__(self, per_day: Mapping[str, int], split: bool = True) -> None:
@@ -50,7 +50,7 @@ class Gateway:
 
 
 async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
-    gateway = Gateway({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
+    gateway = FakeFeexpayHistory({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
     found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 45 * DAY)
     assert isinstance(found, list)
     assert {line.references[0] for line in found} == {row["callback_info"] for row in gateway.rows}
@@ -65,7 +65,7 @@ async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
 
 
 async def test_a_day_that_cannot_be_had_whole_is_refused() -> None:
-    gateway = Gateway({"2026-01-02": 600}, split=False)
+    gateway = FakeFeexpayHistory({"2026-01-02": 600}, split=False)
     found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 3 * DAY)
     assert isinstance(found, Unknown)
     assert "2026-01-02 has more" in found.raw

@@ -17,41 +17,51 @@ from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import hash_chain
 from guichet.ledger.postings import post
 from guichet.settings import Settings
-from tests.house import House
-from tests.ledger.life import yesterday
+from tests.ledger.ledger_history import yesterday
+from tests.service_fixture import ServiceFixture
 
 
-async def _post(house: House, merchant_id: MerchantId, subjects: range) -> None:
-    async with house.ctx.db.transaction() as tx:
+async def _post(service: ServiceFixture, merchant_id: int, subjects: range) -> None:
+    async with service.ctx.db.transaction() as tx:
         for subject in subjects:
             entries = collection("mtn", Hundredths(5000_00), Hundredths(0), "XOF")
             await post(
                 tx,
-                [Movement(merchant_id, "live", "XOF", "payment.succeeded", subject, entries, house.clock.now())],
+                [
+                    Movement(
+                        MerchantId(merchant_id),
+                        "live",
+                        "XOF",
+                        "payment.succeeded",
+                        subject,
+                        entries,
+                        service.clock.now(),
+                    )
+                ],
             )
 
 
 async def test_a_posting_that_is_not_settled_waits(settings: Settings) -> None:
-    async with yesterday(settings) as house:
-        shop = await house.merchant()
-        await _post(house, shop.id, range(3))
-        await house.settle(119)
-        assert await house.ctx.db.scan(select(ledger_hash_chain)) == []
-        await _post(house, shop.id, range(3, 5))
-        await house.settle(10)
-        await house.settle(200)
-        links = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
+    async with yesterday(settings) as service:
+        merchant = await service.merchant()
+        await _post(service, merchant.id, range(3))
+        await service.run_worker(119)
+        assert await service.ctx.db.scan(select(ledger_hash_chain)) == []
+        await _post(service, merchant.id, range(3, 5))
+        await service.run_worker(10)
+        await service.run_worker(200)
+        links = await service.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
         assert [(row[1], row[2], row[3]) for row in links] == [(1, 3, "1-3"), (4, 5, "4-5")]
 
 
 async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> None:
     """The format is public: `previous digest, then each row as a JSON array on a line of its own`."""
-    async with yesterday(settings) as house:
-        shop = await house.merchant()
-        await _post(house, shop.id, range(1, 1203))
-        await house.settle(200)
-        rows = [list(row) for row in await house.ctx.db.scan(select(postings).order_by(postings.c.id))]
-        links = await house.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
+    async with yesterday(settings) as service:
+        merchant = await service.merchant()
+        await _post(service, merchant.id, range(1, 1203))
+        await service.run_worker(200)
+        rows = [list(row) for row in await service.ctx.db.scan(select(postings).order_by(postings.c.id))]
+        links = await service.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
     assert [row[2] - row[1] + 1 for row in links] == [500, 500, 202]
     for earlier, later in pairwise(links):
         assert later[1] == earlier[2] + 1
@@ -64,25 +74,25 @@ async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> N
 
 
 async def test_two_workers_add_each_posting_once(settings: Settings) -> None:
-    async with yesterday(settings) as house:
-        shop = await house.merchant()
-        await _post(house, shop.id, range(1, 8))
-        later = house.clock.now() + 3 * MINUTE
-        await asyncio.gather(*(hash_chain.extend_hash_chain(house.ctx.db, later) for _ in range(5)))
-        assert [row[3] for row in await house.ctx.db.scan(select(ledger_hash_chain))] == ["1-7"]
+    async with yesterday(settings) as service:
+        merchant = await service.merchant()
+        await _post(service, merchant.id, range(1, 8))
+        later = service.clock.now() + 3 * MINUTE
+        await asyncio.gather(*(hash_chain.extend_hash_chain(service.ctx.db, later) for _ in range(5)))
+        assert [row[3] for row in await service.ctx.db.scan(select(ledger_hash_chain))] == ["1-7"]
 
 
 async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings) -> None:
-    async with yesterday(settings) as house:
-        shop = await house.merchant()
-        await _post(house, shop.id, range(1, 3))
+    async with yesterday(settings) as service:
+        merchant = await service.merchant()
+        await _post(service, merchant.id, range(1, 3))
         for _ in range(2):
             with pytest.raises(ConstraintViolated):
-                await _post(house, shop.id, range(7, 0, -1))
-        await _post(house, shop.id, range(8, 10))
-        await house.settle(200)
-        ids = [row[0] for row in await house.ctx.db.scan(select(postings.c.id).order_by(postings.c.id))]
-        [row] = await house.ctx.db.scan(select(ledger_hash_chain))
+                await _post(service, merchant.id, range(7, 0, -1))
+        await _post(service, merchant.id, range(8, 10))
+        await service.run_worker(200)
+        ids = [row[0] for row in await service.ctx.db.scan(select(postings.c.id).order_by(postings.c.id))]
+        [row] = await service.ctx.db.scan(select(ledger_hash_chain))
         assert hash_chain.parse_ids(row[3], 100) == ids
         assert row[3] == hash_chain.format_ids(ids)
 

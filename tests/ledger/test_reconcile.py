@@ -13,9 +13,9 @@ from guichet.cli.provider_statement import PRESETS
 from guichet.clock import DAY, SystemClock, iso
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
-from tests.cli.conftest import ROOT, Cli, Done, cli_for
-from tests.ledger.life import Hands, Life, live, operator, yesterday
-from tests.providers.world import Setup, World, open_world
+from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
+from tests.ledger.ledger_history import LedgerHistory, RawSql, live, operator, yesterday
+from tests.providers.simulated_providers import Setup, SimulatedProviders, open_simulated_providers
 
 OPERATORS = """
 [accounts.op]
@@ -47,12 +47,12 @@ def _taken(payment: Any) -> int:
     return int(payment["total_amount"] + 0.5)
 
 
-async def _life(settings: Settings) -> Life:
-    async with yesterday(settings, accounts={"op": operator()}, routes={"mtn": ["op"], "moov": ["op"]}) as house:
-        return await live(house)
+async def _life(settings: Settings) -> LedgerHistory:
+    async with yesterday(settings, accounts={"op": operator()}, routes={"mtn": ["op"], "moov": ["op"]}) as service:
+        return await live(service)
 
 
-def _said(done: Done, code: int) -> Any:
+def _said(done: CommandResult, code: int) -> Any:
     assert done.code == code, done
     return json.loads(done.out)
 
@@ -101,7 +101,7 @@ async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
 
 
 async def _references(settings: Settings, status: str) -> Any:
-    [(reference,)] = await Hands(settings).run(
+    [(reference,)] = await RawSql(settings).run(
         f"SELECT reference FROM payments WHERE status = '{status}' AND env = 'live'"
     )
     return str(reference)
@@ -184,19 +184,19 @@ FEEXPAY = Setup(
 
 async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
     """Real HTTP: the command asks the simulator's history for what the service did there."""
-    async with open_world(settings, FEEXPAY) as world:
-        fetch = _fetching(cli, world)
-        paid = await world.shop.live.pay("9001", phone_number="2290161009001")
-        refunded = await world.shop.live.pay("9001", phone_number="2290161009001")
-        lying = await world.shop.live.pay("9019", phone_number="2290161009019")
-        await world.shop.live.pay("9004", phone_number="2290161009004")
+    async with open_simulated_providers(settings, FEEXPAY) as simulated:
+        fetch = _fetching(cli, simulated)
+        paid = await simulated.merchant.live.pay("9001", phone_number="2290161009001")
+        refunded = await simulated.merchant.live.pay("9001", phone_number="2290161009001")
+        lying = await simulated.merchant.live.pay("9019", phone_number="2290161009019")
+        await simulated.merchant.live.pay("9004", phone_number="2290161009004")
         for _ in range(4):
-            await world.turn(10)
-        answer = await world.shop.live.post(f"/payments/{refunded['reference']}/refund")
+            await simulated.turn(10)
+        answer = await simulated.merchant.live.post(f"/payments/{refunded['reference']}/refund")
         assert answer.status == 201
         for _ in range(3):
-            await world.turn(10)
-        assert (await world.shop.live.get(f"/payments/{refunded['reference']}")).data["status"] == "refunded"
+            await simulated.turn(10)
+        assert (await simulated.merchant.live.get(f"/payments/{refunded['reference']}")).data["status"] == "refunded"
         done = await asyncio.to_thread(fetch)
         said = _said(done, 1)
         assert said["counts"] == {"matched": 3, "missing here": 1, "missing there": 0, "different amount": 0}
@@ -209,13 +209,13 @@ async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
         assert paid["reference"] in written
 
 
-def _fetching(cli: Cli, world: World) -> Any:
-    text = OPERATORS.replace("http://127.0.0.1:9/simulator", world.simulator).replace("accounts.op", "accounts.fx")
+def _fetching(cli: Cli, simulated: SimulatedProviders) -> Any:
+    text = OPERATORS.replace("http://127.0.0.1:9/simulator", simulated.simulator).replace("accounts.op", "accounts.fx")
     wired = _with_operators(cli, text.replace('["op"]', '["fx"]'))
 
     yesterday_day = iso(SystemClock().now() - DAY)[:10]
 
-    def fetch(*more: object) -> Done:
+    def fetch(*more: object) -> CommandResult:
         return wired("reconcile", "feexpay", "--fetch", "--from", yesterday_day, *more, "--json")
 
     return fetch

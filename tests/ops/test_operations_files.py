@@ -19,8 +19,8 @@ from guichet.server.db_metrics_queries import AGES, OLDER
 from guichet.server.health_checks import STUCK_AFTER
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT
-from tests.fakes import ScriptedOperator, done, taken
-from tests.house import open_house
+from tests.fakes.scripted_provider import ScriptedProvider, done, taken
+from tests.service_fixture import open_service
 
 OPERATIONS: Final = ROOT / "docs" / "operations"
 RULES: Final[list[dict[str, Any]]] = [
@@ -50,23 +50,23 @@ _MATCHER: Final = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
 @pytest.fixture
 async def exposed(settings: Settings) -> dict[str, set[str]]:
     """Every series name that `/metrics` has on PostgreSQL, and its labels where a sample shows them."""
-    op = ScriptedOperator()
+    op = ScriptedProvider()
     op.script("initiate", done, taken)
     op.script("refund", taken)
     op.script("refund_status", Accepted())
     token = "a-token-of-sixteen-or-more"
     connected: dict[str, Any] = {"accounts": {"op": op}, "routes": {"mtn": ["op"]}}
-    async with open_house(replace(settings, metrics_token=token), **connected) as house:
-        shop = (await house.merchant()).live
-        collected = await shop.pay()
-        await shop.post(f"/payments/{collected['reference']}/refund")
-        await house.settle()
-        await shop.pay()
-        house.worker.start()
-        await audit(house.ctx.db, house.ctx.clock, lambda _: None)
-        await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
-        answer = await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
-        await house.worker.stop()
+    async with open_service(replace(settings, metrics_token=token), **connected) as service:
+        merchant = (await service.merchant()).live
+        collected = await merchant.pay()
+        await merchant.post(f"/payments/{collected['reference']}/refund")
+        await service.run_worker()
+        await merchant.pay()
+        service.worker.start()
+        await audit(service.ctx.db, service.ctx.clock, lambda _: None)
+        await service.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
+        answer = await service.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
+        await service.worker.stop()
     found: dict[str, set[str]] = {"up": set()}
     for family in text_string_to_metric_families(answer.raw.decode()):
         suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}.get(family.type, ("",))

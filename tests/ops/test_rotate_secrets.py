@@ -9,7 +9,7 @@ from guichet.bootstrap import create_merchant, service
 from guichet.merchants import webhook_secrets as secrets
 from guichet.settings import Settings, load
 from guichet.webhooks import endpoints
-from tests.cli.conftest import Cli, Running
+from tests.cli.conftest import Cli, RunningCommand
 from tests.conftest import SECRET_KEY
 
 
@@ -21,7 +21,7 @@ def with_keys(cli: Cli, *keys: str) -> Cli:
     return cli.having(GUICHET_SECRET_KEYS=",".join(keys))
 
 
-def own_secret(server: Running, key: str) -> str:
+def own_secret(server: RunningCommand, key: str) -> str:
     """As its owner reads it, decrypted."""
     status, body = server.call("PUT", "/v1/webhooks/endpoint", key, {"url": "https://boutique.example/"})
     assert status == 200, body

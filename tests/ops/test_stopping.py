@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from guichet.settings import Settings
-from tests.cli.conftest import Cli, Running, _answers, until
+from tests.cli.conftest import Cli, RunningCommand, _answers, until
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
 #: How long the database does not answer, in seconds: more than the second that a stop gives by itself.
@@ -49,7 +49,7 @@ def busy_database(settings: Settings, seconds: float) -> Iterator[None]:
     holder.join()
 
 
-def stopped_during_a_payment(server: Running, settings: Settings, key: str) -> tuple[int, Any, float]:
+def stopped_during_a_payment(server: RunningCommand, settings: Settings, key: str) -> tuple[int, Any, float]:
     """Status and body of a POST that the stop found waiting, and the seconds between the stop and the end."""
     answers: list[tuple[int, Any]] = []
     with busy_database(settings, BUSY):

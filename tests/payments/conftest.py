@@ -10,61 +10,61 @@ from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.ledger import wallets
 from guichet.settings import Settings
-from tests.fakes import ScriptedOperator
-from tests.house import Account, House, open_house
+from tests.fakes.scripted_provider import ScriptedProvider
 from tests.invariants import check_books
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 
 @dataclass
-class Live:
-    house: House
-    shop: Account
-    first: ScriptedOperator
-    second: ScriptedOperator
+class LivePayments:
+    service: ServiceFixture
+    merchant: MerchantClient
+    first: ScriptedProvider
+    second: ScriptedProvider
 
     @property
     def ctx(self) -> Any:
-        return self.house.ctx
+        return self.service.ctx
 
     async def balance(self, currency: str = "XOF") -> Any:
-        return (await self.shop.get(f"/balance?currency={currency}")).data["balance"]
+        return (await self.merchant.get(f"/balance?currency={currency}")).data["balance"]
 
     async def state(self, reference: str) -> str:
         """As stored: nobody is asked."""
-        listed = (await self.shop.get("/payments?per_page=100")).data
+        listed = (await self.merchant.get("/payments?per_page=100")).data
         return next(str(each["status"]) for each in listed if each["reference"] == reference)
 
     async def set_wallet(self, status: WalletStatus = ACTIVE, currency: Currency = "XOF") -> None:
         async with self.ctx.db.transaction() as tx:
-            await wallets.set_wallet_status(tx, self.shop.id, "live", currency, status, self.ctx.clock.now())
+            await wallets.set_wallet_status(tx, self.merchant.id, "live", currency, status, self.ctx.clock.now())
 
-    async def told(self) -> list[str]:
+    async def queued_events(self) -> list[str]:
         """Events in the order in which they were queued."""
-        listed = (await self.shop.get("/webhooks/deliveries?per_page=100")).data
+        listed = (await self.merchant.get("/webhooks/deliveries?per_page=100")).data
         return [each["event"] for each in reversed(listed)]
 
 
-async def _live(settings: Settings) -> AsyncIterator[Live]:
-    first, second = ScriptedOperator(), ScriptedOperator()
+async def _live(settings: Settings) -> AsyncIterator[LivePayments]:
+    first, second = ScriptedProvider(), ScriptedProvider()
     connections = {"first": first, "second": second}
     routes = {"mtn": ["first", "second"], "moov": ["second"]}
-    async with open_house(settings, accounts=connections, routes=routes) as house:
-        shop = (await house.merchant()).live
+    async with open_service(settings, accounts=connections, routes=routes) as service:
+        merchant = (await service.merchant()).live
         # Nobody listens there: what is queued is what counts here.
         for env in ("live", "test"):
-            await replace(shop, env=env).put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-        yield Live(house, shop, first, second)
-        await check_books(house.ctx.db, told=True)
+            await replace(merchant, env=env).put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+        yield LivePayments(service, merchant, first, second)
+        await check_books(service.ctx.db, events_queued=True)
 
 
 @pytest.fixture
-async def live(settings: Settings) -> AsyncIterator[Live]:
+async def live(settings: Settings) -> AsyncIterator[LivePayments]:
     """The books are checked when the test has ended."""
     async for each in _live(settings):
         yield each
 
 
 @pytest.fixture
-async def sqlite_live(sqlite_settings: Settings) -> AsyncIterator[Live]:
+async def sqlite_live(sqlite_settings: Settings) -> AsyncIterator[LivePayments]:
     async for each in _live(sqlite_settings):
         yield each

@@ -23,7 +23,7 @@ from guichet.settings import Settings
 from tests.cli.child import Child
 from tests.cli.conftest import clean_environ
 from tests.conftest import SECRET_KEY
-from tests.peers import OK, Received
+from tests.fakes.http_server import OK, ReceivedRequest
 from tests.ports import free_port
 
 #: Requests a minute of one address; each call of a test comes from an address of its own unless it names one.
@@ -32,7 +32,7 @@ _addresses = count(1)
 
 
 @dataclass
-class Member:
+class ServiceProcess:
     """One process. Its log is in a file, one line after another, also of the processes it starts."""
 
     process: Child
@@ -68,16 +68,16 @@ class Fleet:
 
     settings: Settings
     variables: Mapping[str, str] = field(default_factory=dict)
-    members: list[Member] = field(default_factory=list)
+    members: list[ServiceProcess] = field(default_factory=list)
 
-    def server(self, *options: str, port: int | None = None, **variables: str) -> Member:
+    def server(self, *options: str, port: int | None = None, **variables: str) -> ServiceProcess:
         port = port or free_port()
         return self._start("serve", "--port", str(port), *options, port=port, variables=variables)
 
-    def worker(self, **variables: str) -> Member:
+    def worker(self, **variables: str) -> ServiceProcess:
         return self._start("worker", port=None, variables=variables)
 
-    def _start(self, *arguments: str, port: int | None, variables: Mapping[str, str]) -> Member:
+    def _start(self, *arguments: str, port: int | None, variables: Mapping[str, str]) -> ServiceProcess:
         log_file = self.settings.home / f"process-{len(self.members)}.log"
         environ = {
             **clean_environ(self.settings.home),
@@ -89,11 +89,11 @@ class Fleet:
             **variables,
         }
         process = Child(arguments, environ, Path.cwd(), log_file, log_file)
-        member = Member(process, log_file, port)
+        member = ServiceProcess(process, log_file, port)
         self.members.append(member)
         return member
 
-    def ready(self, *members: Member) -> None:
+    def ready(self, *members: ServiceProcess) -> None:
         """Every server answers, every worker turns (and hears, where it can)."""
         for member in members:
             until(lambda member=member: _ready(member), 30, member)  # type: ignore[misc]
@@ -109,7 +109,7 @@ class Fleet:
                 member.kill()
 
 
-def _ready(member: Member) -> bool:
+def _ready(member: ServiceProcess) -> bool:
     assert member.process.poll() is None, member.log
     if member.port is None:
         return member.says("worker.started")
@@ -120,7 +120,7 @@ def _ready(member: Member) -> bool:
         return False
 
 
-def until(true: Callable[[], object], seconds: float, member: Member | None = None) -> None:
+def until(true: Callable[[], object], seconds: float, member: ServiceProcess | None = None) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, member.log if member else "it did not come true"
@@ -174,7 +174,7 @@ class Merchant:
     key: str
 
     async def call(
-        self, server: Member, method: str, path: str, body: object = None, address: str | None = None
+        self, server: ServiceProcess, method: str, path: str, body: object = None, address: str | None = None
     ) -> tuple[int, Any]:
         headers = {
             "Authorization": f"Bearer {self.key}",
@@ -183,15 +183,15 @@ class Merchant:
         async with self.client.request(method, f"{server.url}/v1{path}", json=body, headers=headers) as answer:
             return answer.status, json.loads(await answer.read())
 
-    async def pay(self, server: Member, external_id: str, ending: str = "0000") -> tuple[int, Any]:
+    async def pay(self, server: ServiceProcess, external_id: str, ending: str = "0000") -> tuple[int, Any]:
         body = {"amount": 5000, "operator": "mtn", "phone_number": f"2299700{ending}", "external_id": external_id}
         return await self.call(server, "POST", "/payments", body)
 
-    async def receive_at(self, server: Member, url: str) -> None:
+    async def receive_at(self, server: ServiceProcess, url: str) -> None:
         status, body = await self.call(server, "PUT", "/webhooks/endpoint", {"url": url})
         assert status == 200, body
 
-    async def balance(self, server: Member) -> float:
+    async def balance(self, server: ServiceProcess) -> float:
         status, body = await self.call(server, "GET", "/balance")
         assert status == 200, body
         return float(body["data"]["balance"])
@@ -207,14 +207,14 @@ class Receiver:
     open: Counter[str] = field(default_factory=Counter)
     most: Counter[str] = field(default_factory=Counter)
     #: Delivery ids by the external_id they speak of; and when the first attempt came.
-    told: dict[str, set[str]] = field(default_factory=dict)
+    delivery_ids: dict[str, set[str]] = field(default_factory=dict)
     at: dict[str, float] = field(default_factory=dict)
 
-    async def __call__(self, writer: asyncio.StreamWriter, request: Received) -> None:
+    async def __call__(self, writer: asyncio.StreamWriter, request: ReceivedRequest) -> None:
         event = json.loads(request.body)
         subject = event["data"]["external_id"]
         self.at.setdefault(subject, time.monotonic())
-        self.told.setdefault(subject, set()).add(event["id"])
+        self.delivery_ids.setdefault(subject, set()).add(event["id"])
         self.attempts[event["id"]] += 1
         self.open[event["id"]] += 1
         self.most[event["id"]] = max(self.most[event["id"]], self.open[event["id"]])

@@ -24,12 +24,12 @@ from guichet.db.postgres_pool import RECONNECT_TIMEOUT
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
+from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
-from tests.peers import Peer
 from tests.processes.fleet import (
-    Member,
     Merchant,
     Receiver,
+    ServiceProcess,
     execute,
     fleet_of,
     half_a_minute_passes,
@@ -166,7 +166,7 @@ class Load:
     """Clients that repeat a payment until it is answered, and read what was answered."""
 
     merchant: Merchant
-    server: Member
+    server: ServiceProcess
     stopping: bool = False
     seen: Counter[int] = field(default_factory=Counter)
     answered: dict[str, str] = field(default_factory=dict)
@@ -201,9 +201,9 @@ async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres:
     with fleet_of(own, GUICHET_RATE_LIMIT="0") as fleet:
         server, worker = fleet.server("--no-worker"), fleet.worker()
         await asyncio.to_thread(fleet.ready, server, worker)
-        async with aiohttp.ClientSession() as client, Peer(receiver) as peer:
+        async with aiohttp.ClientSession() as client, ScriptedServer(receiver) as scripted_server:
             load = Load(Merchant(client, key), server)
-            await load.merchant.receive_at(server, peer.url("127.0.0.1"))
+            await load.merchant.receive_at(server, scripted_server.url("127.0.0.1"))
             running = [asyncio.create_task(load.client(number)) for number in range(CLIENTS)]
             for _ in range(4):
                 await asyncio.sleep(0.4)
@@ -219,8 +219,8 @@ async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres:
             load.stopping = True
             await asyncio.gather(*running)
             await half_a_minute_passes(own)
-            await soon(lambda: receiver.told.keys() >= load.answered.keys())
-            assert {len(ids) for ids in receiver.told.values()} == {1}
+            await soon(lambda: receiver.delivery_ids.keys() >= load.answered.keys())
+            assert {len(ids) for ids in receiver.delivery_ids.values()} == {1}
             _, listed = await load.merchant.call(server, "GET", "/payments?per_page=1")
             assert await load.merchant.balance(server) == 5000 * listed["meta"]["total"]
         assert (server.process.poll(), worker.process.poll()) == (None, None)
@@ -230,7 +230,7 @@ async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres:
     print(f"\nanswers while the database came and went: {dict(load.seen)}")  # noqa: T201
     assert len(load.answered) <= listed["meta"]["total"] <= len(load.answered) + CLIENTS
     async with service(own) as opened:
-        await check_books(opened.ctx.db, told=False)
+        await check_books(opened.ctx.db, events_queued=False)
 
 
 async def test_announcements_reach_every_loop_again_after_a_loss(own: Settings) -> None:

@@ -18,15 +18,15 @@ import pytest
 from guichet.bootstrap import service
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
+from tests.fakes.http_server import ScriptedServer
+from tests.fakes.redis import RedisServer
 from tests.invariants import check_books
-from tests.peers import Peer
-from tests.processes.conftest import Redis
 from tests.processes.fleet import (
     RATE_LIMIT,
     Fleet,
-    Member,
     Merchant,
     Receiver,
+    ServiceProcess,
     fleet_of,
     half_a_minute_passes,
     new_merchant,
@@ -39,10 +39,10 @@ SUCCESS = "delivery.success"
 
 
 @dataclass
-class Company:
+class SharedFleet:
     fleet: Fleet
-    servers: list[Member]
-    workers: list[Member]
+    servers: list[ServiceProcess]
+    workers: list[ServiceProcess]
 
     @property
     def settings(self) -> Settings:
@@ -50,31 +50,33 @@ class Company:
 
 
 @pytest.fixture(scope="module")
-def company(new_database: Callable[[], Settings], redis: Redis) -> Iterator[Company]:
+def company(new_database: Callable[[], Settings], redis: RedisServer) -> Iterator[SharedFleet]:
     with fleet_of(new_database(), GUICHET_REDIS_URL=redis.url) as fleet:
-        company = Company(fleet, [fleet.server("--no-worker") for _ in range(3)], [fleet.worker() for _ in range(2)])
+        company = SharedFleet(
+            fleet, [fleet.server("--no-worker") for _ in range(3)], [fleet.worker() for _ in range(2)]
+        )
         fleet.ready(*company.servers, *company.workers)
         yield company
 
 
 @pytest.fixture
-async def merchant(company: Company) -> AsyncIterator[Merchant]:
+async def merchant(company: SharedFleet) -> AsyncIterator[Merchant]:
     async with aiohttp.ClientSession() as client:
         yield Merchant(client, await new_merchant(company.settings))
 
 
-async def test_one_payment_one_credit_one_attempt_at_a_time(company: Company, merchant: Merchant) -> None:
+async def test_one_payment_one_credit_one_attempt_at_a_time(company: SharedFleet, merchant: Merchant) -> None:
     receiver = Receiver(pause=0.05)
     orders = [f"order-{number}" for number in range(10)]
-    async with Peer(receiver) as peer:
-        await merchant.receive_at(company.servers[0], peer.url("127.0.0.1"))
+    async with ScriptedServer(receiver) as scripted_server:
+        await merchant.receive_at(company.servers[0], scripted_server.url("127.0.0.1"))
         created = await asyncio.gather(
             *(merchant.pay(server, order) for order in orders for server in company.servers * 2)
         )
         read = await asyncio.gather(
             *(merchant.call(server, "GET", f"/payments/{order}") for order in orders for server in company.servers)
         )
-        await soon(lambda: len(receiver.told) == len(orders))
+        await soon(lambda: len(receiver.delivery_ids) == len(orders))
         await asyncio.sleep(0.3)
     assert {status for status, _ in created} == {201}
     assert {status for status, _ in read} == {200}
@@ -82,20 +84,20 @@ async def test_one_payment_one_credit_one_attempt_at_a_time(company: Company, me
     assert len(references) == len(orders)
     assert [await merchant.balance(server) for server in company.servers] == [AMOUNT * len(orders)] * 3
     assert set(receiver.attempts.values()) == set(receiver.most.values()) == {1}
-    assert {order: len(ids) for order, ids in receiver.told.items()} == dict.fromkeys(orders, 1)
+    assert {order: len(ids) for order, ids in receiver.delivery_ids.items()} == dict.fromkeys(orders, 1)
     assert sum(worker.log.count(SUCCESS) for worker in company.workers) == len(orders)
     assert not any(server.says(SUCCESS) for server in company.servers)
     async with service(company.settings) as opened:
         await check_books(opened.ctx.db)
 
 
-async def test_a_worker_hears_at_once_what_a_server_stored(company: Company, merchant: Merchant) -> None:
+async def test_a_worker_hears_at_once_what_a_server_stored(company: SharedFleet, merchant: Merchant) -> None:
     """From the request of a server without loops to the webhook: without announcements it is a good part of a poll."""
     receiver = Receiver()
     servers = cycle(company.servers)
     delays = []
-    async with Peer(receiver) as peer:
-        await merchant.receive_at(company.servers[0], peer.url("127.0.0.1"))
+    async with ScriptedServer(receiver) as scripted_server:
+        await merchant.receive_at(company.servers[0], scripted_server.url("127.0.0.1"))
         for number in range(9):
             began = time.monotonic()
             status, _ = await merchant.pay(next(servers), f"quick-{number}")
@@ -107,15 +109,15 @@ async def test_a_worker_hears_at_once_what_a_server_stored(company: Company, mer
     assert statistics.median(delays) < POLL_INTERVAL / 4
 
 
-async def test_leases_of_a_killed_worker_are_taken_over(company: Company, merchant: Merchant) -> None:
+async def test_leases_of_a_killed_worker_are_taken_over(company: SharedFleet, merchant: Merchant) -> None:
     receiver = Receiver(hanging=asyncio.Event())
     orders = [f"held-{number}" for number in range(8)]
     doomed, other = company.workers
-    async with Peer(receiver) as peer:
-        await merchant.receive_at(company.servers[0], peer.url("127.0.0.1"))
+    async with ScriptedServer(receiver) as scripted_server:
+        await merchant.receive_at(company.servers[0], scripted_server.url("127.0.0.1"))
         assert other.stop() < 5
         await asyncio.gather(*(merchant.pay(company.servers[0], order) for order in orders))
-        await soon(lambda: len(receiver.told) == len(orders))  # All of them by the doomed worker.
+        await soon(lambda: len(receiver.delivery_ids) == len(orders))  # All of them by the doomed worker.
         heir = company.workers[1] = company.fleet.worker()
         company.fleet.ready(heir)
         doomed.kill()
@@ -128,13 +130,13 @@ async def test_leases_of_a_killed_worker_are_taken_over(company: Company, mercha
         await soon(lambda: set(receiver.attempts.values()) == {2})
         await soon(lambda: heir.log.count(SUCCESS) == len(orders))
     assert set(receiver.most.values()) == {1}
-    assert {len(ids) for ids in receiver.told.values()} == {1}, "a repeated notification keeps its id"
+    assert {len(ids) for ids in receiver.delivery_ids.values()} == {1}, "a repeated notification keeps its id"
     assert await merchant.balance(company.servers[1]) == AMOUNT * len(orders)
     company.workers[0] = company.fleet.worker()
     company.fleet.ready(company.workers[0])
 
 
-async def _admitted(company: Company, merchant: Merchant, address: str) -> int:
+async def _admitted(company: SharedFleet, merchant: Merchant, address: str) -> int:
     answers = await asyncio.gather(
         *(
             merchant.call(server, "GET", "/balance", address=address)
@@ -148,7 +150,7 @@ async def _admitted(company: Company, merchant: Merchant, address: str) -> int:
 
 
 async def test_the_rate_limit_is_one_and_goes_on_without_redis(
-    company: Company, merchant: Merchant, redis: Redis
+    company: SharedFleet, merchant: Merchant, redis: RedisServer
 ) -> None:
     assert await _admitted(company, merchant, "203.0.113.1") == RATE_LIMIT
     redis.stop()
@@ -167,7 +169,7 @@ async def test_the_rate_limit_is_one_and_goes_on_without_redis(
             await asyncio.sleep(1)
 
 
-def test_a_request_on_its_way_to_a_server_that_stops_is_answered(company: Company) -> None:
+def test_a_request_on_its_way_to_a_server_that_stops_is_answered(company: SharedFleet) -> None:
     """Its client kept the connection and could not know; the answer tells it not to come back."""
     server = company.servers[0]
     assert server.port is not None
@@ -194,7 +196,7 @@ def _refuses(port: int | None) -> bool:
         return probe.connect_ex(("127.0.0.1", port or 0)) != 0
 
 
-async def test_a_rolling_restart_loses_no_request(company: Company, merchant: Merchant) -> None:
+async def test_a_rolling_restart_loses_no_request(company: SharedFleet, merchant: Merchant) -> None:
     """Every server in turn is told to stop and started again, while clients go on with kept connections."""
     sent: Counter[str] = Counter()
     cut: list[str] = []

@@ -14,10 +14,10 @@ from guichet.db import migrate
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
+from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
-from tests.peers import Peer
 from tests.processes.bouncer import pgbouncer
-from tests.processes.fleet import Member, Merchant, Receiver, fleet_of, new_merchant, soon
+from tests.processes.fleet import Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def test_a_whole_life_and_both_ways_of_being_woken(direct: Settings, bounc
     key = await new_merchant(bounced)
     receiver = Receiver()
     medians = {}
-    async with aiohttp.ClientSession() as client, Peer(receiver) as peer:
+    async with aiohttp.ClientSession() as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, key)
         for way, listen_url in (("polls", ""), ("announcements", direct.database_url)):
             with fleet_of(
@@ -43,10 +43,10 @@ async def test_a_whole_life_and_both_ways_of_being_woken(direct: Settings, bounc
             ) as fleet:
                 server, worker = fleet.server("--no-worker"), fleet.worker()
                 await asyncio.to_thread(fleet.ready, server, worker)
-                await merchant.receive_at(server, peer.url("127.0.0.1"))
+                await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
                 answers = await asyncio.gather(*(merchant.pay(server, f"{way}-{number}") for number in range(30)))
                 assert {status for status, _ in answers} == {201}, server.log
-                await soon(lambda way=way: sum(each.startswith(way) for each in receiver.told) == 30)  # type: ignore[misc]
+                await soon(lambda way=way: sum(each.startswith(way) for each in receiver.delivery_ids) == 30)  # type: ignore[misc]
                 status, refund = await merchant.call(server, "POST", f"/payments/{way}-0/refund", {})
                 assert status == 201, refund
                 medians[way] = await _median_delay(merchant, receiver, server, way)
@@ -60,7 +60,7 @@ async def test_a_whole_life_and_both_ways_of_being_woken(direct: Settings, bounc
         await check_books(opened.ctx.db)
 
 
-async def _median_delay(merchant: Merchant, receiver: Receiver, server: Member, way: str) -> float:
+async def _median_delay(merchant: Merchant, receiver: Receiver, server: ServiceProcess, way: str) -> float:
     delays = []
     for number in range(3):
         began, order = time.monotonic(), f"one-{way}-{number}"

@@ -15,9 +15,9 @@ import pytest
 from guichet.bootstrap import service
 from guichet.db.engine import require
 from guichet.settings import Settings
+from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
-from tests.peers import Peer
-from tests.processes.fleet import Fleet, Member, Merchant, Receiver, fleet_of, new_merchant, soon, until
+from tests.processes.fleet import Fleet, Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon, until
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -37,7 +37,7 @@ def fleet(
         yield opened
 
 
-def pids(server: Member) -> list[int]:
+def pids(server: ServiceProcess) -> list[int]:
     return [int(pid) for pid in re.findall(r"process\.started.*pid=(\d+)", re.sub(r"\x1b\[\d*m", "", server.log))]
 
 
@@ -57,7 +57,7 @@ def connections(pid: int, port: int) -> int:
     return sum(str(link.readlink()) in served for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink())
 
 
-def open_several(fleet: Fleet, count: int = 2) -> Member:
+def open_several(fleet: Fleet, count: int = 2) -> ServiceProcess:
     server = fleet.server("--workers", str(count))
     fleet.ready(server)
     until(lambda: len(pids(server)) == count, 10, server)
@@ -68,15 +68,15 @@ async def test_a_process_that_dies_is_started_again_and_nobody_is_turned_away(fl
     server = await asyncio.to_thread(open_several, fleet)
     receiver = Receiver()
     provider = aiohttp.TCPConnector(force_close=True)
-    async with aiohttp.ClientSession(connector=provider) as client, Peer(receiver) as peer:
+    async with aiohttp.ClientSession(connector=provider) as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, await new_merchant(fleet.settings))
-        await merchant.receive_at(server, peer.url("127.0.0.1"))
+        await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
         os.kill(pids(server)[0], signal.SIGKILL)
         answers = [await merchant.pay(server, f"after-{number}") for number in range(20)]
         assert {status for status, _ in answers} == {201}
         await soon(lambda: len(pids(server)) == 3)
         assert "process.died" in server.log
-        await soon(lambda: len(receiver.told) == 20)
+        await soon(lambda: len(receiver.delivery_ids) == 20)
     assert set(receiver.most.values()) == {1}
     assert await asyncio.to_thread(server.stop) < 3
     assert not any(alive(pid) for pid in pids(server))
@@ -116,9 +116,9 @@ async def test_several_processes_write_and_one_dies_meanwhile(fleet: Fleet) -> N
     receiver = Receiver()
     orders = [f"order-{number}" for number in range(150)]
     provider = aiohttp.TCPConnector(force_close=True, limit=24)
-    async with aiohttp.ClientSession(connector=provider) as client, Peer(receiver) as peer:
+    async with aiohttp.ClientSession(connector=provider) as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, await new_merchant(fleet.settings))
-        await merchant.receive_at(server, peer.url("127.0.0.1"))
+        await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
 
         async def order(external_id: str) -> str:
             while True:  # As a merchant does whose connection broke: the same again.
@@ -136,10 +136,10 @@ async def test_several_processes_write_and_one_dies_meanwhile(fleet: Fleet) -> N
         assert references[: len(orders)] == references[len(orders) :]
         assert len(set(references)) == len(orders)
         # What the dead process had claimed comes due again with its leases.
-        await soon(lambda: len(receiver.told) == len(orders), 60)
+        await soon(lambda: len(receiver.delivery_ids) == len(orders), 60)
         assert await merchant.balance(server) == 5000 * len(orders)
     assert set(receiver.most.values()) == {1}
-    assert {order: len(ids) for order, ids in receiver.told.items()} == dict.fromkeys(orders, 1)
+    assert {order: len(ids) for order, ids in receiver.delivery_ids.items()} == dict.fromkeys(orders, 1)
     assert await asyncio.to_thread(server.stop) < 3
     async with service(fleet.settings) as opened:
         await check_books(opened.ctx.db)

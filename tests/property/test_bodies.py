@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.contract.shapes import check_error
 from tests.contract.tables import table
-from tests.house import Account, Answer, House
 from tests.property.strategies import BODIES, QUERIES, SEGMENTS
+from tests.service_fixture import Answer, MerchantClient, ServiceFixture
 
 #: Examples of each test; the folder stays below a minute on two slow cores.
 THOROUGH: Final = settings(
@@ -51,17 +51,17 @@ def test_every_write_of_the_contract_is_tried() -> None:
 
 
 @pytest.fixture
-async def shop(house: House) -> Account:
-    return await house.merchant()
+async def merchant(service: ServiceFixture) -> MerchantClient:
+    return await service.merchant()
 
 
 @pytest.mark.parametrize(("method", "path"), WRITES, ids=[f"{method} {path}" for method, path in WRITES])
 @given(body=BODIES)
 @THOROUGH
 async def test_any_body(
-    sqlite_house: House, capfd: pytest.CaptureFixture[str], method: str, path: str, body: bytes
+    sqlite_service: ServiceFixture, capfd: pytest.CaptureFixture[str], method: str, path: str, body: bytes
 ) -> None:
-    account = await sqlite_house.merchant()
+    account = await sqlite_service.merchant()
     if path.startswith("/payment-links"):
         account = account.live
     elif "{reference}" in path:
@@ -78,10 +78,12 @@ async def test_any_body(
 
 @given(body=BODIES)
 @settings(THOROUGH, max_examples=100)
-async def test_any_body_of_a_payment_is_storable(shop: Account, capfd: pytest.CaptureFixture[str], body: bytes) -> None:
+async def test_any_body_of_a_payment_is_storable(
+    merchant: MerchantClient, capfd: pytest.CaptureFixture[str], body: bytes
+) -> None:
     """What passed validation must also pass the stricter database."""
-    _check(await shop.post("/payments", body))
-    _check(await shop.get("/payments?per_page=1"))
+    _check(await merchant.post("/payments", body))
+    _check(await merchant.get("/payments?per_page=1"))
     _check_log(capfd)
 
 
@@ -89,9 +91,9 @@ async def test_any_body_of_a_payment_is_storable(shop: Account, capfd: pytest.Ca
 @given(path=st.sampled_from(READS), segment=SEGMENTS, query=QUERIES)
 @THOROUGH
 async def test_any_read(
-    house: House, capfd: pytest.CaptureFixture[str], live: bool, path: str, segment: str, query: str
+    service: ServiceFixture, capfd: pytest.CaptureFixture[str], live: bool, path: str, segment: str, query: str
 ) -> None:
-    account = await house.merchant()
+    account = await service.merchant()
     place = path.replace("{reference}", segment).replace("{id}", segment)
     _check(await (account.live if live else account).get(f"{place}?{query}"))
     _check_log(capfd)
@@ -100,9 +102,9 @@ async def test_any_read(
 @given(segments=st.lists(SEGMENTS, min_size=1, max_size=4), method=st.sampled_from(["GET", "POST", "PUT", "DELETE"]))
 @settings(THOROUGH, max_examples=150)
 async def test_any_path(
-    sqlite_house: House, capfd: pytest.CaptureFixture[str], segments: list[str], method: str
+    sqlite_service: ServiceFixture, capfd: pytest.CaptureFixture[str], segments: list[str], method: str
 ) -> None:
-    account = await sqlite_house.merchant()
+    account = await sqlite_service.merchant()
     _check(await account.call(method, "/" + "/".join(segments)))
     _check(await account.call(method, f"/payments/{segments[0]}/refund"))
     _check_log(capfd)
@@ -110,8 +112,8 @@ async def test_any_path(
 
 @given(key=st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=60))
 @settings(THOROUGH, max_examples=100)
-async def test_any_authorization(sqlite_house: House, capfd: pytest.CaptureFixture[str], key: str) -> None:
+async def test_any_authorization(sqlite_service: ServiceFixture, capfd: pytest.CaptureFixture[str], key: str) -> None:
     for header in (key, f"Bearer {key}", f"Bearer sk_test_{key}"):
-        answer = await sqlite_house.call("GET", "/v1/balance", headers={"Authorization": header})
+        answer = await sqlite_service.call("GET", "/v1/balance", headers={"Authorization": header})
         check_error(answer, "unauthorized")
     _check_log(capfd)

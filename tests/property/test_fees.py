@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import Hundredths
 from guichet.merchants.catalogue import set_override
-from tests.house import House
+from tests.service_fixture import ServiceFixture
 
 MODES = 21
 AMOUNTS = st.one_of(
@@ -46,27 +46,27 @@ def _check(quote: Any, hundredths: int, percent: Fraction, fixed: Fraction) -> N
 
 @given(hundredths=AMOUNTS, mode_id=st.integers(1, MODES))
 @PATIENT
-async def test_the_fees_of_the_catalogue(sqlite_house: House, hundredths: int, mode_id: int) -> None:
-    shop = await sqlite_house.merchant()
-    [mode] = [m for m in _exactly((await shop.get("/payment-modes")).raw) if m["id"] == mode_id]
+async def test_the_fees_of_the_catalogue(sqlite_service: ServiceFixture, hundredths: int, mode_id: int) -> None:
+    merchant = await sqlite_service.merchant()
+    [mode] = [m for m in _exactly((await merchant.get("/payment-modes")).raw) if m["id"] == mode_id]
     body = f'{{"amount":{_spelled(hundredths)},"payment_mode_id":{mode_id}}}'.encode()
-    quote = _exactly((await shop.post("/payment-modes/fees", body)).raw)
+    quote = _exactly((await merchant.post("/payment-modes/fees", body)).raw)
     _check(quote, hundredths, Fraction(mode["fee_percent"]), Fraction(mode["fee_fixed"]))
 
 
 @given(hundredths=AMOUNTS, rate=st.integers(0, 100 * 10_000), fixed=st.integers(0, 1_000_000))
 @PATIENT
 async def test_any_fee_an_operator_of_the_service_may_set(
-    sqlite_house: House, hundredths: int, rate: int, fixed: int
+    sqlite_service: ServiceFixture, hundredths: int, rate: int, fixed: int
 ) -> None:
     """Rates have four decimals of a percent, fixed parts two of the unit; a payment is charged what was quoted."""
-    shop = await sqlite_house.merchant()
-    override = ModeOverride(shop.id, "VISA", active=None, fee_percent=rate, fee_fixed=Hundredths(fixed))
-    await set_override(sqlite_house.ctx.db, override)
+    merchant = await sqlite_service.merchant()
+    override = ModeOverride(merchant.id, "VISA", active=None, fee_percent=rate, fee_fixed=Hundredths(fixed))
+    await set_override(sqlite_service.ctx.db, override)
     body = f'{{"amount":{_spelled(hundredths)},"operator":"visa","currency":"EUR",'.encode()
     body += b'"customer":{"firstname":"A","lastname":"B","email":"a@example.com"}}'
-    quote = _exactly((await shop.post("/payment-modes/fees", body)).raw)
+    quote = _exactly((await merchant.post("/payment-modes/fees", body)).raw)
     _check(quote, hundredths, Fraction(rate, 10_000), Fraction(fixed, 100))
-    payment = _exactly((await shop.post("/payments", body)).raw)
+    payment = _exactly((await merchant.post("/payments", body)).raw)
     for field in ("amount", "fee_amount", "total_amount"):
         assert payment[field] == quote[field]

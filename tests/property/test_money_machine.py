@@ -51,10 +51,10 @@ from guichet.providers.registry import Registry
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
 from guichet.worker.worker import Worker
-from tests.fakes import LyingOperator
-from tests.house import ManualClock
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import ReceivedRequest, ScriptedServer, answers
+from tests.fakes.unreliable_provider import UnreliableProvider
 from tests.invariants import check_books
-from tests.peers import Peer, Received, answers
 
 T = TypeVar("T")
 ROUTES = {"mtn": ["first", "second"], "moov": ["second"]}
@@ -63,7 +63,7 @@ TELLING = ("", "silent", "wrong")
 
 
 @dataclass
-class Ground:
+class SharedSetup:
     """What every example shares: nothing that it changes."""
 
     runner: asyncio.Runner
@@ -76,7 +76,7 @@ class MoneyMachine(RuleBasedStateMachine):
     made = Bundle("made")
     numbers = count()
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: SharedSetup) -> None:
         super().__init__()
         self.ground = ground
         self.run(self._open())
@@ -95,7 +95,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self.fates: dict[str, bool] = {}
         self.moods = dict.fromkeys(("initiate", "status", "refund", "refund_status"), "")
         self.operators = {
-            name: LyingOperator(self.fates.get, lambda verb, _: self.moods[verb]) for name in ("first", "second")
+            name: UnreliableProvider(self.fates.get, lambda verb, _: self.moods[verb]) for name in ("first", "second")
         }
         self.ctx = replace(
             ctx,
@@ -107,18 +107,18 @@ class MoneyMachine(RuleBasedStateMachine):
         )
         self.worker = Worker(self.ctx, self.ground.opened.http_client)
         self.receiver_is_well = True
-        self.peer = Peer(self._receive)
-        await self.peer.__aenter__()
+        self.server = ScriptedServer(self._receive)
+        await self.server.__aenter__()
         self.sends: Counter[str] = Counter()
         merchant, _ = await create_merchant(self.ctx, "M")
         self.callers = {env: Caller(merchant, env) for env in ENVS}
         self.wallet_status = "Actif"
         async with self.db.transaction() as tx:
             for env in ENVS:
-                url = self.peer.url()
+                url = self.server.url()
                 await merchants.configure_endpoint(tx, merchant.id, env, url, None, self.clock.now())
 
-    async def _receive(self, writer: asyncio.StreamWriter, request: Received) -> None:
+    async def _receive(self, writer: asyncio.StreamWriter, request: ReceivedRequest) -> None:
         self.sends[json.loads(request.body)["id"]] += 1
         status = b"204 No Content" if self.receiver_is_well else b"503 Sorry"
         await answers(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n", hang_up=True)(writer, request)
@@ -127,7 +127,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self.run(self._close())
 
     async def _close(self) -> None:
-        await self.peer.__aexit__()
+        await self.server.__aexit__()
         await self.db.close()
 
     # --- what people and operators do ---------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_books_are_clean(self) -> None:
-        self.run(check_books(self.db, told=True))
+        self.run(check_books(self.db, events_queued=True))
 
     @invariant()
     def the_shadow_ledger_agrees(self) -> None:
@@ -374,7 +374,7 @@ def test_money_is_neither_made_nor_lost(base_settings: Settings, sqlite_template
         opening = service(replace(base_settings, home=tmp_path, database_url=f"sqlite:///{tmp_path}/none.db"))
         opened = runner.run(opening.__aenter__())
         try:
-            ground = Ground(runner, opened, sqlite_template, tmp_path)
+            ground = SharedSetup(runner, opened, sqlite_template, tmp_path)
             run_state_machine_as_test(
                 partial(MoneyMachine, ground),  # type: ignore[arg-type]
                 settings=settings(

@@ -20,7 +20,7 @@ from guichet.providers.orange import order_id
 from guichet_simulator.app import SECRETS
 from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
 from tests.invariants import check_books
-from tests.providers.world import Setup, World
+from tests.providers.simulated_providers import Setup, SimulatedProviders
 
 #: Seconds between turns of the clock: close together while customers wait, then over three days.
 TURNS = (1, 1, 1, 2, 5, 5, 10, 15, 20, 30, 60, 60, 120, 300, 300, 600, 1800, 3600, 7200, 6 * 3600, *[12 * 3600] * 6)
@@ -40,7 +40,7 @@ REFUSED_AT_ONCE = frozenset({"refused", "business_500"})
 
 
 @dataclass(frozen=True)
-class Dossier:
+class ProviderCase:
     """One family in the matrix: how to reach it, how to pay through it, and what nobody but a person can settle.
 
     `stays_pending`: debit scenarios that the family gives no means to settle. `refunds`: it can give money back.
@@ -79,10 +79,10 @@ class Dossier:
 
 _PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
 
-DOSSIERS = {
+PROVIDER_CASES = {
     each.provider: each
     for each in (
-        Dossier(
+        ProviderCase(
             "mtn",
             "mtn",
             {
@@ -93,20 +93,20 @@ DOSSIERS = {
                 "disbursement_subscription_key": "disbursement-key",
             },
         ),
-        Dossier(
+        ProviderCase(
             "wave",
             "wave_sn",
             {"api_key": "wave_sn_prod_simulator", "webhook_secret": SECRETS["wave"]},
             dial="221",
         ),
-        Dossier("pawapay", "mtn", {"token": "simulator"}),
-        Dossier(
+        ProviderCase("pawapay", "mtn", {"token": "simulator"}),
+        ProviderCase(
             "feexpay",
             "moov",
             {"api_key": "fp_simulator", "shop": "simulatorshop01"},
             stays_pending=SILENT_AND_NOT_TAKEN,
         ),
-        Dossier(
+        ProviderCase(
             "orange",
             "orange_ml",
             {"country": "ml", "client_id": "c", "client_secret": "s", "merchant_key": "m"},
@@ -116,7 +116,7 @@ DOSSIERS = {
             refunds=False,
             filed_as=order_id,
         ),
-        Dossier(
+        ProviderCase(
             "sonatel",
             "orange_sn",
             {
@@ -131,7 +131,7 @@ DOSSIERS = {
             dial="221",
             stays_pending=SILENT_AND_NOT_TAKEN,
         ),
-        Dossier(
+        ProviderCase(
             "stripe",
             "VISA",
             {"secret_key": "sk_live_simulator", "webhook_secret": SECRETS["stripe"]},
@@ -139,7 +139,7 @@ DOSSIERS = {
             digits="amount",
             stays_pending=SILENT_AND_NOT_TAKEN,
         ),
-        Dossier(
+        ProviderCase(
             "coris",
             "coris",
             {"client_id": "c", "client_secret": SECRETS["coris"], "code_pv": "PV1"},
@@ -167,55 +167,57 @@ class Case:
     refund: Any = None
     debits: list[dict[str, Any]] = field(default_factory=list)
     credits: list[dict[str, Any]] = field(default_factory=list)
-    incidents: Sequence[str] = field(default_factory=list)
+    incidents: list[str] = field(default_factory=list)
 
 
-def rows(dossier: Dossier, only: Sequence[str] | None = None) -> list[Scenario]:
-    skipped = {name for family, name in NOT_SHOWN if family == dossier.provider} | dossier.beyond
+def rows(provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[Scenario]:
+    skipped = {name for family, name in NOT_SHOWN if family == provider_case.provider} | provider_case.beyond
     shown = [each for each in SCENARIOS if each.name not in skipped]
     return [each for each in shown if only is None or each.name in only]
 
 
-async def no_fees(world: World, operator: str) -> None:
+async def no_fees(simulated: SimulatedProviders, operator: str) -> None:
     """The debit is then the amount, whose last digits the simulator reads."""
-    await set_override(world.house.ctx.db, ModeOverride(None, operator, None, 0, Hundredths(0)))
-    world.clock.advance(2)
+    await set_override(simulated.service.ctx.db, ModeOverride(None, operator, None, 0, Hundredths(0)))
+    simulated.clock.advance(2)
 
 
-async def pay_all(world: World, dossier: Dossier, prefix: str, scenarios: Sequence[Scenario]) -> list[Case]:
-    shop = world.shop.live
+async def pay_all(
+    simulated: SimulatedProviders, provider_case: ProviderCase, prefix: str, scenarios: Sequence[Scenario]
+) -> list[Case]:
+    merchant = simulated.merchant.live
     cases = []
     for scenario in scenarios:
-        body = {**dossier.body(prefix, scenario), "external_id": f"{prefix}-{scenario.name}"}
-        answer = await world.nudged(shop.post("/payments", body))
-        again = await world.nudged(shop.post("/payments", body))
+        body = {**provider_case.body(prefix, scenario), "external_id": f"{prefix}-{scenario.name}"}
+        answer = await simulated.nudged(merchant.post("/payments", body))
+        again = await simulated.nudged(merchant.post("/payments", body))
         assert (again.status, again.data["external_id"]) == (201, body["external_id"])
         cases.append(Case(scenario, body, answer, again.data["reference"]))
     return cases
 
 
-async def let_it_happen(world: World, cases: Sequence[Case]) -> None:
+async def let_it_happen(simulated: SimulatedProviders, cases: Sequence[Case]) -> None:
     """From the first second to beyond the third day; the merchant looks now and then."""
     for number, seconds in enumerate(TURNS):
-        await world.turn(seconds)
+        await simulated.turn(seconds)
         if number in (2, _SOON):
             for case in cases:
-                await world.nudged(world.shop.live.get(f"/payments/{case.reference}"))
+                await simulated.nudged(simulated.merchant.live.get(f"/payments/{case.reference}"))
 
 
-async def gather(world: World, dossier: Dossier, cases: Sequence[Case]) -> None:
+async def gather(simulated: SimulatedProviders, provider_case: ProviderCase, cases: Sequence[Case]) -> None:
     """What each side says in the end."""
-    shop = world.shop.live
-    held = await world.held(family=dossier.provider)
-    told = [(each.reference, each.kind) for each in await incidents.still_open(world.house.ctx.db)]
+    merchant = simulated.merchant.live
+    held = await simulated.held(family=provider_case.provider)
+    told = [(each.reference, each.kind) for each in await incidents.still_open(simulated.service.ctx.db)]
     for case in cases:
-        case.payment = (await shop.get(f"/payments/{case.reference}")).data
-        ours = {case.reference, dossier.filed_as(case.reference)}
+        case.payment = (await merchant.get(f"/payments/{case.reference}")).data
+        ours = {case.reference, provider_case.filed_as(case.reference)}
         mine = [tx for tx in held if _concerns(tx, ours, case)]
         case.debits = [tx for tx in mine if tx["kind"] == "debit"]
         parents = {tx["operator_ref"] for tx in case.debits}
         if case.refund:
-            case.refund = (await shop.get(f"/refunds/{case.refund['reference']}")).data
+            case.refund = (await merchant.get(f"/refunds/{case.refund['reference']}")).data
             ours = {case.refund["reference"]}
             case.credits = [
                 tx for tx in held if tx["kind"] == "credit" and (tx["reference"] in ours or tx["parent"] in parents)
@@ -223,7 +225,9 @@ async def gather(world: World, dossier: Dossier, cases: Sequence[Case]) -> None:
             told_refund = [kind for reference, kind in told if reference == case.refund["reference"]]
         else:
             told_refund = []
-        case.incidents = [kind for reference, kind in told if reference == case.reference] + told_refund
+        case.incidents = [str(kind) for reference, kind in told if reference == case.reference] + list(
+            map(str, told_refund)
+        )
 
 
 def _concerns(tx: Mapping[str, Any], ours: set[str], case: Case) -> bool:
@@ -241,7 +245,7 @@ def open_still(transactions: Sequence[Mapping[str, Any]]) -> bool:
     return any(tx["state"] == "pending" for tx in transactions)
 
 
-def faults_of_debit(dossier: Dossier, case: Case) -> list[str]:
+def faults_of_debit(provider_case: ProviderCase, case: Case) -> list[str]:
     """What is wrong about a payment in the end; empty is right."""
     name, status = case.scenario.name, case.payment["status"]
     debited = moved(case.debits)
@@ -252,7 +256,7 @@ def faults_of_debit(dossier: Dossier, case: Case) -> list[str]:
         faults.append("failed, though the operator took or may take the money")
     if status == "succeeded" and [tx["amount"] for tx in debited] != [str(case.payment["total_amount"])]:
         faults.append(f"succeeded, but the operator debited {[tx['amount'] for tx in debited]}")
-    expected = _expected(dossier, case, debited)
+    expected = _expected(provider_case, case, debited)
     if status != expected:
         faults.append(f"is {status}, should be {expected}")
     if status == "pending" and name in MISSTATED and "mismatch" not in case.incidents:
@@ -262,16 +266,16 @@ def faults_of_debit(dossier: Dossier, case: Case) -> list[str]:
     at_once = 402 if name in NOT_TAKEN | REFUSED_AT_ONCE else None
     if at_once and case.answer.status != at_once:
         faults.append(f"answered {case.answer.status} at initiation")
-    return [f"{dossier.provider} {name}: {fault}" for fault in faults]
+    return [f"{provider_case.provider} {name}: {fault}" for fault in faults]
 
 
-def _expected(dossier: Dossier, case: Case, debited: Sequence[object]) -> str:
-    if case.scenario.name in MISSTATED | dossier.stays_pending or open_still(case.debits):
+def _expected(provider_case: ProviderCase, case: Case, debited: Sequence[object]) -> str:
+    if case.scenario.name in MISSTATED | provider_case.stays_pending or open_still(case.debits):
         return "pending"
     return "succeeded" if debited else "failed"
 
 
-def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
+def faults_of_refund(provider_case: ProviderCase, case: Case) -> list[str]:
     name, status = case.scenario.name, case.refund["status"]
     paid = moved(case.credits)
     faults = []
@@ -281,9 +285,9 @@ def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
         faults.append("failed, though the operator paid or may pay")
     if status == "succeeded" and [tx["amount"] for tx in paid] != [str(case.refund["amount"])]:
         faults.append(f"succeeded, but the operator paid {[tx['amount'] for tx in paid]}")
-    misstated = name in MISSTATED and dossier.provider != "wave"  # whose refund states no amount at all
+    misstated = name in MISSTATED and provider_case.provider != "wave"  # whose refund states no amount at all
     waits = misstated or name in NOT_TAKEN | SILENT_AND_NOT_TAKEN or open_still(case.credits)
-    if dossier.provider == "feexpay" and name == "not_configured":
+    if provider_case.provider == "feexpay" and name == "not_configured":
         waits = False  # "payouts are not enabled" is an explicit refusal (docs/providers/feexpay.md, "Errors")
     expected = "pending" if waits else "succeeded" if paid else "failed"
     if status != expected:
@@ -293,13 +297,13 @@ def faults_of_refund(dossier: Dossier, case: Case) -> list[str]:
         faults.append(f"the payment is {case.payment['status']}, should be {shown}")
     if status == "pending" and not case.incidents:
         faults.append("pending for days and nobody is told")
-    return [f"{dossier.provider} refund {name}: {fault}" for fault in faults]
+    return [f"{provider_case.provider} refund {name}: {fault}" for fault in faults]
 
 
-async def check_money(world: World, cases: Sequence[Case]) -> None:
+async def check_money(simulated: SimulatedProviders, cases: Sequence[Case]) -> None:
     """Our books balance, and the merchant's balance is what was credited less what was given back."""
-    await check_books(world.house.ctx.db)
+    await check_books(simulated.service.ctx.db)
     kept = sum(case.payment["amount"] for case in cases if case.payment["status"] == "succeeded")
     kept -= sum(case.payment["amount"] for case in cases if case.refund and case.refund["status"] == "pending")
-    balance = (await world.shop.live.get("/balance")).data
+    balance = (await simulated.merchant.live.get("/balance")).data
     assert balance["balance"] == kept

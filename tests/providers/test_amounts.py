@@ -9,12 +9,12 @@ from guichet.payments import incidents
 from guichet.providers.client import ProviderAccount, ProviderResponse
 from guichet.providers.fields import decode_json, hundredths
 from guichet.settings import Settings
+from tests.fakes.http_server import ReceivedRequest, ScriptedServer
 from tests.invariants import check_books
-from tests.peers import Peer, Received
-from tests.providers.conformance import DOSSIERS, no_fees
+from tests.providers.conformance import PROVIDER_CASES, no_fees
 from tests.providers.expectations import check, succeeded
-from tests.providers.scripted_provider import Scripted, callback, charge, scripted_provider
-from tests.providers.world import Setup, open_world
+from tests.providers.provider_under_test import Scripted, callback, charge, provider_under_test
+from tests.providers.simulated_providers import Setup, open_simulated_providers
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_no_provider_rounds_what_it_reads(provider_type: str) -> None:
         body = template % amount
         return 200, (body % debit.reference if "%s" in body else body).encode()
 
-    async with scripted_provider(provider_type, stating("5088.000000000000001")) as scripted:
+    async with provider_under_test(provider_type, stating("5088.000000000000001")) as scripted:
         check(await scripted.provider.status(debit), succeeded(None, "XOF"))
         scripted.answers[:] = [stating("5088")]
         check(await scripted.provider.status(debit), succeeded(5088_00, "XOF"))
@@ -90,7 +90,7 @@ async def test_no_provider_rounds_what_it_reads(provider_type: str) -> None:
 
 async def test_a_callback_is_decoded_in_the_same_way() -> None:
     body = b'{"status": "SUCCESSFUL", "externalId": 12.5, "amount": 1e999999999}'
-    async with scripted_provider("mtn", (202, b"")) as mtn:
+    async with provider_under_test("mtn", (202, b"")) as mtn:
         reference = mtn.provider.parse_callback(callback(body))
     assert reference is not None
     assert reference.reference is None
@@ -99,7 +99,7 @@ async def test_a_callback_is_decoded_in_the_same_way() -> None:
 @pytest.mark.parametrize("expires_in", ["3600.5", '"3600"', "1e999999999", "-1", "null", '"soon"', "true"])
 async def test_any_lifetime_of_a_token_is_survived(expires_in: str) -> None:
     token = b'{"access_token": "t", "expires_in": %s}' % expires_in.encode()
-    async with scripted_provider("mtn", (200, b'{"status": "PENDING"}'), token=token) as mtn:
+    async with provider_under_test("mtn", (200, b'{"status": "PENDING"}'), token=token) as mtn:
         await mtn.provider.status(charge())
         await mtn.provider.status(charge())
     assert (mtn.tokens, len(mtn.received)) == (1, 2)
@@ -114,26 +114,26 @@ async def test_another_amount_credits_nobody(
 ) -> None:
     """From the order to the books: the payment stays pending and staff are told."""
 
-    async def feexpay(writer: Any, request: Received) -> None:
+    async def feexpay(writer: Any, request: ReceivedRequest) -> None:
         body = b'{"reference": "r-1", "status": "PENDING"}'
         if request.line.startswith("GET"):
             body = b'{"reference": "r-1", "status": "SUCCESSFUL", "amount": %s}' % stated.encode()
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         await writer.drain()
 
-    async with Peer(feexpay) as peer:
-        account = ProviderAccount("feexpay", "feexpay", peer.url("127.0.0.1", ""), DOSSIERS["feexpay"].settings)
+    async with ScriptedServer(feexpay) as server:
+        account = ProviderAccount("feexpay", "feexpay", server.url("127.0.0.1", ""), PROVIDER_CASES["feexpay"].settings)
         setup = Setup({account.name: account}, {"moov": [account.name]})
-        async with open_world(sqlite_settings, setup) as world:
-            await no_fees(world, "moov")
+        async with open_simulated_providers(sqlite_settings, setup) as simulated:
+            await no_fees(simulated, "moov")
             order = {"amount": 5088, "operator": "moov", "phone_number": "22995000000"}
-            answer = await world.nudged(world.shop.live.post("/payments", order))
+            answer = await simulated.nudged(simulated.merchant.live.post("/payments", order))
             for _ in range(3):
-                await world.turn(10)
-            payment = (await world.shop.live.get(f"/payments/{answer.data['reference']}")).data
-            balance = (await world.shop.live.get("/balance")).data["balance"]
-            found = await incidents.still_open(world.house.ctx.db)
-            await check_books(world.house.ctx.db)
+                await simulated.turn(10)
+            payment = (await simulated.merchant.live.get(f"/payments/{answer.data['reference']}")).data
+            balance = (await simulated.merchant.live.get("/balance")).data["balance"]
+            found = await incidents.still_open(simulated.service.ctx.db)
+            await check_books(simulated.service.ctx.db)
     assert payment["status"] == status
     assert balance == (5088 if status == "succeeded" else 0)
     assert [incident.kind for incident in found] == told

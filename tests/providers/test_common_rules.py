@@ -6,8 +6,8 @@ import pytest
 
 from guichet.providers.base import Unknown
 from guichet.providers.fields import plain_text, return_url
-from tests.providers.conformance import DOSSIERS
-from tests.providers.scripted_provider import callback, charge, reversal, scripted_provider
+from tests.providers.conformance import PROVIDER_CASES
+from tests.providers.provider_under_test import callback, charge, provider_under_test, reversal
 
 #: Two hundred times no answer: whatever the verb, nothing can be concluded from it.
 UNREADABLE = [
@@ -49,18 +49,18 @@ VERBS = ("initiate", "status", "refund", "refund_status")
 
 
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
-@pytest.mark.parametrize("family", list(DOSSIERS))
+@pytest.mark.parametrize("family", list(PROVIDER_CASES))
 async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> None:
     """Wave's refund aside: there the status is the whole answer."""
-    dossier = DOSSIERS[family]
+    provider_case = PROVIDER_CASES[family]
     known = {"provider_reference": "theirs", "provider_data": {"pay_token": "p"}, "otp": "123456"}
-    async with scripted_provider(family, (200, body)) as asked:
+    async with provider_under_test(family, (200, body)) as asked:
         for verb in VERBS:
-            if verb.startswith("refund") and (not dossier.refunds or family == "wave"):
+            if verb.startswith("refund") and (not provider_case.refunds or family == "wave"):
                 continue
-            subject: Any = charge(dossier.operator, **known)
+            subject: Any = charge(provider_case.operator, **known)
             if verb.startswith("refund"):
-                subject = reversal(dossier.operator, taken=known, provider_reference="theirs")
+                subject = reversal(provider_case.operator, taken=known, provider_reference="theirs")
             answer = await getattr(asked.provider, verb)(subject)
             if verb == "refund" and family in ("stripe", "sonatel"):
                 # The refund itself was never sent: what it needs to know first could not be read.
@@ -71,23 +71,23 @@ async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> 
 
 
 @pytest.mark.parametrize("status", [301, 400, 418, 500, 502, 504])
-@pytest.mark.parametrize("family", list(DOSSIERS))
+@pytest.mark.parametrize("family", list(PROVIDER_CASES))
 async def test_a_status_without_words_never_fails_a_payment(family: str, status: int) -> None:
-    dossier = DOSSIERS[family]
-    async with scripted_provider(family, (status, b"<html>proxy</html>")) as asked:
+    provider_case = PROVIDER_CASES[family]
+    async with provider_under_test(family, (status, b"<html>proxy</html>")) as asked:
         for known in ({"provider_reference": "theirs", "provider_data": {"pay_token": "p"}}, {}):
-            answer = await asked.provider.status(charge(dossier.operator, otp="123456", **known))
+            answer = await asked.provider.status(charge(provider_case.operator, otp="123456", **known))
             assert type(answer) is Unknown
 
 
-@pytest.mark.parametrize("family", list(DOSSIERS))
+@pytest.mark.parametrize("family", list(PROVIDER_CASES))
 async def test_secrets_stay_inside(family: str) -> None:
     """What connectors print and what they report never shows a credential, whatever the operator echoes."""
-    dossier = DOSSIERS[family]
-    secrets = [value for name, value in dossier.settings.items() if _is_secret(name)]
-    async with scripted_provider(family, (401, {"message": "no"})) as asked:
+    provider_case = PROVIDER_CASES[family]
+    secrets = [value for name, value in provider_case.settings.items() if _is_secret(name)]
+    async with provider_under_test(family, (401, {"message": "no"})) as asked:
         answers = [
-            await asked.provider.initiate(charge(dossier.operator, otp="987654")),
+            await asked.provider.initiate(charge(provider_case.operator, otp="987654")),
             await asked.provider.probe(),
         ]
     shown = repr(answers) + repr(asked.provider)

@@ -10,9 +10,9 @@ import pytest
 
 from guichet.settings import Settings
 from tests.providers.conformance import (
-    DOSSIERS,
+    PROVIDER_CASES,
     Case,
-    Dossier,
+    ProviderCase,
     check_money,
     faults_of_debit,
     faults_of_refund,
@@ -22,10 +22,10 @@ from tests.providers.conformance import (
     pay_all,
     rows,
 )
-from tests.providers.world import World, open_world
+from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 
-FAMILIES = list(DOSSIERS)
-REFUNDING = [name for name in FAMILIES if DOSSIERS[name].refunds]
+FAMILIES = list(PROVIDER_CASES)
+REFUNDING = [name for name in FAMILIES if PROVIDER_CASES[name].refunds]
 #: A question can be answered badly, not refused for business reasons.
 QUESTIONS = (
     "lost_answer", "error_500", "unreadable", "halfway", "slow", "unauthorized", "rate_limited", "unavailable",
@@ -33,57 +33,57 @@ QUESTIONS = (
 
 
 @asynccontextmanager
-async def ready(settings: Settings, dossier: Dossier) -> AsyncIterator[World]:
-    async with open_world(settings, dossier.setup) as world:
-        await no_fees(world, dossier.operator)
-        yield world
+async def ready(settings: Settings, provider_case: ProviderCase) -> AsyncIterator[SimulatedProviders]:
+    async with open_simulated_providers(settings, provider_case.setup) as simulated:
+        await no_fees(simulated, provider_case.operator)
+        yield simulated
 
 
-async def _debits(settings: Settings, dossier: Dossier, only: Sequence[str] | None = None) -> list[str]:
-    async with ready(settings, dossier) as world:
-        cases = await pay_all(world, dossier, "90", rows(dossier, only))
-        await let_it_happen(world, cases)
-        await gather(world, dossier, cases)
-        await check_money(world, cases)
-        return [fault for case in cases for fault in faults_of_debit(dossier, case)]
+async def _debits(settings: Settings, provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[str]:
+    async with ready(settings, provider_case) as simulated:
+        cases = await pay_all(simulated, provider_case, "90", rows(provider_case, only))
+        await let_it_happen(simulated, cases)
+        await gather(simulated, provider_case, cases)
+        await check_money(simulated, cases)
+        return [fault for case in cases for fault in faults_of_debit(provider_case, case)]
 
 
-async def _refunds(settings: Settings, dossier: Dossier, only: Sequence[str] | None = None) -> list[str]:
-    async with ready(settings, dossier) as world:
-        cases = await pay_all(world, dossier, "91", rows(dossier, only))
+async def _refunds(settings: Settings, provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[str]:
+    async with ready(settings, provider_case) as simulated:
+        cases = await pay_all(simulated, provider_case, "91", rows(provider_case, only))
         for seconds in (1, 2, 5, 10):
-            await world.turn(seconds)
+            await simulated.turn(seconds)
         for case in cases:
-            answer = await world.shop.live.post(f"/payments/{case.reference}/refund", {"reason": "test"})
+            answer = await simulated.merchant.live.post(f"/payments/{case.reference}/refund", {"reason": "test"})
             assert answer.status == 201, (case.scenario.name, answer.raw)
             case.refund = answer.data
-            assert (await world.shop.live.post(f"/payments/{case.reference}/refund")).status == 409
-        await let_it_happen(world, cases)
-        await gather(world, dossier, cases)
-        await check_money(world, cases)
-        return [fault for case in cases for fault in faults_of_refund(dossier, case)]
+            assert (await simulated.merchant.live.post(f"/payments/{case.reference}/refund")).status == 409
+        await let_it_happen(simulated, cases)
+        await gather(simulated, provider_case, cases)
+        await check_money(simulated, cases)
+        return [fault for case in cases for fault in faults_of_refund(provider_case, case)]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 async def test_debits(settings: Settings, family: str) -> None:
-    assert await _debits(settings, DOSSIERS[family]) == []
+    assert await _debits(settings, PROVIDER_CASES[family]) == []
 
 
 @pytest.mark.parametrize("family", REFUNDING)
 async def test_refunds(settings: Settings, family: str) -> None:
-    assert await _refunds(settings, DOSSIERS[family]) == []
+    assert await _refunds(settings, PROVIDER_CASES[family]) == []
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if DOSSIERS[name].asks])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if PROVIDER_CASES[name].asks])
 async def test_a_question_answered_badly_is_asked_again(settings: Settings, family: str) -> None:
     """What spoils a question leaves the debit as it is: it simply succeeds."""
-    dossier = DOSSIERS[family]
-    async with ready(settings, dossier) as world:
-        cases = await pay_all(world, dossier, "92", rows(dossier, QUESTIONS))
+    provider_case = PROVIDER_CASES[family]
+    async with ready(settings, provider_case) as simulated:
+        cases = await pay_all(simulated, provider_case, "92", rows(provider_case, QUESTIONS))
         assert len(cases) == len(QUESTIONS)
-        await let_it_happen(world, cases)
-        await gather(world, dossier, cases)
-        await check_money(world, cases)
+        await let_it_happen(simulated, cases)
+        await gather(simulated, provider_case, cases)
+        await check_money(simulated, cases)
         assert [case.scenario.name for case in cases if not _succeeded_once(case)] == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from guichet.providers.base import Refused, SendsOtpCodes, Succeeded
 from guichet_simulator.app import SECRETS
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import Scripted, callback, charge, reversal, scripted_provider
+from tests.providers.provider_under_test import Scripted, callback, charge, provider_under_test, reversal
 
 PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
 
@@ -36,12 +36,12 @@ PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("coris", said) as coris:
+    async with provider_under_test("coris", said) as coris:
         check(await coris.provider.initiate(charge("coris", otp="123456")), meant)
 
 
 async def test_everything_is_in_the_query_under_a_hash() -> None:
-    async with scripted_provider("coris", (200, PAID)) as coris:
+    async with provider_under_test("coris", (200, PAID)) as coris:
         await coris.provider.initiate(charge("coris", otp="123456", phone_number="2290197000001"))
     [sent] = coris.received
     parts = urlsplit(coris.path())
@@ -57,14 +57,14 @@ async def test_everything_is_in_the_query_under_a_hash() -> None:
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"otp": None}])
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with scripted_provider("coris", (200, PAID)) as coris:
+    async with provider_under_test("coris", (200, PAID)) as coris:
         answer = await coris.provider.initiate(charge(**{"operator": "coris", "otp": "123456", **changes}))
     assert not isinstance(answer, Succeeded)
     assert coris.received == []
 
 
 async def test_a_lost_answer_is_never_asked_about() -> None:
-    async with scripted_provider("coris", (200, PAID)) as coris:
+    async with provider_under_test("coris", (200, PAID)) as coris:
         check(await coris.provider.status(charge("coris")), UNKNOWN)
         assert coris.received == []
         check(await coris.provider.status(charge("coris", provider_reference="T1")), succeeded(5000_00, "XOF"))
@@ -73,7 +73,7 @@ async def test_a_lost_answer_is_never_asked_about() -> None:
 
 
 async def test_nothing_is_refunded_and_nothing_notifies() -> None:
-    async with scripted_provider("coris", (200, PAID)) as coris:
+    async with provider_under_test("coris", (200, PAID)) as coris:
         assert not coris.provider.can_refund("coris", collected_here=True)
         assert await coris.provider.refund(reversal("coris")) == Refused("no_refund")
         assert coris.provider.parse_callback(callback(PAID)) is None
@@ -94,7 +94,7 @@ async def test_nothing_is_refunded_and_nothing_notifies() -> None:
     ],
 )
 async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("coris", said) as coris:
+    async with provider_under_test("coris", said) as coris:
         provider = coris.provider
         assert isinstance(provider, SendsOtpCodes)
         check(await provider.send_code(charge("coris", phone_number="2290197000001")), meant)
@@ -107,7 +107,7 @@ async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> N
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}])
 async def test_no_code_for_what_it_does_not_take(changes: dict[str, Any]) -> None:
-    async with scripted_provider("coris", (200, {"text": "…"})) as coris:
+    async with provider_under_test("coris", (200, {"text": "…"})) as coris:
         assert isinstance(coris.provider, SendsOtpCodes)
         check(await coris.provider.send_code(charge(**{"operator": "coris", **changes})), not_taken())
     assert coris.received == []

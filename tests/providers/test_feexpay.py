@@ -7,15 +7,15 @@ import pytest
 from guichet.clock import iso
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Refused, SendsOtpCodes
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,
     Scripted,
     callback,
     charge,
+    provider_under_test,
     reversal,
-    scripted_provider,
 )
 
 
@@ -48,7 +48,7 @@ def error(status: int, code: str, message: str = "…") -> Scripted:
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
     """A final status in the answer is not believed: it is asked about at once."""
-    async with scripted_provider("feexpay", said) as feexpay:
+    async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.initiate(charge("moov")), meant)
 
 
@@ -61,7 +61,7 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
     ],
 )
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: RefusalReason) -> None:
-    async with scripted_provider("feexpay", (200, {"reference": "r"})) as feexpay:
+    async with provider_under_test("feexpay", (200, {"reference": "r"})) as feexpay:
         check(await feexpay.provider.initiate(charge(**changes)), not_taken(reason))
     assert feexpay.received == []
 
@@ -81,7 +81,7 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
     ],
 )
 async def test_a_code_is_a_payin_without_one(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("feexpay", said) as feexpay:
+    async with provider_under_test("feexpay", said) as feexpay:
         assert isinstance(feexpay.provider, SendsOtpCodes)
         check(await feexpay.provider.send_code(charge("coris", otp="123456")), meant)
     assert feexpay.path() == "/api/transactions/public/requesttopay/coris"
@@ -100,20 +100,20 @@ async def test_a_code_is_a_payin_without_one(said: Scripted, meant: Any) -> None
 async def test_where_a_code_would_be_a_debit_nothing_is_sent(
     operator: str, changes: dict[str, Any], reason: RefusalReason
 ) -> None:
-    async with scripted_provider("feexpay", (200, {"reference": "r"})) as feexpay:
+    async with provider_under_test("feexpay", (200, {"reference": "r"})) as feexpay:
         assert isinstance(feexpay.provider, SendsOtpCodes)
         check(await feexpay.provider.send_code(charge(operator, **changes)), not_taken(reason))
     assert feexpay.received == []
 
 
 async def test_a_payment_without_its_code_is_not_taken_for_a_request_of_one() -> None:
-    async with scripted_provider("feexpay", (200, {"status": "PENDING"})) as feexpay:
+    async with provider_under_test("feexpay", (200, {"status": "PENDING"})) as feexpay:
         check(await feexpay.provider.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
     assert feexpay.received == []
 
 
 async def test_what_is_sent() -> None:
-    async with scripted_provider("feexpay", (200, {"reference": "r"})) as feexpay:
+    async with provider_under_test("feexpay", (200, {"reference": "r"})) as feexpay:
         await feexpay.provider.initiate(charge("free_sn", return_url="https://shop.example/back"))
     body = feexpay.sent()
     assert feexpay.path() == "/api/transactions/public/requesttopay/free_sn"
@@ -139,7 +139,7 @@ async def test_what_is_sent() -> None:
     ],
 )  # fmt: skip
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("feexpay", said) as feexpay:
+    async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.status(charge("moov", provider_reference="r-1")), meant)
 
 
@@ -149,7 +149,7 @@ def history(*ours: str | None) -> Scripted:
 
 async def test_a_lost_answer_is_found_in_the_history() -> None:
     done = (200, {"status": "SUCCESSFUL", "amount": 5000})
-    async with scripted_provider("feexpay", history(None, "other", REFERENCE), done) as feexpay:
+    async with provider_under_test("feexpay", history(None, "other", REFERENCE), done) as feexpay:
         check(await feexpay.provider.status(charge("moov")), succeeded(5000_00, "XOF"))
         assert feexpay.path() == "/api/transactions/public/single/status/r-2"
         searched = feexpay.sent(0)
@@ -159,7 +159,7 @@ async def test_a_lost_answer_is_found_in_the_history() -> None:
 
 @pytest.mark.parametrize("said", [history(), history("other"), (500, {}), (200, {}), (401, {})])
 async def test_what_no_history_shows_stays_unknown(said: Scripted) -> None:
-    async with scripted_provider("feexpay", said) as feexpay:
+    async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.status(charge("moov")), UNKNOWN)
 
 
@@ -167,7 +167,7 @@ async def test_a_full_history_is_read_whole() -> None:
     """Five hundred rows are far beyond what an answer usually may hold."""
     rows = [{"reference": f"r-{n}", "callback_info": str(n), "description": "x" * 300} for n in range(499)]
     whole = (200, {"data": [*rows, {"reference": "ours", "callback_info": REFERENCE}]})
-    async with scripted_provider("feexpay", whole, (200, {"status": "PENDING"})) as feexpay:
+    async with provider_under_test("feexpay", whole, (200, {"status": "PENDING"})) as feexpay:
         check(await feexpay.provider.status(charge("moov")), Accepted("ours"))
 
 
@@ -182,7 +182,7 @@ async def test_a_full_history_is_read_whole() -> None:
     ],
 )
 async def test_a_refund_is_a_payout(operator: str, path: str, network: str | None) -> None:
-    async with scripted_provider("feexpay", (200, {"reference": "p-1", "status": "PENDING"})) as feexpay:
+    async with provider_under_test("feexpay", (200, {"reference": "p-1", "status": "PENDING"})) as feexpay:
         check(await feexpay.provider.refund(reversal(operator)), Accepted("p-1"))
     assert feexpay.path() == f"/api/payouts/public/{path}"
     assert feexpay.sent().get("network") == network
@@ -199,18 +199,18 @@ async def test_a_refund_is_a_payout(operator: str, path: str, network: str | Non
     ],
 )
 async def test_a_payout_that_is_not_taken(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("feexpay", said) as feexpay:
+    async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.refund(reversal("moov")), meant)
 
 
 async def test_who_can_be_paid_back() -> None:
-    async with scripted_provider("feexpay", (200, {})) as feexpay:
+    async with provider_under_test("feexpay", (200, {})) as feexpay:
         able = {code: feexpay.provider.can_refund(code, collected_here=False) for code in ("moov", "coris", "VISA")}
     assert able == {"moov": True, "coris": False, "VISA": False}
 
 
 async def test_callbacks_are_hints() -> None:
-    async with scripted_provider("feexpay", (200, {})) as feexpay:
+    async with provider_under_test("feexpay", (200, {})) as feexpay:
         read = feexpay.provider.parse_callback
         assert read(callback({"reference": "r", "callback_info": REFERENCE, "type": "Paiement"})) == CallbackReference(
             REFERENCE, "r"

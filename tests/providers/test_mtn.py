@@ -7,7 +7,15 @@ import pytest
 from guichet.clock import HOUR, MINUTE, SECOND
 from guichet.providers.base import Accepted, CallbackReference, NotProcessed, Refused, Unknown
 from tests.providers.expectations import succeeded
-from tests.providers.scripted_provider import REFERENCE, REFUND, Scripted, callback, charge, reversal, scripted_provider
+from tests.providers.provider_under_test import (
+    REFERENCE,
+    REFUND,
+    Scripted,
+    callback,
+    charge,
+    provider_under_test,
+    reversal,
+)
 
 TAKEN = Accepted(REFERENCE)
 
@@ -36,14 +44,14 @@ TAKEN = Accepted(REFERENCE)
     ],
 )
 async def test_initiation(said: Scripted, meant: type, reason: str | None) -> None:
-    async with scripted_provider("mtn", said) as mtn:
+    async with provider_under_test("mtn", said) as mtn:
         answer = await mtn.provider.initiate(charge())
     assert type(answer) is meant
     assert getattr(answer, "reason", None) == reason
 
 
 async def test_what_is_sent() -> None:
-    async with scripted_provider("mtn", (202, b"")) as mtn:
+    async with provider_under_test("mtn", (202, b"")) as mtn:
         await mtn.provider.initiate(charge())
     headers, body = mtn.received[0].headers, mtn.sent()
     assert mtn.path() == "/collection/v1_0/requesttopay"
@@ -57,7 +65,7 @@ async def test_what_is_sent() -> None:
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn_ci"}, {"currency": "XAF"}, {"currency": "EUR"}])
 async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with scripted_provider("mtn", (202, b"")) as mtn:
+    async with provider_under_test("mtn", (202, b"")) as mtn:
         assert isinstance(await mtn.provider.initiate(charge(**changes)), NotProcessed)
     assert mtn.received == []
 
@@ -93,7 +101,7 @@ async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any
     ],
 )
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("mtn", said) as mtn:
+    async with provider_under_test("mtn", said) as mtn:
         answer = await mtn.provider.status(charge(provider_reference=REFERENCE))
     if meant is None:
         assert type(answer) is Unknown
@@ -119,7 +127,7 @@ NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
 )
 async def test_a_request_it_never_received(age: int, known: str | None, meant: type, posts: int) -> None:
     """Sent again only while its answer is missing and the customer is there; failed only when it can come no more."""
-    async with scripted_provider("mtn", NEVER_SEEN, (202, b"")) as mtn:
+    async with provider_under_test("mtn", NEVER_SEEN, (202, b"")) as mtn:
         answer = await mtn.provider.status(charge(provider_reference=known, created_at=mtn.clock.now() - age))
     assert type(answer) is meant
     resent = [one.headers["x-reference-id"] for one in mtn.received if one.line.startswith("POST")]
@@ -127,7 +135,7 @@ async def test_a_request_it_never_received(age: int, known: str | None, meant: t
 
 
 async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
-    async with scripted_provider("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
+    async with provider_under_test("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
         answer = await mtn.provider.status(charge(created_at=mtn.clock.now() - HOUR))
     assert type(answer) is Unknown
 
@@ -140,7 +148,7 @@ async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
     ],
 )
 async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
-    async with scripted_provider("mtn", (202, b""), refund_via=via) as mtn:
+    async with provider_under_test("mtn", (202, b""), refund_via=via) as mtn:
         assert await mtn.provider.refund(reversal()) == Accepted(REFUND)
         assert mtn.path() == path
         assert mtn.received[0].headers["x-reference-id"] == REFUND
@@ -152,14 +160,14 @@ async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
 
 
 async def test_without_a_disbursement_account_nothing_can_be_refunded() -> None:
-    async with scripted_provider("mtn", (202, b""), disbursement_subscription_key="") as mtn:
+    async with provider_under_test("mtn", (202, b""), disbursement_subscription_key="") as mtn:
         assert not mtn.provider.can_refund("mtn", collected_here=True)
         assert await mtn.provider.refund(reversal()) == Refused("no_refund")
     assert mtn.received == []
 
 
 async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
-    async with scripted_provider("mtn", (202, b"")) as mtn:
+    async with provider_under_test("mtn", (202, b"")) as mtn:
         await mtn.provider.initiate(charge())
         await mtn.provider.initiate(charge())
         assert mtn.tokens == 1
@@ -177,16 +185,16 @@ async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
 def test_wrong_settings_are_refused() -> None:
     from guichet.providers.client import ProviderAccount
     from guichet.providers.mtn import Mtn
-    from tests.providers.conformance import DOSSIERS
+    from tests.providers.conformance import PROVIDER_CASES
 
-    good = dict(DOSSIERS["mtn"].settings)
+    good = dict(PROVIDER_CASES["mtn"].settings)
     for wrong in ({"target_env": "mtnghana"}, {"refund_via": "cheque"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Mtn(ProviderAccount("m", "mtn", "http://x", {**good, **wrong}), None, None)  # type: ignore[arg-type]
 
 
 async def test_callbacks_are_hints() -> None:
-    async with scripted_provider("mtn", (202, b"")) as mtn:
+    async with provider_under_test("mtn", (202, b"")) as mtn:
         read = mtn.provider.parse_callback
         assert read(callback({"status": "SUCCESSFUL", "externalId": REFERENCE, "payer": {}})) == CallbackReference(
             REFERENCE

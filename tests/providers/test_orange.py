@@ -8,7 +8,7 @@ import pytest
 from guichet.providers.base import Accepted, CallbackReference
 from guichet.providers.orange import order_id
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import REFERENCE, Scripted, callback, charge, reversal, scripted_provider
+from tests.providers.provider_under_test import REFERENCE, Scripted, callback, charge, provider_under_test, reversal
 
 ORDER = order_id(REFERENCE)
 MEMO = {"pay_token": "p", "notif_token": "n"}
@@ -38,13 +38,13 @@ def error(status: int, code: int) -> Scripted:
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("orange", said) as orange:
+    async with provider_under_test("orange", said) as orange:
         check(await orange.provider.initiate(charge("orange_ml")), meant)
 
 
 async def test_what_is_sent() -> None:
     long = "https://shop.example/" + "x" * 200
-    async with scripted_provider("orange", (201, OPENED), return_url="https://ours.example/") as orange:
+    async with provider_under_test("orange", (201, OPENED), return_url="https://ours.example/") as orange:
         await orange.provider.initiate(charge("orange_ml", return_url=long))
     body = orange.sent()
     assert orange.path() == "/orange-money-webpay/ml/v1/webpayment"
@@ -69,7 +69,7 @@ def test_an_order_is_short_and_belongs_to_one_reference() -> None:
     ],
 )
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with scripted_provider("orange", (201, OPENED)) as orange:
+    async with provider_under_test("orange", (201, OPENED)) as orange:
         check(await orange.provider.initiate(charge(**{"operator": "orange_ml", **changes})), not_taken())
     assert orange.received == []
 
@@ -90,13 +90,13 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> N
     ],
 )
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("orange", said) as orange:
+    async with provider_under_test("orange", said) as orange:
         check(await orange.provider.status(charge("orange_ml", provider_reference=ORDER, provider_data=MEMO)), meant)
     assert orange.sent() == {"order_id": ORDER, "amount": 5000, "pay_token": "p"}
 
 
 async def test_without_its_token_nothing_can_be_asked_and_nothing_is_refunded() -> None:
-    async with scripted_provider("orange", (201, OPENED)) as orange:
+    async with provider_under_test("orange", (201, OPENED)) as orange:
         check(await orange.provider.status(charge("orange_ml")), UNKNOWN)
         check(await orange.provider.refund(reversal("orange_ml")), refused("no_refund"))
         assert not orange.provider.can_refund("orange_ml", collected_here=True)
@@ -104,7 +104,7 @@ async def test_without_its_token_nothing_can_be_asked_and_nothing_is_refunded() 
 
 
 async def test_callbacks_name_nothing_but_their_address() -> None:
-    async with scripted_provider("orange", (201, OPENED)) as orange:
+    async with provider_under_test("orange", (201, OPENED)) as orange:
         read = orange.provider.parse_callback
         assert read(callback({"status": "SUCCESS", "notif_token": "n", "txnid": "MP1"})) == CallbackReference()
         assert read(callback({"status": "SUCCESS"})) is None

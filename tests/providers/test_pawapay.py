@@ -10,15 +10,15 @@ from guichet.clock import MINUTE, SECOND
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import Accepted, Callback, CallbackReference
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,
     Scripted,
     callback,
     charge,
+    provider_under_test,
     reversal,
-    scripted_provider,
 )
 
 
@@ -53,12 +53,12 @@ def rejected(code: str) -> dict[str, Any]:
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("pawapay", said) as pawapay:
+    async with provider_under_test("pawapay", said) as pawapay:
         check(await pawapay.provider.initiate(charge()), meant)
 
 
 async def test_what_is_sent() -> None:
-    async with scripted_provider("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
+    async with provider_under_test("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
         await pawapay.provider.initiate(charge("orange_bf", otp="123456", description="Thé"))
     assert pawapay.sent() == {
         "depositId": REFERENCE,
@@ -73,7 +73,7 @@ async def test_what_is_sent() -> None:
 
 @pytest.mark.parametrize("changes", [{"operator": "coris"}, {"currency": "EUR"}, {"operator": "mtn_cg"}])
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with scripted_provider("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
+    async with provider_under_test("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
         check(await pawapay.provider.initiate(charge(**changes)), not_taken())
     assert pawapay.received == []
 
@@ -103,7 +103,7 @@ def found(status: str, **more: Any) -> dict[str, Any]:
     ],
 )
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("pawapay", said) as pawapay:
+    async with provider_under_test("pawapay", said) as pawapay:
         check(await pawapay.provider.status(charge()), meant)
 
 
@@ -116,7 +116,7 @@ async def test_status(said: Scripted, meant: Any) -> None:
     ],
 )
 async def test_a_deposit_it_never_received(age: int, known: str | None, meant: Any) -> None:
-    async with scripted_provider("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
+    async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
         check(await pawapay.provider.status(charge(created_at=NOW - age, provider_reference=known)), meant)
 
 
@@ -131,14 +131,14 @@ async def test_a_deposit_it_never_received(age: int, known: str | None, meant: A
     ],
 )
 async def test_refund(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("pawapay", said) as pawapay:
+    async with provider_under_test("pawapay", said) as pawapay:
         check(await pawapay.provider.refund(reversal()), meant)
     assert pawapay.path() == "/v2/refunds"
     assert (pawapay.sent()["refundId"], pawapay.sent()["depositId"]) == (REFUND, REFERENCE)
 
 
 async def test_a_payout_gives_back_what_another_route_took() -> None:
-    async with scripted_provider("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
+    async with provider_under_test("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
         check(await pawapay.provider.refund(reversal(collected_here=False)), Accepted(REFUND))
         assert pawapay.path() == "/v2/payouts"
         assert pawapay.sent()["recipient"]["accountDetails"]["phoneNumber"] == "22997000001"
@@ -159,14 +159,14 @@ async def test_a_payout_gives_back_what_another_route_took() -> None:
 )
 async def test_a_refund_it_does_not_know_is_sent_again(again: Scripted, waited: int, meant: Any) -> None:
     """What the repeat is refused for may be the first one, still under way."""
-    async with scripted_provider("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
+    async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
         pawapay.clock.advance(waited)
         check(await pawapay.provider.refund_status(reversal()), meant)
         assert [one.line.split(" ")[0] for one in pawapay.received] == ["GET", "POST"]
 
 
 async def test_a_refund_it_once_took_is_not_sent_again() -> None:
-    async with scripted_provider("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
+    async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
         check(await pawapay.provider.refund_status(reversal(provider_reference=REFUND)), UNKNOWN)
     assert len(pawapay.received) == 1
 
@@ -181,7 +181,7 @@ PUBLIC = (
 
 
 async def test_requests_are_signed_when_a_key_is_given() -> None:
-    async with scripted_provider(
+    async with provider_under_test(
         "pawapay", (200, {"status": "ACCEPTED"}), signing_key=PRIVATE, signing_key_id="K1"
     ) as pawapay:
         await pawapay.provider.initiate(charge())
@@ -199,12 +199,12 @@ async def test_callbacks() -> None:
         **http_signatures.sign(KEY, key_id="HTTP_EC_P256_KEY:1", url=url, body=raw, now=NOW),
         "host": "pay.example.com",
     }
-    async with scripted_provider("pawapay", (200, {}), callback_public_key=PUBLIC) as pawapay:
+    async with provider_under_test("pawapay", (200, {}), callback_public_key=PUBLIC) as pawapay:
         read = pawapay.provider.parse_callback
         assert read(callback(raw, signed)) == CallbackReference(REFERENCE, REFERENCE)
         assert read(callback(raw)) is None
         assert read(callback(raw.replace(b"COMPLETED", b"FAILED   "), signed)) is None
-    async with scripted_provider("pawapay", (200, {})) as pawapay:
+    async with provider_under_test("pawapay", (200, {})) as pawapay:
         read = pawapay.provider.parse_callback
         assert read(callback(raw)) == CallbackReference(REFERENCE, REFERENCE)
         assert read(callback({"refundId": REFUND, "depositId": REFERENCE})) == CallbackReference(REFUND, REFUND)

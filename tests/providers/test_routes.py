@@ -9,13 +9,13 @@ from guichet.payments import repository as payments
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS
+from tests.fakes.http_server import ScriptedServer, hangs_up
 from tests.invariants import check_books
-from tests.peers import Peer, hangs_up
 from tests.ports import free_port
-from tests.providers.conformance import DOSSIERS, no_fees
-from tests.providers.world import Setup, World, open_world
+from tests.providers.conformance import PROVIDER_CASES, no_fees
+from tests.providers.simulated_providers import Setup, SimulatedProviders, open_simulated_providers
 
-SETTINGS = {name: dossier.settings for name, dossier in DOSSIERS.items()}
+SETTINGS = {name: provider_case.settings for name, provider_case in PROVIDER_CASES.items()}
 MTN, FEEXPAY, PAWAPAY = SETTINGS["mtn"], SETTINGS["feexpay"], SETTINGS["pawapay"]
 PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
 
@@ -28,93 +28,97 @@ def route(operator: str, *accounts: ProviderAccount) -> Setup:
     return Setup({each.name: each for each in accounts}, {operator: [each.name for each in accounts]})
 
 
-async def pay(world: World, operator: str, phone: str, **more: Any) -> Any:
+async def pay(simulated: SimulatedProviders, operator: str, phone: str, **more: Any) -> Any:
     body = {"amount": 5000, "operator": operator, "phone_number": phone, **more}
-    return await world.nudged(world.shop.live.post("/payments", body))
+    return await simulated.nudged(simulated.merchant.live.post("/payments", body))
 
 
-async def shown(world: World, reference: str) -> Any:
-    return (await world.shop.live.get(f"/payments/{reference}")).data
+async def shown(simulated: SimulatedProviders, reference: str) -> Any:
+    return (await simulated.merchant.live.get(f"/payments/{reference}")).data
 
 
 async def test_a_refused_connection_fails_over_and_charges_once(settings: Settings) -> None:
     nobody = account("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
-    async with open_world(settings, route("mtn", nobody, account("second", "feexpay", FEEXPAY))) as world:
-        answer = await pay(world, "mtn", "22997129001")
+    async with open_simulated_providers(
+        settings, route("mtn", nobody, account("second", "feexpay", FEEXPAY))
+    ) as simulated:
+        answer = await pay(simulated, "mtn", "22997129001")
         assert answer.status == 201
         for _ in range(3):
-            await world.turn(5)
-        [debit] = await world.held()
+            await simulated.turn(5)
+        [debit] = await simulated.held()
         assert (debit["family"], debit["state"], debit["reference"]) == (
             "feexpay",
             "succeeded",
             answer.data["reference"],
         )
-        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
-        await check_books(world.house.ctx.db)
+        assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
+        await check_books(simulated.service.ctx.db)
 
 
 @pytest.mark.parametrize("scenario", ["unauthorized", "rate_limited", "not_configured"])
 async def test_what_was_provably_not_taken_fails_over(sqlite_settings: Settings, scenario: str) -> None:
     setup = route("mtn", account("first", "mtn", MTN), account("second", "pawapay", PAWAPAY))
-    async with open_world(sqlite_settings, setup) as world:
-        await world.force("mtn", scenario)
-        answer = await pay(world, "mtn", "22997129001")
-        await world.turn(5)
-        await world.turn(5)
-        assert [tx["family"] for tx in await world.held()] == ["pawapay"]
-        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+    async with open_simulated_providers(sqlite_settings, setup) as simulated:
+        await simulated.force("mtn", scenario)
+        answer = await pay(simulated, "mtn", "22997129001")
+        await simulated.turn(5)
+        await simulated.turn(5)
+        assert [tx["family"] for tx in await simulated.held()] == ["pawapay"]
+        assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
 @pytest.mark.parametrize("scenario", ["lost_answer", "error_500", "unavailable_stored", "unreadable", "halfway"])
 async def test_an_unknown_answer_never_fails_over(sqlite_settings: Settings, scenario: str) -> None:
     setup = route("mtn", account("first", "mtn", MTN), account("second", "feexpay", FEEXPAY))
-    async with open_world(sqlite_settings, setup) as world:
-        await world.force("mtn", scenario)
-        answer = await pay(world, "mtn", "22997120000")
+    async with open_simulated_providers(sqlite_settings, setup) as simulated:
+        await simulated.force("mtn", scenario)
+        answer = await pay(simulated, "mtn", "22997120000")
         assert (answer.status, answer.data["status"]) == (201, "pending")
         for seconds in (5, 30, 60):
-            await world.turn(seconds)
-        assert [(tx["family"], tx["state"]) for tx in await world.held()] == [("mtn", "succeeded")]
-        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+            await simulated.turn(seconds)
+        assert [(tx["family"], tx["state"]) for tx in await simulated.held()] == [("mtn", "succeeded")]
+        assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
 async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings: Settings) -> None:
     """Nobody knows what it did: no other route is tried, however long it takes."""
-    async with Peer(hangs_up) as peer:
-        first = account("first", "feexpay", FEEXPAY, peer.url("127.0.0.1", ""))
-        async with open_world(sqlite_settings, route("mtn", first, account("second", "mtn", MTN))) as world:
-            answer = await pay(world, "mtn", "22997129001")
+    async with ScriptedServer(hangs_up) as server:
+        first = account("first", "feexpay", FEEXPAY, server.url("127.0.0.1", ""))
+        async with open_simulated_providers(
+            sqlite_settings, route("mtn", first, account("second", "mtn", MTN))
+        ) as simulated:
+            answer = await pay(simulated, "mtn", "22997129001")
             for seconds in (30, 600, 7200):
-                await world.turn(seconds)
-            assert await world.held() == []
-            assert (await shown(world, answer.data["reference"]))["status"] == "pending"
+                await simulated.turn(seconds)
+            assert await simulated.held() == []
+            assert (await shown(simulated, answer.data["reference"]))["status"] == "pending"
 
 
 async def test_where_no_route_takes_it_the_payment_fails(sqlite_settings: Settings) -> None:
     setup = route("mtn", account("first", "mtn", MTN), account("second", "feexpay", FEEXPAY))
-    async with open_world(sqlite_settings, setup) as world:
-        await world.force("mtn", "rate_limited")
-        await world.force("feexpay", "unauthorized")
-        answer = await pay(world, "mtn", "22997129001")
+    async with open_simulated_providers(sqlite_settings, setup) as simulated:
+        await simulated.force("mtn", "rate_limited")
+        await simulated.force("feexpay", "unauthorized")
+        answer = await pay(simulated, "mtn", "22997129001")
         assert (answer.status, answer.error["code"]) == (402, "payment_failed")
-        assert await world.held() == []
+        assert await simulated.held() == []
 
 
 @pytest.mark.parametrize("family", ["mtn", "stripe"])
 async def test_a_request_lost_on_its_way_is_sent_again_under_the_same_id(
     sqlite_settings: Settings, family: str
 ) -> None:
-    dossier = DOSSIERS[family]
-    async with open_world(sqlite_settings, dossier.setup) as world:
-        await world.force(family, "lost_request")
-        await world.force(family, "succeeds", times=None)
-        answer = await pay(world, dossier.operator, "22997120000", **dossier.order)
-        assert (answer.status, await world.held()) == (201, [])
+    provider_case = PROVIDER_CASES[family]
+    async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
+        await simulated.force(family, "lost_request")
+        await simulated.force(family, "succeeds", times=None)
+        answer = await pay(simulated, provider_case.operator, "22997120000", **provider_case.order)
+        assert (answer.status, await simulated.held()) == (201, [])
         for seconds in (31, 5, 5, 10):
-            await world.turn(seconds)
-        assert [tx["state"] for tx in await world.held()] == ["succeeded"]
-        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+            await simulated.turn(seconds)
+        assert [tx["state"] for tx in await simulated.held()] == ["succeeded"]
+        assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
 @pytest.mark.parametrize("scenario", ["lost_request", "error_500_not_stored", "lost_answer"])
@@ -122,21 +126,21 @@ async def test_a_request_lost_on_its_way_is_sent_again_under_the_same_id(
 async def test_a_refund_without_an_answer_is_repeated_and_paid_once(
     sqlite_settings: Settings, family: str, scenario: str
 ) -> None:
-    dossier = DOSSIERS[family]
-    async with open_world(sqlite_settings, dossier.setup) as world:
-        await world.force(family, "succeeds")
-        await world.force(family, scenario, "credit")
-        answer = await pay(world, dossier.operator, f"{dossier.dial}97120000", **dossier.order)
+    provider_case = PROVIDER_CASES[family]
+    async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
+        await simulated.force(family, "succeeds")
+        await simulated.force(family, scenario, "credit")
+        answer = await pay(simulated, provider_case.operator, f"{provider_case.dial}97120000", **provider_case.order)
         reference = answer.data["reference"]
         for _ in range(3):
-            await world.turn(5)
-        refund = (await world.shop.live.post(f"/payments/{reference}/refund")).data
+            await simulated.turn(5)
+        refund = (await simulated.merchant.live.post(f"/payments/{reference}/refund")).data
         for seconds in (1, 5, 10, 30, 60):
-            await world.turn(seconds)
-        assert [tx["state"] for tx in await world.held() if tx["kind"] == "credit"] == ["succeeded"]
-        assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
-        assert (await shown(world, reference))["status"] == "refunded"
-        await check_books(world.house.ctx.db)
+            await simulated.turn(seconds)
+        assert [tx["state"] for tx in await simulated.held() if tx["kind"] == "credit"] == ["succeeded"]
+        assert (await simulated.merchant.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
+        assert (await shown(simulated, reference))["status"] == "refunded"
+        await check_books(simulated.service.ctx.db)
 
 
 WITHOUT_DISBURSEMENT = {name: value for name, value in MTN.items() if not name.startswith("disbursement")}
@@ -146,7 +150,7 @@ WITHOUT_DISBURSEMENT = {name: value for name, value in MTN.items() if not name.s
 @pytest.mark.parametrize(
     ("operator", "phone", "taker", "settings_of_taker"),
     [
-        ("orange_ci", "2250777129001", "orange", {**DOSSIERS["orange"].settings, "country": "ci"}),
+        ("orange_ci", "2250777129001", "orange", {**PROVIDER_CASES["orange"].settings, "country": "ci"}),
         ("mtn", "22997129001", "mtn", WITHOUT_DISBURSEMENT),
     ],
 )
@@ -155,48 +159,50 @@ async def test_another_route_gives_back_what_one_took(
 ) -> None:
     """Who took it has no way back: a payout to the same customer serves."""
     setup = route(operator, account("taker", taker, settings_of_taker), account("giver", giver, SETTINGS[giver]))
-    async with open_world(sqlite_settings, setup) as world:
-        await no_fees(world, operator)
-        await world.force(taker, "succeeds")
-        answer = await pay(world, operator, phone)
+    async with open_simulated_providers(sqlite_settings, setup) as simulated:
+        await no_fees(simulated, operator)
+        await simulated.force(taker, "succeeds")
+        answer = await pay(simulated, operator, phone)
         for _ in range(3):
-            await world.turn(5)
-        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
-        refund = (await world.shop.live.post(f"/payments/{answer.data['reference']}/refund")).data
+            await simulated.turn(5)
+        assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
+        refund = (await simulated.merchant.live.post(f"/payments/{answer.data['reference']}/refund")).data
         for _ in range(3):
-            await world.turn(5)
-        [credit] = [tx for tx in await world.held() if tx["kind"] == "credit"]
+            await simulated.turn(5)
+        [credit] = [tx for tx in await simulated.held() if tx["kind"] == "credit"]
         assert (credit["family"], credit["reference"], credit["phone"]) == (giver, refund["reference"], phone)
-        assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
-        await check_books(world.house.ctx.db)
+        assert (await simulated.merchant.live.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
+        await check_books(simulated.service.ctx.db)
 
 
 @pytest.mark.parametrize("family", ["orange", "coris"])
 async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_settings: Settings, family: str) -> None:
-    dossier = DOSSIERS[family]
-    async with open_world(sqlite_settings, dossier.setup) as world:
-        await world.force(family, "succeeds")
-        answer = await pay(world, dossier.operator, f"{dossier.dial}77120000", **dossier.order)
+    provider_case = PROVIDER_CASES[family]
+    async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
+        await simulated.force(family, "succeeds")
+        answer = await pay(simulated, provider_case.operator, f"{provider_case.dial}77120000", **provider_case.order)
         for _ in range(3):
-            await world.turn(5)
-        refund = (await world.shop.live.post(f"/payments/{answer.data['reference']}/refund")).data
-        await world.turn(1)
-        assert (await world.shop.live.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
-        await check_books(world.house.ctx.db)
+            await simulated.turn(5)
+        refund = (await simulated.merchant.live.post(f"/payments/{answer.data['reference']}/refund")).data
+        await simulated.turn(1)
+        assert (await simulated.merchant.live.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
+        await check_books(simulated.service.ctx.db)
 
 
 @pytest.mark.parametrize("bad_questions", [0, 6])
 async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings, bad_questions: int) -> None:
     """Usually in time for the answer; where it is not, it is kept for the payment's own page."""
-    async with open_world(sqlite_settings, route("wave_sn", account("pawapay", "pawapay", PAWAPAY))) as world:
+    async with open_simulated_providers(
+        sqlite_settings, route("wave_sn", account("pawapay", "pawapay", PAWAPAY))
+    ) as simulated:
         if bad_questions:
-            await world.force("pawapay", "error_500", "status", times=bad_questions)
-        answer = await pay(world, "wave_sn", "221771230000")
+            await simulated.force("pawapay", "error_500", "status", times=bad_questions)
+        answer = await pay(simulated, "wave_sn", "221771230000")
         assert ("redirect_url" in answer.data) is not bool(bad_questions)
-        await world.turn(5)
-        [debit] = await world.held()
-        shop = world.shop.live
-        kept = await payments.by_reference(world.house.ctx.db, shop.id, "live", answer.data["reference"])
+        await simulated.turn(5)
+        [debit] = await simulated.held()
+        merchant = simulated.merchant.live
+        kept = await payments.by_reference(simulated.service.ctx.db, merchant.id, "live", answer.data["reference"])
         assert kept is not None
         assert kept.redirect_url == debit["page_url"]
         assert answer.data.get("redirect_url", kept.redirect_url) == kept.redirect_url
@@ -206,21 +212,21 @@ async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings
 async def test_an_operator_with_its_own_page_is_followed_there(
     sqlite_settings: Settings, family: str, operator: str, dial: str
 ) -> None:
-    async with open_world(sqlite_settings, DOSSIERS[family].setup) as world:
-        answer = await pay(world, operator, f"{dial}771230000", return_url="https://shop.example/back")
-        [debit] = await world.held()
+    async with open_simulated_providers(sqlite_settings, PROVIDER_CASES[family].setup) as simulated:
+        answer = await pay(simulated, operator, f"{dial}771230000", return_url="https://shop.example/back")
+        [debit] = await simulated.held()
         assert answer.data["redirect_url"] == debit["page_url"]
         assert answer.data["payment_url"] is None
 
 
 async def test_a_card_is_paid_on_the_hosted_page(sqlite_settings: Settings) -> None:
-    async with open_world(sqlite_settings, DOSSIERS["stripe"].setup) as world:
-        answer = await pay(world, "VISA", "22997120000", **PERSON)
-        [debit] = await world.held()
+    async with open_simulated_providers(sqlite_settings, PROVIDER_CASES["stripe"].setup) as simulated:
+        answer = await pay(simulated, "VISA", "22997120000", **PERSON)
+        [debit] = await simulated.held()
         assert answer.data["payment_url"] == debit["page_url"]
-        await world.control("POST", f"/transactions/{debit['id']}/decide", json={"decision": "approve"})
-        await world.turn(1)
-        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+        await simulated.control("POST", f"/transactions/{debit['id']}/decide", json={"decision": "approve"})
+        await simulated.turn(1)
+        assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
 CODES = [
@@ -255,25 +261,27 @@ CODES = [
 async def test_every_code_of_a_family_pays_and_is_paid_back(
     sqlite_settings: Settings, family: str, code: str, phone: str, more: dict[str, Any]
 ) -> None:
-    async with open_world(sqlite_settings, route(code, account(family, family, DOSSIERS[family].settings))) as world:
-        await world.force(family, "succeeds")
+    async with open_simulated_providers(
+        sqlite_settings, route(code, account(family, family, PROVIDER_CASES[family].settings))
+    ) as simulated:
+        await simulated.force(family, "succeeds")
         body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
-        answer = await world.nudged(world.shop.live.post("/payments", body))
+        answer = await simulated.nudged(simulated.merchant.live.post("/payments", body))
         assert answer.status == 201, answer.raw
         reference = answer.data["reference"]
         for _ in range(3):
-            await world.turn(5)
-        payment = await shown(world, reference)
-        [debit] = await world.held()
+            await simulated.turn(5)
+        payment = await shown(simulated, reference)
+        [debit] = await simulated.held()
         assert (payment["status"], debit["state"], debit["currency"]) == ("succeeded", "succeeded", payment["currency"])
-        refund = (await world.shop.live.post(f"/payments/{reference}/refund")).data
+        refund = (await simulated.merchant.live.post(f"/payments/{reference}/refund")).data
         for _ in range(3):
-            await world.turn(5)
+            await simulated.turn(5)
         payable = not (family == "feexpay" and code in ("coris", "VISA", "MASTERCARD"))
-        refund = (await world.shop.live.get(f"/refunds/{refund['reference']}")).data
+        refund = (await simulated.merchant.live.get(f"/refunds/{refund['reference']}")).data
         assert refund["status"] == ("succeeded" if payable else "failed")
-        assert [tx["state"] for tx in await world.held() if tx["kind"] == "credit"] == ["succeeded"] * payable
-        await check_books(world.house.ctx.db)
+        assert [tx["state"] for tx in await simulated.held() if tx["kind"] == "credit"] == ["succeeded"] * payable
+        await check_books(simulated.service.ctx.db)
 
 
 @pytest.mark.parametrize(
@@ -283,30 +291,35 @@ async def test_mtn_has_one_connection_per_country(
     sqlite_settings: Settings, code: str, env: Environment, currency: str
 ) -> None:
     setup = route(code, account("wrong", "mtn", MTN), account("right", "mtn", {**MTN, "target_env": env}))
-    async with open_world(sqlite_settings, setup) as world:
-        answer = await pay(world, code, "24206779001", currency=currency)
-        await world.turn(5)
-        await world.turn(5)
-        [debit] = await world.held()
+    async with open_simulated_providers(sqlite_settings, setup) as simulated:
+        answer = await pay(simulated, code, "24206779001", currency=currency)
+        await simulated.turn(5)
+        await simulated.turn(5)
+        [debit] = await simulated.held()
         assert (debit["operator"], debit["currency"], debit["state"]) == (code, currency, "succeeded")
-        assert (await shown(world, answer.data["reference"]))["status"] == "succeeded"
+        assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
-@pytest.mark.parametrize("family", list(DOSSIERS))
+@pytest.mark.parametrize("family", list(PROVIDER_CASES))
 async def test_the_probe_tells_good_credentials_from_bad_ones(sqlite_settings: Settings, family: str) -> None:
-    dossier = DOSSIERS[family]
-    bad = {name: value if name in ("target_env", "country") else "invalid" for name, value in dossier.settings.items()}
-    base = f"{{sim}}/{dossier.base or family}"
+    provider_case = PROVIDER_CASES[family]
+    bad = {
+        name: value if name in ("target_env", "country") else "invalid"
+        for name, value in provider_case.settings.items()
+    }
+    base = f"{{sim}}/{provider_case.base or family}"
     setup = Setup(
         {
-            "good": account("good", family, dossier.settings, base),
+            "good": account("good", family, provider_case.settings, base),
             "bad": account("bad", family, bad, base),
-            "nobody": account("nobody", family, dossier.settings, f"http://127.0.0.1:{free_port()}"),
+            "nobody": account("nobody", family, provider_case.settings, f"http://127.0.0.1:{free_port()}"),
         },
         {},
     )
-    async with open_world(sqlite_settings, setup) as world:
-        asked = {name: await world.house.ctx.registry.provider(name).probe() for name in ("good", "bad", "nobody")}
+    async with open_simulated_providers(sqlite_settings, setup) as simulated:
+        asked = {
+            name: await simulated.service.ctx.registry.provider(name).probe() for name in ("good", "bad", "nobody")
+        }
     assert asked["good"] == "ok"
     assert asked["bad"] != "ok"
     assert asked["nobody"] != "ok"

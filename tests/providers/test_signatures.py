@@ -13,7 +13,7 @@ from guichet.clock import SECOND
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers import signatures
 from guichet.providers.base import Callback
-from tests.providers.scripted_provider import NOW
+from tests.providers.provider_under_test import NOW
 
 BODY = b'{"depositId":"1","status":"COMPLETED"}'
 MOMENT = NOW // SECOND

@@ -11,15 +11,15 @@ from guichet.clock import SECOND
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,
     Scripted,
     callback,
     charge,
+    provider_under_test,
     reversal,
-    scripted_provider,
 )
 
 
@@ -55,12 +55,12 @@ def done(status: str, **more: Any) -> Scripted:
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
     """A success states no amount here: it is asked about at once."""
-    async with scripted_provider("sonatel", said) as sonatel:
+    async with provider_under_test("sonatel", said) as sonatel:
         check(await sonatel.provider.initiate(charge("orange_sn", otp="123456")), meant)
 
 
 async def test_what_is_sent() -> None:
-    async with scripted_provider("sonatel", done("SUCCESS")) as sonatel:
+    async with provider_under_test("sonatel", done("SUCCESS")) as sonatel:
         await sonatel.provider.initiate(charge("orange_sn", otp="123456", phone_number="221771234567"))
     assert sonatel.sent() == {
         "customer": {"idType": "MSISDN", "id": "771234567", "otp": "123456", "walletType": "PRINCIPAL"},
@@ -91,7 +91,7 @@ def row(status: str, **more: Any) -> dict[str, Any]:
     ],
 )
 async def test_status(said: Any, meant: Any) -> None:
-    async with scripted_provider("sonatel", (200, said)) as sonatel:
+    async with provider_under_test("sonatel", (200, said)) as sonatel:
         check(await sonatel.provider.status(charge("orange_sn")), meant)
     [asked] = sonatel.received
     assert sonatel.path() == f"/api/eWallet/v1/transactions?reference={REFERENCE}"
@@ -105,7 +105,7 @@ PUBLIC: Scripted = (200, {"key": base64.b64encode(SPKI).decode(), "keyId": "1", 
 
 async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
     answer = (200, {"transactionId": "CI1", "status": "SUCCESS", "reference": REFUND})
-    async with scripted_provider("sonatel", PUBLIC, answer) as sonatel:
+    async with provider_under_test("sonatel", PUBLIC, answer) as sonatel:
         check(await sonatel.provider.refund(reversal("orange_sn")), Accepted("CI1", next_poll_at=NOW))
     partner = sonatel.sent()["partner"]
     assert KEY.decrypt(base64.b64decode(partner.pop("encryptedPinCode")), padding.PKCS1v15()) == b"1234"
@@ -115,28 +115,28 @@ async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
 
 @pytest.mark.parametrize("key", [(500, {}), (200, {}), (200, {"key": "!!!"}), (200, {"key": "AAAA"}), (401, {})])
 async def test_without_the_operators_key_nothing_is_paid(key: Scripted) -> None:
-    async with scripted_provider("sonatel", key) as sonatel:
+    async with provider_under_test("sonatel", key) as sonatel:
         check(await sonatel.provider.refund(reversal("orange_sn")), not_taken("operator_unavailable"))
     assert {one.line.split(" ")[0] for one in sonatel.received} == {"GET"}
 
 
 async def test_without_a_retailer_nothing_can_be_refunded() -> None:
-    async with scripted_provider("sonatel", PUBLIC, retailer_pin="") as sonatel:
+    async with provider_under_test("sonatel", PUBLIC, retailer_pin="") as sonatel:
         assert not sonatel.provider.can_refund("orange_sn", collected_here=True)
-    async with scripted_provider("sonatel", PUBLIC) as sonatel:
+    async with provider_under_test("sonatel", PUBLIC) as sonatel:
         assert sonatel.provider.can_refund("orange_sn", collected_here=False)
         assert not sonatel.provider.can_refund("orange_ml", collected_here=True)
 
 
 async def test_a_token_lives_five_minutes() -> None:
-    async with scripted_provider("sonatel", done("PENDING")) as sonatel:
+    async with provider_under_test("sonatel", done("PENDING")) as sonatel:
         for _ in range(2):
             await sonatel.provider.status(charge("orange_sn"))
         assert sonatel.tokens == 1
 
 
 async def test_callbacks_are_verified_over_a_comma() -> None:
-    async with scripted_provider("sonatel", PUBLIC, webhook_secret="hush") as sonatel:
+    async with provider_under_test("sonatel", PUBLIC, webhook_secret="hush") as sonatel:
         moment, read = str(NOW // SECOND), sonatel.provider.parse_callback
         for body, hint in (
             (row("SUCCESS"), CallbackReference(REFERENCE, "MP1")),

@@ -9,16 +9,16 @@ from guichet.clock import HOUR, SECOND
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,
+    ProviderUnderTest,
     Scripted,
-    ScriptedProvider,
     callback,
     charge,
+    provider_under_test,
     reversal,
-    scripted_provider,
 )
 
 PAGE = "https://checkout.stripe.com/c/pay/cs_1"
@@ -34,7 +34,7 @@ def error(status: int, kind: str, code: str | None = None) -> Scripted:
     return status, {"error": {"type": kind, "code": code, "message": "…"}}
 
 
-def form(stripe: ScriptedProvider, number: int = -1) -> dict[str, str]:
+def form(stripe: ProviderUnderTest, number: int = -1) -> dict[str, str]:
     return {name: values[0] for name, values in parse_qs(stripe.received[number].body.decode()).items()}
 
 
@@ -57,7 +57,7 @@ def form(stripe: ScriptedProvider, number: int = -1) -> dict[str, str]:
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("stripe", said) as stripe:
+    async with provider_under_test("stripe", said) as stripe:
         check(await stripe.provider.initiate(charge("VISA")), meant)
 
 
@@ -66,7 +66,7 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
     [("XOF", 5000_00, "5000"), ("XAF", 5000_00, "5000"), ("EUR", 87_50, "8750"), ("USD", 10_00, "1000")],
 )
 async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
-    async with scripted_provider("stripe", (200, session())) as stripe:
+    async with provider_under_test("stripe", (200, session())) as stripe:
         await stripe.provider.initiate(charge("VISA", currency=currency, amount=amount))
     sent = form(stripe)
     assert stripe.received[0].headers["idempotency-key"] == REFERENCE
@@ -81,7 +81,7 @@ async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
     [({"operator": "mtn"}, "configuration"), ({"amount": 100_000_000_00}, "limit_reached")],
 )
 async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: RefusalReason) -> None:
-    async with scripted_provider("stripe", (200, session())) as stripe:
+    async with provider_under_test("stripe", (200, session())) as stripe:
         check(await stripe.provider.initiate(charge(**{"operator": "VISA", **changes})), not_taken(reason))
     assert stripe.received == []
 
@@ -102,12 +102,12 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
     ],
 )
 async def test_status(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("stripe", said) as stripe:
+    async with provider_under_test("stripe", said) as stripe:
         check(await stripe.provider.status(charge("VISA", provider_reference="cs_1")), meant)
 
 
 async def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
-    async with scripted_provider("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
+    async with provider_under_test("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
         check(await stripe.provider.status(charge("VISA")), succeeded(5000_00, "XOF"))
         assert stripe.received[0].headers["idempotency-key"] == REFERENCE
         late = charge("VISA", created_at=NOW - 20 * HOUR)
@@ -138,20 +138,20 @@ DONE = {"provider_reference": "cs_1"}
     ],
 )
 async def test_refund(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("stripe", PAID, said) as stripe:
+    async with provider_under_test("stripe", PAID, said) as stripe:
         check(await stripe.provider.refund(reversal("VISA", taken=DONE)), meant)
     assert stripe.received[1].headers["idempotency-key"] == REFUND
     assert (form(stripe)["payment_intent"], form(stripe)["amount"]) == ("pi_1", "5000")
 
 
 async def test_a_payment_that_cannot_be_read_is_not_refunded_yet() -> None:
-    async with scripted_provider("stripe", error(500, "api_error")) as stripe:
+    async with provider_under_test("stripe", error(500, "api_error")) as stripe:
         check(await stripe.provider.refund(reversal("VISA", taken=DONE)), not_taken("operator_unavailable"))
     assert len(stripe.received) == 1
 
 
 async def test_a_card_is_refunded_where_it_was_charged() -> None:
-    async with scripted_provider("stripe", PAID) as stripe:
+    async with provider_under_test("stripe", PAID) as stripe:
         assert stripe.provider.can_refund("VISA", collected_here=True)
         assert not stripe.provider.can_refund("VISA", collected_here=False)
 
@@ -162,7 +162,7 @@ async def test_callbacks_are_verified_over_a_dot() -> None:
         "type": "refund.updated",
         "data": {"object": {"id": "re_1", "object": "refund", "metadata": {"reference": REFUND}}},
     }
-    async with scripted_provider("stripe", PAID, webhook_secret="whsec_1") as stripe:
+    async with provider_under_test("stripe", PAID, webhook_secret="whsec_1") as stripe:
         moment, read = str(NOW // SECOND), stripe.provider.parse_callback
         for body, hint in (
             (event, CallbackReference(REFERENCE, "cs_1")),

@@ -8,15 +8,15 @@ from guichet.clock import HOUR, MINUTE, SECOND
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, Refused, Unknown
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
-from tests.providers.scripted_provider import (
+from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
     REFUND,
     Scripted,
     callback,
     charge,
+    provider_under_test,
     reversal,
-    scripted_provider,
 )
 
 PAGE = "https://pay.wave.com/c/cos-1"
@@ -47,12 +47,12 @@ def error(code: str) -> dict[str, str]:
     ],
 )
 async def test_initiation(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("wave", said) as wave:
+    async with provider_under_test("wave", said) as wave:
         check(await wave.provider.initiate(charge("wave_sn")), meant)
 
 
 async def test_what_is_sent() -> None:
-    async with scripted_provider(
+    async with provider_under_test(
         "wave", (200, session()), signing_secret="wave_sn_AKS_x", aggregated_merchant_id="am-1"
     ) as wave:
         await wave.provider.initiate(charge("wave_sn", return_url="https://shop.example/back"))
@@ -71,7 +71,7 @@ async def test_what_is_sent() -> None:
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"notify_url": None}])
 async def test_what_wave_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
-    async with scripted_provider("wave", (200, session())) as wave:
+    async with provider_under_test("wave", (200, session())) as wave:
         check(await wave.provider.initiate(charge(**{"operator": "wave_sn", **changes})), not_taken())
     assert wave.received == []
 
@@ -96,7 +96,7 @@ DECLINED = {"last_payment_error": error("insufficient-funds")}
 )
 async def test_status(said: Any, meant: Any) -> None:
     """The same session means the same when it is read, and when it is searched."""
-    async with scripted_provider("wave", (200, said)) as wave:
+    async with provider_under_test("wave", (200, said)) as wave:
         check(await wave.provider.status(charge("wave_sn", provider_reference="cos-1")), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1"
         wave.answers[:] = [(200, {"result": [said]})]
@@ -113,13 +113,13 @@ async def test_status(said: Any, meant: Any) -> None:
     ],
 )
 async def test_several_sessions_under_one_reference(found: Any, meant: Any) -> None:
-    async with scripted_provider("wave", (200, {"result": found})) as wave:
+    async with provider_under_test("wave", (200, {"result": found})) as wave:
         check(await wave.provider.status(charge("wave_sn")), meant)
 
 
 @pytest.mark.parametrize(("age", "meant"), [(59 * MINUTE, Unknown), (HOUR, Refused)])
 async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
-    async with scripted_provider("wave", (200, {"result": []})) as wave:
+    async with provider_under_test("wave", (200, {"result": []})) as wave:
         check(await wave.provider.status(charge("wave_sn", created_at=NOW - age)), meant)
         wave.answers[:] = [(404, error("not-found"))]
         check(await wave.provider.status(charge("wave_sn", created_at=NOW - age)), UNKNOWN)
@@ -137,7 +137,7 @@ async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
 )
 async def test_refund_and_its_repeat(said: Scripted, meant: Any) -> None:
     undone = reversal("wave_sn", taken={"provider_reference": "cos-1"})
-    async with scripted_provider("wave", said) as wave:
+    async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(undone), meant)
         check(await wave.provider.refund_status(undone), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1/refund"
@@ -162,14 +162,14 @@ def payout(status: str) -> dict[str, Any]:
     ],
 )
 async def test_a_payout_gives_back_what_another_route_took(said: Scripted, meant: Any) -> None:
-    async with scripted_provider("wave", said) as wave:
+    async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), meant)
     assert wave.received[0].headers["idempotency-key"] == REFUND
     assert wave.sent()["mobile"] == "+22997000001"
 
 
 async def test_the_status_of_a_payout() -> None:
-    async with scripted_provider("wave", (200, payout("succeeded"))) as wave:
+    async with provider_under_test("wave", (200, payout("succeeded"))) as wave:
         undone = reversal("wave_sn", collected_here=False, provider_reference="pt-1")
         check(await wave.provider.refund_status(undone), succeeded(5000_00, "XOF"))
         assert wave.path() == "/v1/payout/pt-1"
@@ -181,7 +181,7 @@ EVENT = {"id": "EV_1", "type": "checkout.session.completed", "data": session("co
 
 
 async def test_callbacks_signed_with_the_webhook_secret() -> None:
-    async with scripted_provider("wave", (200, {}), webhook_secret="wave_sn_WHS_1") as wave:
+    async with provider_under_test("wave", (200, {}), webhook_secret="wave_sn_WHS_1") as wave:
         body, moment = callback(EVENT).body, str(NOW // SECOND)
         proof = signatures.hmac_sha256_hex("wave_sn_WHS_1", moment.encode() + body)
         read = wave.provider.parse_callback
@@ -194,10 +194,10 @@ async def test_callbacks_signed_with_the_webhook_secret() -> None:
 
 
 async def test_callbacks_with_a_shared_secret_and_without_any() -> None:
-    async with scripted_provider("wave", (200, {}), webhook_secret="s3cret", webhook_mode="shared") as wave:
+    async with provider_under_test("wave", (200, {}), webhook_secret="s3cret", webhook_mode="shared") as wave:
         read = wave.provider.parse_callback
         assert read(callback(EVENT, {"Authorization": "Bearer s3cret"})) == CallbackReference(REFERENCE, "cos-1")
         assert read(callback(EVENT, {"Authorization": "Bearer s3cre"})) is None
-    async with scripted_provider("wave", (200, {}), webhook_secret="") as wave:
+    async with provider_under_test("wave", (200, {}), webhook_secret="") as wave:
         assert wave.provider.parse_callback(callback(EVENT)) == CallbackReference(REFERENCE, "cos-1")
         assert wave.provider.parse_callback(callback({"type": "test.test_event", "data": {}})) is None

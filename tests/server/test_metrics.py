@@ -20,9 +20,9 @@ from guichet.server.db_metrics import FRESH_FOR
 from guichet.server.metrics_port import metrics_port
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, until
-from tests.fakes import ScriptedOperator, done, taken
-from tests.house import House, open_house
+from tests.fakes.scripted_provider import ScriptedProvider, done, taken
 from tests.ports import free_port
+from tests.service_fixture import ServiceFixture, open_service
 
 TOKEN = "a-token-of-sixteen-or-more"
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -36,8 +36,8 @@ def parsed(text: str) -> Samples:
     }
 
 
-async def scrape(house: House) -> Samples:
-    answer = await house.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+async def scrape(service: ServiceFixture) -> Samples:
+    answer = await service.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert answer.status == 200, answer.raw
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     return parsed(answer.raw.decode())
@@ -55,18 +55,18 @@ def measured(settings: Settings) -> Settings:
     return replace(settings, metrics_token=TOKEN)
 
 
-async def test_without_settings_there_is_no_such_address(sqlite_house: House) -> None:
-    answer = await sqlite_house.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+async def test_without_settings_there_is_no_such_address(sqlite_service: ServiceFixture) -> None:
+    answer = await sqlite_service.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status, answer.error["code"]) == (404, "not_found")
 
 
 async def test_the_token_is_asked_for(sqlite_settings: Settings) -> None:
-    async with open_house(measured(sqlite_settings)) as house:
+    async with open_service(measured(sqlite_settings)) as service:
         for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}):
-            answer = await house.call("GET", "/metrics", headers=headers)
+            answer = await service.call("GET", "/metrics", headers=headers)
             assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
             assert answer.raw == b""
-        assert value(await scrape(house), "guichet_database_up") == 1
+        assert value(await scrape(service), "guichet_database_up") == 1
 
 
 async def test_a_port_of_its_own(sqlite_settings: Settings) -> None:
@@ -74,33 +74,33 @@ async def test_a_port_of_its_own(sqlite_settings: Settings) -> None:
     port = free_port()
     for token, status in ((None, 200), (TOKEN, 401)):
         settings = replace(sqlite_settings, metrics_port=port - 1, metrics_token=token)
-        async with open_house(settings) as house:
-            assert (await house.call("GET", "/metrics")).status == 404
-            async with metrics_port(house.ctx, number=2):
+        async with open_service(settings) as service:
+            assert (await service.call("GET", "/metrics")).status == 404
+            async with metrics_port(service.ctx, number=2):
                 url = f"http://127.0.0.1:{port}"
-                async with house.client.get(f"{url}/metrics") as answer:
+                async with service.client.get(f"{url}/metrics") as answer:
                     assert answer.status == status
-                async with house.client.get(f"{url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}) as answer:
+                async with service.client.get(f"{url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}) as answer:
                     assert value(parsed(await answer.text()), "guichet_database_up") == 1
                 for other in ("/v1/balance", "/healthz"):
-                    async with house.client.get(url + other) as answer:
+                    async with service.client.get(url + other) as answer:
                         assert answer.status == 404
             with pytest.raises(OSError):
                 await asyncio.open_connection("127.0.0.1", port)
 
 
 async def test_requests_by_template(sqlite_settings: Settings) -> None:
-    async with open_house(measured(sqlite_settings)) as house:
-        shop = await house.merchant()
-        before = await scrape(house)
-        payment = await shop.pay()
+    async with open_service(measured(sqlite_settings)) as service:
+        merchant = await service.merchant()
+        before = await scrape(service)
+        payment = await merchant.pay()
         for _ in range(3):
-            await shop.get(f"/payments/{payment['reference']}")
-        await shop.get("/payments/00000000-0000-0000-0000-000000000000")
-        await shop.get("/nothing/of/the/kind")
-        await house.call("GET", "/favicon.ico")
-        await house.call("PROPFIND", "/v1/payments")
-        after = await scrape(house)
+            await merchant.get(f"/payments/{payment['reference']}")
+        await merchant.get("/payments/00000000-0000-0000-0000-000000000000")
+        await merchant.get("/nothing/of/the/kind")
+        await service.call("GET", "/favicon.ico")
+        await service.call("PROPFIND", "/v1/payments")
+        after = await scrape(service)
 
     def requests(method: str, route: str, status: str) -> float:
         return change(before, after, "guichet_http_requests_total", method=method, route=route, status=status)
@@ -126,33 +126,33 @@ async def test_requests_by_template(sqlite_settings: Settings) -> None:
 
 async def test_who_asks_too_often(sqlite_settings: Settings) -> None:
     limited = replace(measured(sqlite_settings), rate_limit=2, page_rate_limit=2)
-    async with open_house(limited) as house:
-        before = await scrape(house)
+    async with open_service(limited) as service:
+        before = await scrape(service)
         for _ in range(5):
-            await house.call("GET", "/v1/balance")
+            await service.call("GET", "/v1/balance")
         for _ in range(4):
-            await house.call("GET", "/pay/no/such")
-        after = await scrape(house)
+            await service.call("GET", "/pay/no/such")
+        after = await scrape(service)
     assert change(before, after, "guichet_rate_limited_requests_total", interface="api") == 3
     assert change(before, after, "guichet_rate_limited_requests_total", interface="checkout") == 2
 
 
 async def test_operator_calls(settings: Settings) -> None:
-    op, spare = ScriptedOperator(), ScriptedOperator()
+    op, spare = ScriptedProvider(), ScriptedProvider()
     op.script("initiate", NotProcessed("operator_unavailable"))
     spare.script("initiate", taken)
     spare.script("status", Unknown("?"), Accepted(), done)
     spare.script("refund", done)
     connected: dict[str, Any] = {"accounts": {"op": op, "spare": spare}, "routes": {"mtn": ["op", "spare"]}}
-    async with open_house(measured(settings), **connected) as house:
-        shop = (await house.merchant()).live
-        before = await scrape(house)
-        payment = await shop.pay()
+    async with open_service(measured(settings), **connected) as service:
+        merchant = (await service.merchant()).live
+        before = await scrape(service)
+        payment = await merchant.pay()
         for _ in range(3):
-            await shop.get(f"/payments/{payment['reference']}")
-        assert (await shop.post(f"/payments/{payment['reference']}/refund")).status in (200, 201, 202)
-        await house.settle(1)
-        after = await scrape(house)
+            await merchant.get(f"/payments/{payment['reference']}")
+        assert (await merchant.post(f"/payments/{payment['reference']}/refund")).status in (200, 201, 202)
+        await service.run_worker(1)
+        after = await scrape(service)
 
     def calls(account: str, operation: str, result: str) -> float:
         labels = {"provider_account": account, "operation": operation, "result": result}
@@ -167,25 +167,25 @@ async def test_operator_calls(settings: Settings) -> None:
 
 
 async def test_what_the_database_holds(settings: Settings) -> None:
-    silent = ScriptedOperator()
+    silent = ScriptedProvider()
     silent.script("initiate", taken)
     silent.script("status", Accepted())
     connected: dict[str, Any] = {"accounts": {"op": silent}, "routes": {"mtn": ["op"]}}
-    async with open_house(measured(settings), **connected) as house:
-        shop = await house.merchant()
-        await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-        await shop.live.pay()
-        await shop.live.pay()
-        house.clock.advance(2 * HOUR / SECOND)
-        await shop.live.pay("0000")
-        succeeded = await shop.pay("0000")
-        await shop.get(f"/payments/{succeeded['reference']}")
-        reference = (await shop.live.get("/payments")).data[0]["reference"]
-        ctx = house.ctx
+    async with open_service(measured(settings), **connected) as service:
+        merchant = await service.merchant()
+        await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+        await merchant.live.pay()
+        await merchant.live.pay()
+        service.clock.advance(2 * HOUR / SECOND)
+        await merchant.live.pay("0000")
+        succeeded = await merchant.pay("0000")
+        await merchant.get(f"/payments/{succeeded['reference']}")
+        reference = (await merchant.live.get("/payments")).data[0]["reference"]
+        ctx = service.ctx
         now = ctx.clock.now()
         await incidents.report(
             ctx.db,
-            merchant_id=shop.id,
+            merchant_id=merchant.id,
             env="live",
             kind=incidents.MISMATCH,
             subject_type="payment",
@@ -197,7 +197,7 @@ async def test_what_the_database_holds(settings: Settings) -> None:
         await incidents.store_unmatched_callback(
             ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=now
         )
-        first = await scrape(house)
+        first = await scrape(service)
         pending = {"env": "live", "operator": "mtn"}
         assert value(first, "guichet_payments_pending", age="1d", **pending) == 2
         assert value(first, "guichet_payments_pending", age="1m", **pending) == 1
@@ -217,16 +217,16 @@ async def test_what_the_database_holds(settings: Settings) -> None:
             assert value(first, "guichet_database_connections_max") == 16
             assert 0 <= value(first, "guichet_database_connections_used") <= 16
 
-        tried = await scrape(house)
-        await house.settle()
+        tried = await scrape(service)
+        await service.run_worker()
         await audit(ctx.db, ctx.clock, lambda _: None)
-        house.clock.advance(DAY / SECOND)
-        again = await scrape(house)
+        service.clock.advance(DAY / SECOND)
+        again = await scrape(service)
         assert value(again, "guichet_deliveries", state="waiting") == 1, "read again too soon"
         assert change(tried, again, "guichet_webhook_attempts_total", result="unanswered") == 1
 
         await asyncio.sleep(FRESH_FOR + 20 * value(again, "guichet_database_read_seconds"))
-        later = await scrape(house)
+        later = await scrape(service)
         assert value(later, "guichet_deliveries", state="waiting") == 0
         assert value(later, "guichet_deliveries", state="retrying") == 1
         assert value(later, "guichet_payments_pending", age="3d", **pending) == 3
@@ -236,17 +236,17 @@ async def test_what_the_database_holds(settings: Settings) -> None:
 
 
 async def test_a_refund_that_waits(sqlite_settings: Settings) -> None:
-    op = ScriptedOperator()
+    op = ScriptedProvider()
     op.script("initiate", done)
     op.script("refund", Unknown("?"))
     op.script("refund_status", Unknown("?"))
     connected: dict[str, Any] = {"accounts": {"op": op}, "routes": {"mtn": ["op"]}}
-    async with open_house(measured(sqlite_settings), **connected) as house:
-        shop = (await house.merchant()).live
-        payment = await shop.pay()
-        await shop.post(f"/payments/{payment['reference']}/refund")
-        await house.settle(5 * 60)
-        samples = await scrape(house)
+    async with open_service(measured(sqlite_settings), **connected) as service:
+        merchant = (await service.merchant()).live
+        payment = await merchant.pay()
+        await merchant.post(f"/payments/{payment['reference']}/refund")
+        await service.run_worker(5 * 60)
+        samples = await scrape(service)
     assert value(samples, "guichet_refunds_pending", env="live", age="10m") == 1
 
 
@@ -260,12 +260,12 @@ async def test_a_database_that_is_away_is_a_figure(
     await connection.execute(f"CREATE DATABASE metrics_away TEMPLATE {postgres_template}")
     url = postgres_server.replace("/postgres?", "/metrics_away?")
     try:
-        async with open_house(replace(measured(sqlite_settings), database_url=url)) as house:
+        async with open_service(replace(measured(sqlite_settings), database_url=url)) as service:
             await connection.execute("ALTER DATABASE metrics_away ALLOW_CONNECTIONS false")
             await connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'metrics_away'"
             )
-            samples = await scrape(house)
+            samples = await scrape(service)
             assert value(samples, "guichet_database_up") == 0
             assert not [name for name, _ in samples if name == "guichet_queue_due"]
             assert value(samples, "process_resident_memory_bytes") > 0
@@ -279,19 +279,19 @@ async def test_a_database_that_is_back_is_seen_at_once(settings: Settings, monke
     import asyncpg
 
     monkeypatch.setattr(figures, "_TIMEOUT", 0.5)
-    async with open_house(measured(settings)) as house:
+    async with open_service(measured(settings)) as service:
         connection = await asyncpg.connect(settings.database_url)
         async with connection.transaction():
             await connection.execute("LOCK TABLE payments")
-            assert value(await scrape(house), "guichet_database_up") == 0
+            assert value(await scrape(service), "guichet_database_up") == 0
         await connection.close()
         await asyncio.sleep(FRESH_FOR)
-        assert value(await scrape(house), "guichet_database_up") == 1
+        assert value(await scrape(service), "guichet_database_up") == 1
 
 
 async def test_scrapers_that_come_together_share_one_read(settings: Settings) -> None:
-    async with open_house(measured(settings)) as house:
-        answers = await asyncio.gather(*(scrape(house) for _ in range(8)))
+    async with open_service(measured(settings)) as service:
+        answers = await asyncio.gather(*(scrape(service) for _ in range(8)))
     took = {value(samples, "guichet_database_read_seconds") for samples in answers}
     assert len(took) == 1
 

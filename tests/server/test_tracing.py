@@ -22,10 +22,11 @@ from guichet.providers.base import Succeeded
 from guichet.providers.client import ProviderClient, ProviderResponse
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.fakes import ScriptedOperator, done, taken
-from tests.house import Account, House, open_house, serving
-from tests.peers import Authority, Peer
+from tests.fakes.certificates import CertificateAuthority
+from tests.fakes.http_server import ScriptedServer
+from tests.fakes.scripted_provider import ScriptedProvider, done, taken
 from tests.ports import free_port
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service, serving
 
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 #: What a caller says that samples nothing of its own: ours is recorded all the same.
@@ -103,16 +104,16 @@ async def collector() -> AsyncIterator[tuple[Collector, str]]:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.create(tmp_path_factory.mktemp("ca"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 @asynccontextmanager
-async def traced_house(settings: Settings, address: str, operator: ScriptedOperator) -> AsyncIterator[House]:
+async def traced_service(settings: Settings, address: str, operator: ScriptedProvider) -> AsyncIterator[ServiceFixture]:
     connections, routes = {"first": operator}, {"mtn": ["first"]}
     wanted = replace(settings, otlp_endpoint=address)
-    async with open_house(wanted, accounts=connections, routes=routes) as house:
-        yield house
+    async with open_service(wanted, accounts=connections, routes=routes) as service:
+        yield service
 
 
 async def received(collector: Collector, *names: str) -> None:
@@ -121,17 +122,22 @@ async def received(collector: Collector, *names: str) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_a_payments_life(settings: Settings, collector: tuple[Collector, str], authority: Authority) -> None:
+async def test_a_payments_life(
+    settings: Settings, collector: tuple[Collector, str], authority: CertificateAuthority
+) -> None:
     seen, address = collector
-    operator = ScriptedOperator()
+    operator = ScriptedProvider()
     operator.script("initiate", taken)
     operator.script("status", done)
-    async with traced_house(settings, address, operator) as house, Peer(tls=authority.server("localhost")) as merchant:
-        shop = (await house.merchant()).live
-        await shop.put("/webhooks/endpoint", {"url": merchant.url()})
-        payment = await live_payment(shop)
-        await house.settle(60)
-        await shop.get("/balance")
+    async with (
+        traced_service(settings, address, operator) as service,
+        ScriptedServer(tls=authority.server("localhost")) as merchant,
+    ):
+        merchant_client = (await service.merchant()).live
+        await merchant_client.put("/webhooks/endpoint", {"url": merchant.url()})
+        payment = await live_payment(merchant_client)
+        await service.run_worker(60)
+        await merchant_client.get("/balance")
         await received(seen, "webhook payment.succeeded", "GET /v1/balance")
     request = seen.named("POST /v1/payments")
     # The caller's trace goes on, whether or not the caller records its own part of it.
@@ -163,41 +169,44 @@ async def test_a_payments_life(settings: Settings, collector: tuple[Collector, s
     assert not any(span.failed for span in seen.spans)
 
 
-async def live_payment(shop: Account) -> Any:
+async def live_payment(merchant_client: MerchantClient) -> Any:
     body = {
         "amount": 5000, "operator": "mtn", "phone_number": PHONE, "otp": OTP, "description": NAME,
         "external_id": EMAIL, "customer": {"firstname": NAME, "lastname": NAME, "email": EMAIL},
         "metadata": {"phone": PHONE},
     }  # fmt: skip
     headers = {"traceparent": TRACEPARENT, "tracestate": "vendor=1", "X-Request-Id": "caller-request-1"}
-    answer = await shop.post("/payments", body, headers=headers)
+    answer = await merchant_client.post("/payments", body, headers=headers)
     assert answer.status == 201, answer.raw
     return answer.data
 
 
 async def test_nothing_personal_leaves_and_nothing_is_handed_on(
-    settings: Settings, collector: tuple[Collector, str], authority: Authority
+    settings: Settings, collector: tuple[Collector, str], authority: CertificateAuthority
 ) -> None:
     seen, address = collector
-    operator = ScriptedOperator()
+    operator = ScriptedProvider()
     operator.script("status", lambda charge: boom(charge.phone_number))
-    async with traced_house(settings, address, operator) as house, Peer(tls=authority.server("localhost")) as merchant:
-        shop = (await house.merchant()).live
-        await shop.put("/webhooks/endpoint", {"url": merchant.url()})
-        payment = await live_payment(shop)
-        await house.settle(60)
+    async with (
+        traced_service(settings, address, operator) as service,
+        ScriptedServer(tls=authority.server("localhost")) as merchant,
+    ):
+        merchant_client = (await service.merchant()).live
+        await merchant_client.put("/webhooks/endpoint", {"url": merchant.url()})
+        payment = await live_payment(merchant_client)
+        await service.run_worker(60)
         operator.script("status", done)
         operator.script("refund", done)
-        await house.settle(60)
-        await shop.get(f"/payments/{EMAIL.replace('@', '%40')}")
-        await shop.get(f"/nothing/{PHONE}?phone={PHONE}")
-        await shop.post(f"/payments/{payment['reference']}/refund", {"reason": NAME})
-        await house.settle(60)
+        await service.run_worker(60)
+        await merchant_client.get(f"/payments/{EMAIL.replace('@', '%40')}")
+        await merchant_client.get(f"/nothing/{PHONE}?phone={PHONE}")
+        await merchant_client.post(f"/payments/{payment['reference']}/refund", {"reason": NAME})
+        await service.run_worker(60)
         await received(seen, "webhook refund.succeeded", "settle refund", "GET /v1/payments/{reference}", "GET")
     # The operator's fault, whose text names the customer, is a failed question without a word.
     assert [span.failed for span in seen.spans if span.name == "poll payment"] == [True, False]
     sent = b"".join(seen.raw)
-    secrets = [*shop.keys.values(), PHONE, OTP, NAME, EMAIL, EMAIL.replace("@", "%40"), "whsec_"]
+    secrets = [*merchant_client.keys.values(), PHONE, OTP, NAME, EMAIL, EMAIL.replace("@", "%40"), "whsec_"]
     assert [secret for secret in secrets if secret.encode() in sent] == []
     assert not {5000, 5088, "5000", "5088"} & {value for span in seen.spans for value in span.said.values()}
     assert seen.named("process refund").said["guichet.payment"] == payment["reference"]
@@ -210,14 +219,14 @@ def boom(phone_number: str) -> Succeeded:
 
 
 async def test_operators_are_not_told(
-    sqlite_settings: Settings, collector: tuple[Collector, str], authority: Authority
+    sqlite_settings: Settings, collector: tuple[Collector, str], authority: CertificateAuthority
 ) -> None:
     """What every connector calls its operator with, while a span is current."""
     seen, address = collector
     with tracing.exporting(replace(sqlite_settings, otlp_endpoint=address)):
         spans = tracing.tracer()
         assert spans is not None
-        async with Peer(tls=authority.server("localhost")) as operator:
+        async with ScriptedServer(tls=authority.server("localhost")) as operator:
             http_client = HttpClient(loopback=True)
             with spans.request(TRACEPARENT) as end:
                 reply = await ProviderClient(http_client, operator.url()).send("POST", "", json={})
@@ -233,13 +242,13 @@ async def test_a_collector_that_is_away_is_one_line_and_delays_nothing(
 ) -> None:
     seen, address = collector
     seen.status = 401
-    async with traced_house(sqlite_settings, address, ScriptedOperator()) as house:
-        shop = await house.merchant()
+    async with traced_service(sqlite_settings, address, ScriptedProvider()) as service:
+        merchant_client = await service.merchant()
         for _ in range(4):
-            await shop.pay("0000")
+            await merchant_client.pay("0000")
             await asyncio.sleep(0.3)
         seen.status = 200
-        await shop.pay("0000")
+        await merchant_client.pay("0000")
         await received(seen, "POST /v1/payments")
     said = re.sub(r"\x1b\[[0-9;]*m", "", "".join(capfd.readouterr()))
     assert said.count("traces.collector_away") == said.count("traces.collector_back") == 1
@@ -266,18 +275,18 @@ async def test_what_is_left_leaves_when_the_service_stops(cli: Cli, collector: t
 async def test_nobody_listens_there(sqlite_settings: Settings) -> None:
     """A stop does not wait for a collector, however many spans wait for one."""
     loop = asyncio.get_running_loop()
-    async with traced_house(sqlite_settings, f"http://127.0.0.1:{free_port()}", ScriptedOperator()) as house:
-        shop = await house.merchant()
+    async with traced_service(sqlite_settings, f"http://127.0.0.1:{free_port()}", ScriptedProvider()) as service:
+        merchant_client = await service.merchant()
         for _ in range(20):
-            await shop.pay("0000")
+            await merchant_client.pay("0000")
         began = loop.time()
     assert loop.time() - began < 1.5
 
 
-async def test_off_it_is_nowhere(sqlite_house: House) -> None:
+async def test_off_it_is_nowhere(sqlite_service: ServiceFixture) -> None:
     assert tracing.tracer() is None
-    shop = await sqlite_house.merchant()
-    answer = await shop.get("/balance", headers={"traceparent": TRACEPARENT})
+    merchant_client = await sqlite_service.merchant()
+    answer = await merchant_client.get("/balance", headers={"traceparent": TRACEPARENT})
     assert answer.status == 200
 
 

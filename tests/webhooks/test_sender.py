@@ -15,7 +15,9 @@ from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.http_client import HttpClient
 from guichet.webhooks.sender import Attempt, send
 from guichet.webhooks.signing import verify
-from tests.peers import Authority, Names, Peer, Script, answers, drips, hangs, hangs_up
+from tests.fakes.certificates import CertificateAuthority
+from tests.fakes.http_server import Script, ScriptedServer, answers, drips, hangs, hangs_up
+from tests.fakes.name_server import ScriptedResolver
 
 SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
 NOW = 1_795_255_200 * SECOND + 999_999
@@ -44,21 +46,21 @@ DELIVERY = Delivery(
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.create(tmp_path_factory.mktemp("ca"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 @pytest.fixture
-async def http_client(authority: Authority) -> AsyncIterator[HttpClient]:
-    """In this world 127.0.0.2 is a public address and `shop.test` is there; `home.test` is private."""
-    names = Names(shop_test=[["127.0.0.2"]], home_test=[["127.0.0.1"]])
+async def http_client(authority: CertificateAuthority) -> AsyncIterator[HttpClient]:
+    """127.0.0.2 counts as a public address, that of `shop.test`; `home.test` is private."""
+    names = ScriptedResolver(shop_test=[["127.0.0.2"]], home_test=[["127.0.0.1"]])
     made = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=names)
     yield made
     await made.aclose()
 
 
-def to(peer: Peer, host: str = HOST) -> Delivery:
-    return structs.replace(DELIVERY, url=peer.url(host))
+def to(server: ScriptedServer, host: str = HOST) -> Delivery:
+    return structs.replace(DELIVERY, url=server.url(host))
 
 
 def status(code: int, *headers: str) -> Script:
@@ -68,10 +70,10 @@ def status(code: int, *headers: str) -> Script:
     return answers("\r\n".join([*lines, "", ""]).encode())
 
 
-async def test_the_request_is_the_one_of_the_contract(http_client: HttpClient, authority: Authority) -> None:
-    async with Peer(tls=authority.server(HOST)) as peer:
-        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
-    (request,) = peer.received
+async def test_the_request_is_the_one_of_the_contract(http_client: HttpClient, authority: CertificateAuthority) -> None:
+    async with ScriptedServer(tls=authority.server(HOST)) as server:
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+    (request,) = server.received
     assert request.line == "POST /hook HTTP/1.1"
     assert request.body == BODY.encode()
     assert request.headers["content-type"] == "application/json"
@@ -84,11 +86,13 @@ async def test_the_request_is_the_one_of_the_contract(http_client: HttpClient, a
     assert not verify("whsec_other", signature, request.body, now=1_795_255_200)
 
 
-async def test_each_attempt_is_signed_anew_over_the_same_bytes(http_client: HttpClient, authority: Authority) -> None:
-    async with Peer(tls=authority.server(HOST)) as peer:
-        await send(http_client, to(peer), SECRET, NOW)
-        await send(http_client, to(peer), "whsec_rotated", NOW + 360 * SECOND)
-    first, second = peer.received
+async def test_each_attempt_is_signed_anew_over_the_same_bytes(
+    http_client: HttpClient, authority: CertificateAuthority
+) -> None:
+    async with ScriptedServer(tls=authority.server(HOST)) as server:
+        await send(http_client, to(server), SECRET, NOW)
+        await send(http_client, to(server), "whsec_rotated", NOW + 360 * SECOND)
+    first, second = server.received
     assert (first.body, first.headers["x-service-delivery"]) == (second.body, second.headers["x-service-delivery"])
     assert verify("whsec_rotated", second.headers["x-service-signature"], second.body, now=1_795_255_560)
 
@@ -113,54 +117,61 @@ async def test_each_attempt_is_signed_anew_over_the_same_bytes(http_client: Http
     ],
 )
 async def test_any_2xx_acknowledges_and_nothing_else(
-    http_client: HttpClient, authority: Authority, code: int, delivered: bool
+    http_client: HttpClient, authority: CertificateAuthority, code: int, delivered: bool
 ) -> None:
-    async with Peer(status(code), tls=authority.server(HOST)) as peer:
-        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered, code)
-    assert len(peer.received) == 1
+    async with ScriptedServer(status(code), tls=authority.server(HOST)) as server:
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered, code)
+    assert len(server.received) == 1
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_a_failure_and_is_not_followed(
-    http_client: HttpClient, authority: Authority, code: int
+    http_client: HttpClient, authority: CertificateAuthority, code: int
 ) -> None:
     tls = authority.server(HOST)
-    async with Peer(tls=tls) as elsewhere, Peer(status(code, f"Location: {elsewhere.url(HOST)}"), tls=tls) as peer:
-        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=code)
+    async with (
+        ScriptedServer(tls=tls) as elsewhere,
+        ScriptedServer(status(code, f"Location: {elsewhere.url(HOST)}"), tls=tls) as server,
+    ):
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=code)
     assert elsewhere.connections == 0
 
 
-async def test_a_receiver_that_hangs_up_gave_no_status(http_client: HttpClient, authority: Authority) -> None:
-    async with Peer(hangs_up, tls=authority.server(HOST)) as peer:
-        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
-    assert len(peer.received) == 1
+async def test_a_receiver_that_hangs_up_gave_no_status(
+    http_client: HttpClient, authority: CertificateAuthority
+) -> None:
+    async with ScriptedServer(hangs_up, tls=authority.server(HOST)) as server:
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+    assert len(server.received) == 1
 
 
-async def test_a_receiver_that_hangs_gave_no_status(http_client: HttpClient, authority: Authority) -> None:
-    async with Peer(hangs, tls=authority.server(HOST)) as peer:
-        attempt = await send(http_client, to(peer), SECRET, NOW, timeout=SHORT)
+async def test_a_receiver_that_hangs_gave_no_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
+    async with ScriptedServer(hangs, tls=authority.server(HOST)) as server:
+        attempt = await send(http_client, to(server), SECRET, NOW, timeout=SHORT)
     assert attempt == Attempt(delivered=False, response_code=None)
 
 
 async def test_a_2xx_whose_body_never_ends_has_acknowledged_and_holds_nobody_up(
-    http_client: HttpClient, authority: Authority
+    http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
-    async with Peer(drips, tls=authority.server(HOST)) as peer, asyncio.timeout(20):
-        assert await send(http_client, to(peer), SECRET, NOW, timeout=SHORT) == Attempt(
+    async with ScriptedServer(drips, tls=authority.server(HOST)) as server, asyncio.timeout(20):
+        assert await send(http_client, to(server), SECRET, NOW, timeout=SHORT) == Attempt(
             delivered=True, response_code=200
         )
 
 
-async def test_an_error_whose_body_breaks_off_keeps_its_status(http_client: HttpClient, authority: Authority) -> None:
+async def test_an_error_whose_body_breaks_off_keeps_its_status(
+    http_client: HttpClient, authority: CertificateAuthority
+) -> None:
     cut = answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nTraceback", hang_up=True)
-    async with Peer(cut, tls=authority.server(HOST)) as peer:
-        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=500)
+    async with ScriptedServer(cut, tls=authority.server(HOST)) as server:
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=500)
 
 
-async def test_a_huge_answer_is_judged_by_its_status(http_client: HttpClient, authority: Authority) -> None:
+async def test_a_huge_answer_is_judged_by_its_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     huge = answers(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1_000_000)
-    async with Peer(huge, tls=authority.server(HOST)) as peer, asyncio.timeout(20):
-        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+    async with ScriptedServer(huge, tls=authority.server(HOST)) as server, asyncio.timeout(20):
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=True, response_code=200)
 
 
 async def test_a_refused_connection_gave_no_status(http_client: HttpClient) -> None:
@@ -170,28 +181,32 @@ async def test_a_refused_connection_gave_no_status(http_client: HttpClient) -> N
     assert await send(http_client, delivery, SECRET, NOW) == Attempt(delivered=False, response_code=None)
 
 
-async def test_a_private_destination_is_never_contacted(http_client: HttpClient, authority: Authority) -> None:
-    async with Peer(tls=authority.server("home.test")) as peer:
+async def test_a_private_destination_is_never_contacted(
+    http_client: HttpClient, authority: CertificateAuthority
+) -> None:
+    async with ScriptedServer(tls=authority.server("home.test")) as server:
         for url in (
-            peer.url("home.test"),
-            peer.url("127.0.0.1"),
-            peer.url("localhost"),
+            server.url("home.test"),
+            server.url("127.0.0.1"),
+            server.url("localhost"),
             "http://shop.test/",
             "nonsense",
         ):
             attempt = await send(http_client, structs.replace(DELIVERY, url=url), SECRET, NOW)
             assert attempt == Attempt(delivered=False, response_code=None)
-    assert peer.connections == 0
+    assert server.connections == 0
 
 
-async def test_a_receiver_with_a_bad_certificate_learns_nothing(http_client: HttpClient, authority: Authority) -> None:
-    async with Peer(tls=authority.server("other.test")) as peer:
-        assert await send(http_client, to(peer), SECRET, NOW) == Attempt(delivered=False, response_code=None)
-    assert peer.received == []
+async def test_a_receiver_with_a_bad_certificate_learns_nothing(
+    http_client: HttpClient, authority: CertificateAuthority
+) -> None:
+    async with ScriptedServer(tls=authority.server("other.test")) as server:
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+    assert server.received == []
 
 
 @pytest.mark.slow
-async def test_a_receiver_has_ten_seconds(http_client: HttpClient, authority: Authority) -> None:
+async def test_a_receiver_has_ten_seconds(http_client: HttpClient, authority: CertificateAuthority) -> None:
     """An answer after seven seconds counts, one that takes fourteen does not; both at once, on the real limit."""
 
     def after(seconds: float) -> Script:
@@ -204,6 +219,6 @@ async def test_a_receiver_has_ten_seconds(http_client: HttpClient, authority: Au
         return script
 
     tls = authority.server(HOST)
-    async with Peer(after(7), tls=tls) as patient, Peer(after(14), tls=tls) as late:
-        attempts = await asyncio.gather(*(send(http_client, to(peer), SECRET, NOW) for peer in (patient, late)))
+    async with ScriptedServer(after(7), tls=tls) as patient, ScriptedServer(after(14), tls=tls) as late:
+        attempts = await asyncio.gather(*(send(http_client, to(server), SECRET, NOW) for server in (patient, late)))
     assert attempts == [Attempt(delivered=True, response_code=204), Attempt(delivered=False, response_code=None)]

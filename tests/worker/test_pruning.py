@@ -17,110 +17,114 @@ from guichet.db.list_rollup import roll_up_list_counts
 from guichet.payments import incidents
 from guichet.settings import Settings
 from guichet.worker import pruning
-from tests.house import Account, House, ManualClock, open_house
+from tests.fakes.certificates import CertificateAuthority
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
-from tests.peers import Authority, Peer
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 _DAY_SECONDS = 86_400
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.create(tmp_path_factory.mktemp("ca"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 @asynccontextmanager
-async def told(house: House, authority: Authority) -> AsyncIterator[Account]:
+async def told(service: ServiceFixture, authority: CertificateAuthority) -> AsyncIterator[MerchantClient]:
     """A merchant whose webhooks are acknowledged."""
-    async with Peer(tls=authority.server("localhost")) as peer:
-        shop = await house.merchant()
-        await shop.put("/webhooks/endpoint", {"url": peer.url()})
-        yield shop
+    async with ScriptedServer(tls=authority.server("localhost")) as server:
+        merchant = await service.merchant()
+        await merchant.put("/webhooks/endpoint", {"url": server.url()})
+        yield merchant
 
 
-async def paid(house: House, shop: Account, number: int) -> None:
+async def paid(service: ServiceFixture, merchant: MerchantClient, number: int) -> None:
     for _ in range(number):
-        await shop.pay("0000")
-    await house.settle()
+        await merchant.pay("0000")
+    await service.run_worker()
 
 
-async def keep_house(house: House) -> None:
+async def run_housekeeping(service: ServiceFixture) -> None:
     """One turn of housekeeping, and of nothing else."""
-    (loop,) = [loop for loop in house.worker.loops if loop.name == "housekeeping"]
+    (loop,) = [loop for loop in service.worker.loops if loop.name == "housekeeping"]
     await loop.step()
 
 
-async def listed(shop: Account) -> tuple[int, int]:
+async def listed(merchant: MerchantClient) -> tuple[int, int]:
     """Deliveries on the first page, and in all."""
-    page = await shop.get("/webhooks/deliveries?per_page=100")
+    page = await merchant.get("/webhooks/deliveries?per_page=100")
     return len(page.data), page.body["meta"]["total"]
 
 
-async def rows(house: House, table: Any) -> int:
-    return int((await house.ctx.db.scan(select(func.count()).select_from(table)))[0][0])
+async def rows(service: ServiceFixture, table: Any) -> int:
+    return int((await service.ctx.db.scan(select(func.count()).select_from(table)))[0][0])
 
 
-async def test_deliveries_go_after_their_age_and_the_total_stays_exact(house: House, authority: Authority) -> None:
-    async with told(house, authority) as shop, told(house, authority) as other:
-        await paid(house, shop, 7)
-        await paid(house, other, 2)
-        await house.settle(80 * _DAY_SECONDS)
-        await paid(house, shop, 3)
-        assert (await listed(shop), await listed(other)) == ((10, 10), (2, 2))
-        house.clock.advance(10 * _DAY_SECONDS + 3600)
-        await keep_house(house)
+async def test_deliveries_go_after_their_age_and_the_total_stays_exact(
+    service: ServiceFixture, authority: CertificateAuthority
+) -> None:
+    async with told(service, authority) as merchant, told(service, authority) as other:
+        await paid(service, merchant, 7)
+        await paid(service, other, 2)
+        await service.run_worker(80 * _DAY_SECONDS)
+        await paid(service, merchant, 3)
+        assert (await listed(merchant), await listed(other)) == ((10, 10), (2, 2))
+        service.clock.advance(10 * _DAY_SECONDS + 3600)
+        await run_housekeeping(service)
         # What was deleted is not counted any more, rolled up or not, on every page.
-        assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
-        assert (await shop.get("/webhooks/deliveries?per_page=2&page=2")).body["meta"]["total"] == 3
-        while await roll_up_list_counts(house.ctx.db, 1000):
+        assert (await listed(merchant), await listed(other)) == ((3, 3), (0, 0))
+        assert (await merchant.get("/webhooks/deliveries?per_page=2&page=2")).body["meta"]["total"] == 3
+        while await roll_up_list_counts(service.ctx.db, 1000):
             """Until nothing is left to add up."""
-        assert (await listed(shop), await listed(other)) == ((3, 3), (0, 0))
-        assert await house.ctx.db.all(select(t.list_counts).where(t.list_counts.c.row_count == 0)) == [], (
+        assert (await listed(merchant), await listed(other)) == ((3, 3), (0, 0))
+        assert await service.ctx.db.all(select(t.list_counts).where(t.list_counts.c.row_count == 0)) == [], (
             "nor are they remembered"
         )
-        assert (await shop.get("/payments?per_page=100")).body["meta"]["total"] == 10
-        assert (await rows(house, t.payments), await rows(house, t.postings) > 0) == (12, True)
-        await check_books(house.ctx.db)
+        assert (await merchant.get("/payments?per_page=100")).body["meta"]["total"] == 10
+        assert (await rows(service, t.payments), await rows(service, t.postings) > 0) == (12, True)
+        await check_books(service.ctx.db)
 
 
-async def test_what_still_waits_is_kept_whatever_its_age(house: House) -> None:
-    shop = await house.merchant()
-    await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-    await shop.post("/webhooks/test")
-    house.clock.advance(400 * _DAY_SECONDS)
-    await keep_house(house)
-    assert (await shop.get("/webhooks/deliveries")).data[0]["status"] == "pending"
+async def test_what_still_waits_is_kept_whatever_its_age(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+    await merchant.post("/webhooks/test")
+    service.clock.advance(400 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert (await merchant.get("/webhooks/deliveries")).data[0]["status"] == "pending"
     # Given up today, it is kept from today.
-    await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/other"})
+    await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/other"})
     for delay in (0, 10, 60, 300, 1800):
-        await house.settle(delay)
-    assert (await shop.get("/webhooks/deliveries")).data[0]["status"] == "failed"
-    house.clock.advance(89 * _DAY_SECONDS)
-    await keep_house(house)
-    assert await listed(shop) == (1, 1)
-    house.clock.advance(2 * _DAY_SECONDS)
-    await keep_house(house)
-    assert await listed(shop) == (0, 0)
+        await service.run_worker(delay)
+    assert (await merchant.get("/webhooks/deliveries")).data[0]["status"] == "failed"
+    service.clock.advance(89 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert await listed(merchant) == (1, 1)
+    service.clock.advance(2 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert await listed(merchant) == (0, 0)
 
 
-async def test_cancelled_before_any_attempt(house: House) -> None:
-    shop = await house.merchant()
-    await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-    await shop.post("/webhooks/test")
-    await shop.put("/webhooks/endpoint", {"url": None})
-    house.clock.advance(91 * _DAY_SECONDS)
-    await keep_house(house)
-    assert await listed(shop) == (0, 0)
+async def test_cancelled_before_any_attempt(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+    await merchant.post("/webhooks/test")
+    await merchant.put("/webhooks/endpoint", {"url": None})
+    service.clock.advance(91 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert await listed(merchant) == (0, 0)
 
 
-async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(house: House) -> None:
-    shop, db = await house.merchant(), house.ctx.db
-    now = house.clock.now()
+async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(service: ServiceFixture) -> None:
+    merchant, db = await service.merchant(), service.ctx.db
+    now = service.clock.now()
     for number in range(3):
         reference = f"00000000-0000-4000-8000-{number:012d}"
         await incidents.report(
             db,
-            merchant_id=shop.id,
+            merchant_id=merchant.id,
             env="live",
             kind=incidents.MISMATCH,
             subject_type="payment",
@@ -133,72 +137,74 @@ async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(hou
     await incidents.close(db, first.id, now)
     await incidents.store_unmatched_callback(db, provider_account="op", path="/x", body="{}", reason="unknown", now=now)
     await db.write(insert(t.ledger_audits).values(started_at=now, finished_at=now, postings=0, payments=0, refunds=0))
-    house.clock.advance(364 * _DAY_SECONDS)
-    await incidents.close(db, second.id, house.clock.now())
-    await keep_house(house)
-    assert (await rows(house, t.incidents), await rows(house, t.unmatched_callbacks)) == (3, 1)
-    house.clock.advance(2 * _DAY_SECONDS)
-    await keep_house(house)
+    service.clock.advance(364 * _DAY_SECONDS)
+    await incidents.close(db, second.id, service.clock.now())
+    await run_housekeeping(service)
+    assert (await rows(service, t.incidents), await rows(service, t.unmatched_callbacks)) == (3, 1)
+    service.clock.advance(2 * _DAY_SECONDS)
+    await run_housekeeping(service)
     # The second was closed two days ago: it is its closing that ages.
-    assert (await rows(house, t.incidents), await rows(house, t.unmatched_callbacks)) == (2, 0)
-    house.clock.advance(10 * 365 * _DAY_SECONDS)
-    await keep_house(house)
-    assert len(await incidents.still_open(db)) == await rows(house, t.incidents) == 1
-    assert await rows(house, t.ledger_audits) == 1
+    assert (await rows(service, t.incidents), await rows(service, t.unmatched_callbacks)) == (2, 0)
+    service.clock.advance(10 * 365 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert len(await incidents.still_open(db)) == await rows(service, t.incidents) == 1
+    assert await rows(service, t.ledger_audits) == 1
 
 
-async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(settings: Settings, authority: Authority) -> None:
+async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(
+    settings: Settings, authority: CertificateAuthority
+) -> None:
     for_ever = replace(settings, keep_deliveries_days=0, keep_incidents_days=1)
-    async with open_house(for_ever) as house, told(house, authority) as shop:
-        await paid(house, shop, 2)
+    async with open_service(for_ever) as service, told(service, authority) as merchant:
+        await paid(service, merchant, 2)
         await incidents.store_unmatched_callback(
-            house.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=house.clock.now()
+            service.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=service.clock.now()
         )
-        house.clock.advance(36_500 * _DAY_SECONDS)
-        await keep_house(house)
-        assert (await listed(shop), await rows(house, t.unmatched_callbacks)) == ((2, 2), 0)
+        service.clock.advance(36_500 * _DAY_SECONDS)
+        await run_housekeeping(service)
+        assert (await listed(merchant), await rows(service, t.unmatched_callbacks)) == ((2, 2), 0)
 
 
-async def test_a_backlog_goes_batch_by_batch_and_the_rest_is_left_alone_for_an_hour(house: House) -> None:
-    shop = await house.merchant()
-    await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-    await _fill(house, shop, 2 * pruning.BATCH + 50, house.clock.now() - 100 * DAY)
+async def test_a_backlog_goes_batch_by_batch_and_the_rest_is_left_alone_for_an_hour(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+    await _fill(service, merchant, 2 * pruning.BATCH + 50, service.clock.now() - 100 * DAY)
     for left in (pruning.BATCH + 50, 50, 0):
-        await keep_house(house)
-        assert await rows(house, t.webhook_deliveries) == left
-    await keep_house(house)
-    await _fill(house, shop, 1, house.clock.now() - 100 * DAY, first=1000)
-    house.clock.advance(3500)
-    await keep_house(house)
-    assert await rows(house, t.webhook_deliveries) == 1
-    house.clock.advance(200)
-    await keep_house(house)
-    assert await listed(shop) == (0, 0)
+        await run_housekeeping(service)
+        assert await rows(service, t.webhook_deliveries) == left
+    await run_housekeeping(service)
+    await _fill(service, merchant, 1, service.clock.now() - 100 * DAY, first=1000)
+    service.clock.advance(3500)
+    await run_housekeeping(service)
+    assert await rows(service, t.webhook_deliveries) == 1
+    service.clock.advance(200)
+    await run_housekeeping(service)
+    assert await listed(merchant) == (0, 0)
 
 
-async def test_odd_dates_and_waiting_rows_hold_back_nobody(house: House) -> None:
+async def test_odd_dates_and_waiting_rows_hold_back_nobody(service: ServiceFixture) -> None:
     """The oldest ids are all pending, or dated a century ahead by a clock that was wrong."""
-    shop, db = await house.merchant(), house.ctx.db
-    old = house.clock.now() - 100 * DAY
-    await _fill(house, shop, 30, old)
+    merchant, db = await service.merchant(), service.ctx.db
+    old = service.clock.now() - 100 * DAY
+    await _fill(service, merchant, 30, old)
     await db.write(update(t.webhook_deliveries).values(status="pending", next_attempt_at=old, delivered_at=None))
-    await _fill(house, shop, 30, old + 36_500 * DAY, first=100)
-    await _fill(house, shop, 40, old, first=200)
-    assert (await _round(db, old + 1, 70), await rows(house, t.webhook_deliveries)) == (40, 60)
+    await _fill(service, merchant, 30, old + 36_500 * DAY, first=100)
+    await _fill(service, merchant, 40, old, first=200)
+    assert (await _round(db, old + 1, 70), await rows(service, t.webhook_deliveries)) == (40, 60)
 
 
 async def test_several_workers_prune_at_once(settings: Settings) -> None:
     others = [database(settings) for _ in range(0 if settings.embedded else 3)]
-    async with open_house(settings, ManualClock()) as house:
-        shop = await house.merchant()
-        await _fill(house, shop, 300, house.clock.now() - 100 * DAY)
-        await _fill(house, shop, 5, house.clock.now(), first=1000)
+    async with open_service(settings, ManualClock()) as service:
+        merchant = await service.merchant()
+        await _fill(service, merchant, 300, service.clock.now() - 100 * DAY)
+        await _fill(service, merchant, 5, service.clock.now(), first=1000)
         for other in others:
             await other.open()
-        databases = [house.ctx.db, *others] if others else [house.ctx.db] * 4
-        gone = await asyncio.gather(*(_round(db, house.clock.now() - DAY, 20) for db in databases))
+        databases = [service.ctx.db, *others] if others else [service.ctx.db] * 4
+        gone = await asyncio.gather(*(_round(db, service.clock.now() - DAY, 20) for db in databases))
         # Each row was deleted, and counted as deleted, once.
-        assert (sum(gone), await listed(shop)) == (300, (5, 5))
+        assert (sum(gone), await listed(merchant)) == (300, (5, 5))
         for other in others:
             await other.close()
 
@@ -213,14 +219,16 @@ async def _round(db: Database, before: Instant, most: int) -> int:
     return gone
 
 
-async def _fill(house: House, shop: Account, number: int, created_at: int, first: int = 0) -> None:
+async def _fill(
+    service: ServiceFixture, merchant: MerchantClient, number: int, created_at: int, first: int = 0
+) -> None:
     """Acknowledged deliveries made at an instant, oldest first."""
-    async with house.ctx.db.transaction() as tx:
+    async with service.ctx.db.transaction() as tx:
         for each in range(first, first + number):
             reference = f"00000000-0000-4000-8000-{each:012d}"
             await tx.write(
                 insert(t.webhook_deliveries).values(
-                    merchant_id=shop.id, env="test", reference=reference, event="webhook.test", target="account",
+                    merchant_id=merchant.id, env="test", reference=reference, event="webhook.test", target="account",
                     url="https://localhost:9/hook", destination="https://localhost:9", body="{}", status="success",
                     attempts=1, response_code=200, created_at=created_at, delivered_at=created_at + HOUR,
                     last_attempt_at=created_at,

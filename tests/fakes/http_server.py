@@ -1,21 +1,16 @@
-"""Servers outside Guichet, on real sockets: one scripted peer that can misbehave below HTTP, and names that lie."""
+"""A scripted HTTP server on a real socket, which can also break the protocol."""
 
 import asyncio
-import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
-
-import trustme
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 @dataclass(frozen=True)
-class Received:
+class ReceivedRequest:
     """A request as it came off the socket. `address` is the local address the client connected to."""
 
     line: str
@@ -24,13 +19,13 @@ class Received:
     address: str
 
 
-Script = Callable[[asyncio.StreamWriter, Received], Awaitable[None]]
+Script = Callable[[asyncio.StreamWriter, ReceivedRequest], Awaitable[None]]
 
 
 def answers(raw: bytes, *, hang_up: bool = False) -> Script:
     """Always the same bytes, whole or not."""
 
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(raw)
         await writer.drain()
         if hang_up:
@@ -39,17 +34,17 @@ def answers(raw: bytes, *, hang_up: bool = False) -> Script:
     return script
 
 
-async def hangs(writer: asyncio.StreamWriter, _: Received) -> None:
+async def hangs(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
     """Reads the request and never says a word."""
     await asyncio.sleep(60)
 
 
-async def hangs_up(writer: asyncio.StreamWriter, _: Received) -> None:
+async def hangs_up(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
     """Reads the request and closes."""
     writer.close()
 
 
-async def drips(writer: asyncio.StreamWriter, _: Received) -> None:
+async def drips(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
     """A 200 whose body never ends and never pauses."""
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
     while True:
@@ -59,14 +54,16 @@ async def drips(writer: asyncio.StreamWriter, _: Received) -> None:
 
 
 @dataclass
-class Peer:
-    """`async with Peer(script, tls=…) as peer`: listens on every address unless told `host`, remembers what came."""
+class ScriptedServer:
+    """`async with ScriptedServer(script, tls=…) as server`. Listens on every address unless
+    `host` is given; keeps the requests it received.
+    """
 
     script: Script = field(default_factory=lambda: answers(OK))
     tls: ssl.SSLContext | None = None
     #: Connections are closed as soon as they are accepted.
     deaf: bool = False
-    received: list[Received] = field(default_factory=list)
+    received: list[ReceivedRequest] = field(default_factory=list)
     connections: int = 0
     host: str = "0.0.0.0"
     port: int = 0
@@ -75,7 +72,7 @@ class Peer:
     def url(self, host: str = "localhost", path: str = "/hook") -> str:
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}{path}"
 
-    async def __aenter__(self) -> "Peer":
+    async def __aenter__(self) -> "ScriptedServer":
         self._server = await asyncio.start_server(self._serve, self.host, 0, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -103,53 +100,9 @@ class Peer:
             writer.transport.abort() if not writer.is_closing() else writer.close()
 
 
-async def _read(reader: asyncio.StreamReader, address: str) -> Received:
+async def _read(reader: asyncio.StreamReader, address: str) -> ReceivedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *rest = head.strip().split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (text.partition(":") for text in rest)}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Received(line, headers, body, address)
-
-
-@dataclass(frozen=True)
-class Authority:
-    """A certificate authority of the test's own, and its PEM file."""
-
-    ca: trustme.CA
-    file: Path
-
-    @classmethod
-    def create(cls, folder: Path) -> "Authority":
-        ca = trustme.CA()
-        file = folder / "ca.pem"
-        ca.cert_pem.write_to_path(str(file))
-        return cls(ca, file)
-
-    def server(self, *names: str) -> ssl.SSLContext:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.ca.issue_cert(*names).configure_cert(context)
-        return context
-
-
-class Names(AbstractResolver):
-    """Name service under the test's control: each name has a list of answers, the last one repeated."""
-
-    def __init__(self, **names: Sequence[Sequence[str]]) -> None:
-        self._answers = {name.replace("_", "."): list(found) for name, found in names.items()}
-        self.asked: list[str] = []
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        self.asked.append(host)
-        found = self._answers.get(host)
-        if not found:
-            raise socket.gaierror(socket.EAI_NONAME, "name unknown")
-        addresses = found.pop(0) if len(found) > 1 else found[0]
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=socket.AI_NUMERICHOST)
-            for address in addresses
-        ]
-
-    async def close(self) -> None:
-        """Nothing is held."""
+    return ReceivedRequest(line, headers, body, address)

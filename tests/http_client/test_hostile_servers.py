@@ -17,32 +17,36 @@ from typing import cast
 import pytest
 
 from guichet.http_client import HttpClient, Lost, NotSent, Response
-from tests.peers import OK, Authority, Names, Peer, Received, Script, answers
+from tests.fakes.certificates import CertificateAuthority
+from tests.fakes.http_server import OK, ReceivedRequest, Script, ScriptedServer, answers
+from tests.fakes.name_server import ScriptedResolver
 
 HOST = "shop.test"
 #: Far beyond what a request here takes; reached only when something hangs that must not.
 PATIENCE = 20.0
 #: For peers that never finish.
 SHORT = 0.4
-#: What a peer may push into the kernel's and the event loop's buffers before it notices that nobody reads.
+#: What a server may push into the kernel's and the event loop's buffers before it notices that nobody reads.
 BUFFERS = 16 * 1024 * 1024
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.create(tmp_path_factory.mktemp("ca"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 @asynccontextmanager
-async def client_and_peer(authority: Authority, script: Script) -> AsyncIterator[tuple[HttpClient, Peer]]:
-    """`shop.test` is a hostile HTTPS server at 127.0.0.2, which counts as a public address here."""
+async def client_and_peer(
+    authority: CertificateAuthority, script: Script
+) -> AsyncIterator[tuple[HttpClient, ScriptedServer]]:
+    """`merchant.test` is a hostile HTTPS server at 127.0.0.2, which counts as a public address here."""
     client = HttpClient(
-        allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=Names(shop_test=[["127.0.0.2"]])
+        allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=ScriptedResolver(shop_test=[["127.0.0.2"]])
     )
-    async with Peer(script, tls=authority.server(HOST)) as peer:
+    async with ScriptedServer(script, tls=authority.server(HOST)) as server:
         try:
-            yield client, peer
+            yield client, server
         finally:
             await client.aclose()
 
@@ -57,7 +61,7 @@ class Endless:
     sent: int = 0
     ended: list[BaseException] = field(default_factory=list)
 
-    async def __call__(self, writer: asyncio.StreamWriter, _: Received) -> None:
+    async def __call__(self, writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(self.first)
         try:
             while True:
@@ -76,12 +80,12 @@ async def ignores(writer: asyncio.StreamWriter) -> None:
     await asyncio.sleep(60)
 
 
-async def post(client: HttpClient, peer: Peer, timeout: float = PATIENCE) -> Response:
-    return await client.request("POST", peer.url(HOST), body=b"{}", timeout=timeout)
+async def post(client: HttpClient, server: ScriptedServer, timeout: float = PATIENCE) -> Response:
+    return await client.request("POST", server.url(HOST), body=b"{}", timeout=timeout)
 
 
-def open_sockets(peer: Peer) -> int:
-    """How many internet sockets this process has, those of `peer` left out, whatever any object believes."""
+def open_sockets(server: ScriptedServer) -> int:
+    """How many internet sockets this process has, those of `server` left out, whatever any object believes."""
     found = 0
     for number in [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]:
         try:
@@ -93,7 +97,7 @@ def open_sockets(peer: Peer) -> int:
             continue
         with socket.socket(fileno=copy) as opened:
             internet = opened.family in (socket.AF_INET, socket.AF_INET6)
-            found += internet and opened.getsockname()[1] != peer.port
+            found += internet and opened.getsockname()[1] != server.port
     return found
 
 
@@ -110,7 +114,7 @@ def long_head(*, hang_up: bool) -> Script:
     """63 KB of head, a pause, 3 KB more and the end."""
     line = b"X-Padding: " + b"x" * 1000 + b"\r\n"
 
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n" + line * 62)
         await writer.drain()
         await asyncio.sleep(0.05)
@@ -125,13 +129,13 @@ def long_head(*, hang_up: bool) -> Script:
 
 
 @pytest.mark.parametrize("hang_up", [True, False], ids=["peer closes", "peer stays"])
-async def test_a_head_that_grows_too_long_leaves_no_socket_open(authority: Authority, hang_up: bool) -> None:
-    async with client_and_peer(authority, long_head(hang_up=hang_up)) as (client, peer):
+async def test_a_head_that_grows_too_long_leaves_no_socket_open(authority: CertificateAuthority, hang_up: bool) -> None:
+    async with client_and_peer(authority, long_head(hang_up=hang_up)) as (client, server):
         for _ in range(6):
-            outcomes = await asyncio.gather(*(post(client, peer) for _ in range(20)), return_exceptions=True)
+            outcomes = await asyncio.gather(*(post(client, server) for _ in range(20)), return_exceptions=True)
             assert {type(outcome) for outcome in outcomes} == {Lost}
-        assert len(peer.received) == 120
-        await until(lambda: open_sockets(peer) == 0)
+        assert len(server.received) == 120
+        await until(lambda: open_sockets(server) == 0)
 
 
 @pytest.mark.parametrize(
@@ -147,47 +151,49 @@ async def test_a_head_that_grows_too_long_leaves_no_socket_open(authority: Autho
     ],
     ids=["half a head", "not HTTP", "half a body", "half a chunk", "absurd chunk", "too long a body", "upgrade"],
 )
-async def test_an_exchange_that_did_not_finish_cleanly_leaves_no_socket_open(authority: Authority, raw: bytes) -> None:
+async def test_an_exchange_that_did_not_finish_cleanly_leaves_no_socket_open(
+    authority: CertificateAuthority, raw: bytes
+) -> None:
     """The peer keeps its side open and does not reply to a TLS goodbye."""
 
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(raw)
         await ignores(writer)
 
-    async with client_and_peer(authority, script) as (client, peer):
-        requests = [asyncio.create_task(post(client, peer)) for _ in range(20)]
-        await until(lambda: len(peer.received) == 20)
+    async with client_and_peer(authority, script) as (client, server):
+        requests = [asyncio.create_task(post(client, server)) for _ in range(20)]
+        await until(lambda: len(server.received) == 20)
         await asyncio.sleep(0.1)
         for request in requests:
             request.cancel()  # Some are over by now, the others wait for more.
         outcomes = await asyncio.gather(*requests, return_exceptions=True)
         assert {isinstance(outcome, Response | Lost | asyncio.CancelledError) for outcome in outcomes} == {True}
-        await until(lambda: open_sockets(peer) == 0)
-        peer.script = answers(OK)
-        assert (await post(client, peer)).status == 200
-        assert peer.connections == 21, "none of the broken connections was reused"
+        await until(lambda: open_sockets(server) == 0)
+        server.script = answers(OK)
+        assert (await post(client, server)).status == 200
+        assert server.connections == 21, "none of the broken connections was reused"
 
 
-async def test_a_handshake_that_hangs_leaves_no_socket_open(authority: Authority) -> None:
+async def test_a_handshake_that_hangs_leaves_no_socket_open(authority: CertificateAuthority) -> None:
     """The server accepts and says nothing."""
     with socket.create_server(("127.0.0.2", 0)) as listening:
-        peer = Peer(port=listening.getsockname()[1], tls=authority.server(HOST))
-        names = Names(shop_test=[["127.0.0.2"]])
+        server = ScriptedServer(port=listening.getsockname()[1], tls=authority.server(HOST))
+        names = ScriptedResolver(shop_test=[["127.0.0.2"]])
         client = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=names)
-        outcomes = await asyncio.gather(*(post(client, peer, SHORT) for _ in range(20)), return_exceptions=True)
+        outcomes = await asyncio.gather(*(post(client, server, SHORT) for _ in range(20)), return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {NotSent}
-        await until(lambda: open_sockets(peer) == 0)
+        await until(lambda: open_sockets(server) == 0)
         await client.aclose()
 
 
-async def test_a_clean_exchange_keeps_its_socket(authority: Authority) -> None:
+async def test_a_clean_exchange_keeps_its_socket(authority: CertificateAuthority) -> None:
     """What makes the counts above worth something."""
-    async with client_and_peer(authority, answers(OK)) as (client, peer):
+    async with client_and_peer(authority, answers(OK)) as (client, server):
         for _ in range(3):
-            assert (await post(client, peer)).status == 200
-        assert open_sockets(peer) == 1
+            assert (await post(client, server)).status == 200
+        assert open_sockets(server) == 1
         await client.aclose()
-        await until(lambda: open_sockets(peer) == 0)
+        await until(lambda: open_sockets(server) == 0)
 
 
 # --- Bytes ------------------------------------------------------------------------------------------------------------
@@ -207,18 +213,18 @@ async def test_a_clean_exchange_keeps_its_socket(authority: Authority) -> None:
     ids=["headers", "one header", "reason", "informational responses", "trailers", "one trailer", "chunk extensions"],
 )
 async def test_what_is_not_body_is_bounded(
-    authority: Authority, first: bytes, piece: bytes, status: int | None
+    authority: CertificateAuthority, first: bytes, piece: bytes, status: int | None
 ) -> None:
     """The peer would send for ever, as fast as it can; it is cut off, and long before the request times out."""
     script = Endless(first, piece)
-    async with client_and_peer(authority, script) as (client, peer):
+    async with client_and_peer(authority, script) as (client, server):
         with pytest.raises(Lost) as caught:
-            await post(client, peer)
+            await post(client, server)
         assert caught.value.status == status
         assert "no response in time" not in str(caught.value)
         await until(lambda: bool(script.ended))
         assert script.sent < BUFFERS
-        assert open_sockets(peer) == 0
+        assert open_sockets(server) == 0
 
 
 @pytest.mark.parametrize(
@@ -230,24 +236,24 @@ async def test_what_is_not_body_is_bounded(
     ],
     ids=["announced", "until the end", "chunks"],
 )
-async def test_an_endless_body_is_cut(authority: Authority, first: bytes, piece: bytes) -> None:
+async def test_an_endless_body_is_cut(authority: CertificateAuthority, first: bytes, piece: bytes) -> None:
     script = Endless(first, piece)
-    async with client_and_peer(authority, script) as (client, peer):
-        response = await post(client, peer)
+    async with client_and_peer(authority, script) as (client, server):
+        response = await post(client, server)
         assert (response.status, len(response.body), response.complete) == (200, 64 * 1024, False)
         await until(lambda: bool(script.ended))
         assert script.sent < BUFFERS
-        assert open_sockets(peer) == 0
+        assert open_sockets(server) == 0
 
 
-async def test_small_chunks_are_legitimate(authority: Authority) -> None:
+async def test_small_chunks_are_legitimate(authority: CertificateAuthority) -> None:
     """A whole body of the greatest size, in chunks that are half overhead."""
     raw = CHUNKED + b"8\r\n12345678\r\n" * (8 * 1024) + b"0\r\n\r\n"
-    async with client_and_peer(authority, answers(raw)) as (client, peer):
+    async with client_and_peer(authority, answers(raw)) as (client, server):
         for _ in range(2):
-            response = await post(client, peer)
+            response = await post(client, server)
             assert (response.body, response.complete) == (b"12345678" * (8 * 1024), True)
-    assert peer.connections == 1
+    assert server.connections == 1
 
 
 # --- Time -------------------------------------------------------------------------------------------------------------
@@ -263,50 +269,52 @@ async def test_small_chunks_are_legitimate(authority: Authority) -> None:
     ids=["head", "body", "trailers"],
 )
 async def test_a_slow_drip_does_not_extend_the_deadline(
-    authority: Authority, first: bytes, piece: bytes, status: int | None
+    authority: CertificateAuthority, first: bytes, piece: bytes, status: int | None
 ) -> None:
     script = Endless(first, piece, pause=SHORT / 10)
-    async with client_and_peer(authority, script) as (client, peer):
+    async with client_and_peer(authority, script) as (client, server):
         async with asyncio.timeout(PATIENCE):
             with pytest.raises(Lost) as caught:
-                await post(client, peer, 2 * SHORT)
+                await post(client, server, 2 * SHORT)
         assert caught.value.status == status
-        await until(lambda: open_sockets(peer) == 0)
+        await until(lambda: open_sockets(server) == 0)
 
 
 # --- Bytes that nobody asked for --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unsolicited", [b"HTTP/1.1 204 Poison\r\n\r\n", b"HTTP/1.1 204 Poi", b"\r\n"])
-async def test_bytes_on_an_idle_connection_make_it_unusable(authority: Authority, unsolicited: bytes) -> None:
+async def test_bytes_on_an_idle_connection_make_it_unusable(
+    authority: CertificateAuthority, unsolicited: bytes
+) -> None:
     said = asyncio.Event()
 
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(OK)
         if not said.is_set():
             await asyncio.sleep(0.05)
             writer.write(unsolicited)
             said.set()
 
-    async with client_and_peer(authority, script) as (client, peer):
-        assert (await post(client, peer)).status == 200
+    async with client_and_peer(authority, script) as (client, server):
+        assert (await post(client, server)).status == 200
         await said.wait()
         await asyncio.sleep(0.2)  # Client and server share the event loop: it has read those bytes by then.
-        assert open_sockets(peer) == 0
-        assert (await post(client, peer)).status == 200
-    assert peer.connections == 2
+        assert open_sockets(server) == 0
+        assert (await post(client, server)).status == 200
+    assert server.connections == 2
 
 
-async def test_a_second_response_behind_the_end_of_a_body_is_nobodys(authority: Authority) -> None:
+async def test_a_second_response_behind_the_end_of_a_body_is_nobodys(authority: CertificateAuthority) -> None:
     """The body ends and the other response begins in one segment, after the head was already taken."""
 
-    async def script(writer: asyncio.StreamWriter, _: Received) -> None:
+    async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
         await writer.drain()
         await asyncio.sleep(0.05)
         writer.write(b"okHTTP/1.1 500 Not asked for\r\nContent-Length: 0\r\n\r\n")
 
-    async with client_and_peer(authority, script) as (client, peer):
+    async with client_and_peer(authority, script) as (client, server):
         for _ in range(2):
-            assert (await post(client, peer)).status == 200
-    assert peer.connections == 2
+            assert (await post(client, server)).status == 200
+    assert server.connections == 2

@@ -1,4 +1,4 @@
-"""A life of payments and refunds with every kind of ending, and hands that reach into the tables."""
+"""A history of payments and refunds with every final state, and raw SQL on the tables."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -16,8 +16,9 @@ from guichet.ledger import wallets
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers.base import Accepted, Charge, Refused, Reversal, StatusResult
 from guichet.settings import Settings
-from tests.fakes import ScriptedOperator, done
-from tests.house import Account, House, ManualClock, open_house
+from tests.fakes.clock import ManualClock
+from tests.fakes.scripted_provider import ScriptedProvider, done
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 
 def _settled(asked: Charge) -> StatusResult:
@@ -42,8 +43,8 @@ def _returned(asked: Reversal) -> StatusResult:
             return done(asked)
 
 
-def operator() -> ScriptedOperator:
-    made = ScriptedOperator()
+def operator() -> ScriptedProvider:
+    made = ScriptedProvider()
     made.script("status", _settled)
     made.script("refund", _returned)
     made.script("refund_status", _returned)
@@ -51,21 +52,21 @@ def operator() -> ScriptedOperator:
 
 
 @asynccontextmanager
-async def yesterday(settings: Settings, **connections: Any) -> AsyncIterator[House]:
-    """A house whose clock is a day behind, so that a command of today finds everything old enough."""
+async def yesterday(settings: Settings, **connections: Any) -> AsyncIterator[ServiceFixture]:
+    """A service whose clock is a day behind, so that a command of today finds everything old enough."""
     clock = ManualClock((SystemClock().now() - DAY) // SECOND * SECOND)
     wired = connections or {"accounts": {"op": operator()}, "routes": {"mtn": ["op"], "moov": ["op"]}}
-    async with open_house(settings, clock, **wired) as house:
-        yield house
+    async with open_service(settings, clock, **wired) as service:
+        yield service
 
 
 @dataclass
-class Life:
+class LedgerHistory:
     """`paid` is live and succeeded; `refunded`, `returning` and `given_back` are live payments with a refund that
     succeeded, is pending, was refused; `waiting` is in suspense."""
 
-    shop: Account
-    other: Account
+    merchant: MerchantClient
+    other: MerchantClient
     paid: Any
     refunded: Any
     returning: Any
@@ -73,31 +74,31 @@ class Life:
     waiting: Any
 
 
-async def live(house: House) -> Life:
+async def live(service: ServiceFixture) -> LedgerHistory:
     """Both environments, two merchants, two currencies, a freeze that ended and one that has not."""
-    shop, other = await house.merchant("Shop"), await house.merchant("Other")
-    await shop.pay("0003")
-    tried = await shop.pay("0000", amount=700)
-    await house.settle()
-    await shop.post(f"/payments/{tried['reference']}/refund")
-    paid = await shop.live.pay("0000", external_id="=order 1", amount=5001)
-    refunded = await shop.live.pay("0000", external_id="order-2", amount=5000)
-    returning = await shop.live.pay("0000", amount=_total(2))
-    given_back = await shop.live.pay("0000", amount=_total(3))
-    await shop.live.pay("0002")
-    await shop.live.pay("0003")
-    await shop.live.pay("0000", currency="EUR", amount=12.34, operator="moov")
-    await house.settle(20)
+    merchant, other = await service.merchant("Shop"), await service.merchant("Other")
+    await merchant.pay("0003")
+    tried = await merchant.pay("0000", amount=700)
+    await service.run_worker()
+    await merchant.post(f"/payments/{tried['reference']}/refund")
+    paid = await merchant.live.pay("0000", external_id="=order 1", amount=5001)
+    refunded = await merchant.live.pay("0000", external_id="order-2", amount=5000)
+    returning = await merchant.live.pay("0000", amount=_total(2))
+    given_back = await merchant.live.pay("0000", amount=_total(3))
+    await merchant.live.pay("0002")
+    await merchant.live.pay("0003")
+    await merchant.live.pay("0000", currency="EUR", amount=12.34, operator="moov")
+    await service.run_worker(20)
     for each in (refunded, returning, given_back):
-        answer = await shop.live.post(f"/payments/{each['reference']}/refund")
+        answer = await merchant.live.post(f"/payments/{each['reference']}/refund")
         assert answer.status == 201, answer.raw
-    await house.settle(20)
-    await _freeze_and_thaw(house, shop)
+    await service.run_worker(20)
+    await _freeze_and_thaw(service, merchant)
     waiting = await other.live.pay("0000", amount=9000)
     await other.live.pay("0000", amount=9100)
-    await _status(house, other, "Gelé")
-    await house.settle(20)
-    return Life(shop, other, paid, refunded, returning, given_back, waiting)
+    await _status(service, other, "Gelé")
+    await service.run_worker(20)
+    return LedgerHistory(merchant, other, paid, refunded, returning, given_back, waiting)
 
 
 def _total(digit: int) -> int:
@@ -110,20 +111,20 @@ def _total(digit: int) -> int:
     )
 
 
-async def _freeze_and_thaw(house: House, shop: Account) -> None:
-    await shop.live.pay("0000", external_id="frozen", amount=8000)
-    await _status(house, shop, "Gelé")
-    await house.settle(20)
-    await _status(house, shop, "Actif")
-    await house.settle(20)
+async def _freeze_and_thaw(service: ServiceFixture, merchant: MerchantClient) -> None:
+    await merchant.live.pay("0000", external_id="frozen", amount=8000)
+    await _status(service, merchant, "Gelé")
+    await service.run_worker(20)
+    await _status(service, merchant, "Actif")
+    await service.run_worker(20)
 
 
-async def _status(house: House, account: Account, status: WalletStatus) -> None:
-    async with house.ctx.db.transaction() as tx:
-        await wallets.set_wallet_status(tx, account.id, "live", "XOF", status, house.clock.now())
+async def _status(service: ServiceFixture, account: MerchantClient, status: WalletStatus) -> None:
+    async with service.ctx.db.transaction() as tx:
+        await wallets.set_wallet_status(tx, account.id, "live", "XOF", status, service.clock.now())
 
 
-class Hands:
+class RawSql:
     """Raw SQL on a database of either kind."""
 
     def __init__(self, settings: Settings) -> None:

@@ -8,8 +8,8 @@ import msgspec
 from guichet.webhooks.signing import verify
 from tests.contract.shapes import check_resource
 from tests.contract.tables import Row, table
-from tests.house import Account
-from tests.peers import Peer, Received
+from tests.fakes.http_server import ReceivedRequest, ScriptedServer
+from tests.service_fixture import MerchantClient
 
 _DATA = {row["Event"]: row["Data"] for row in table("events")}
 _HEADERS: list[Row] = table("webhook-headers")
@@ -25,12 +25,12 @@ class Notification:
     data: Any
 
 
-def notifications(peer: Peer, secret: str, now: int) -> list[Notification]:
+def notifications(server: ScriptedServer, secret: str, now: int) -> list[Notification]:
     """Everything received so far, in the order of arrival; `now` in Unix seconds."""
-    return [_checked(received, secret, now) for received in peer.received]
+    return [_checked(received, secret, now) for received in server.received]
 
 
-def _checked(received: Received, secret: str, now: int) -> Notification:
+def _checked(received: ReceivedRequest, secret: str, now: int) -> Notification:
     body = check_resource("webhook-envelope", msgspec.json.decode(received.body))
     headers = received.headers
     assert received.line.startswith("POST ")
@@ -49,8 +49,8 @@ def _checked(received: Received, secret: str, now: int) -> Notification:
     return Notification(body["event"], body["id"], body["livemode"], body["data"])
 
 
-async def listen(account: Account, peer: Peer) -> str:
+async def listen(account: MerchantClient, server: ScriptedServer) -> str:
     """Configures the account's endpoint to be this peer; gives its secret."""
-    answer = await account.put("/webhooks/endpoint", {"url": peer.url()})
+    answer = await account.put("/webhooks/endpoint", {"url": server.url()})
     secret: str = answer.data["secret"]
     return secret

@@ -1,10 +1,9 @@
-"""A merchant whose hosted pages are really served: the real application, and an operator that obeys the test."""
+"""A merchant whose hosted pages are really served: the real application, and an provider that obeys the test."""
 
-import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,85 +18,12 @@ from guichet.domain.catalogue import Catalogue
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.providers.base import (
-    Accepted,
-    Callback,
-    CallbackReference,
-    Charge,
-    InitiationResult,
-    OtpRequestResult,
-    RefusalReason,
-    Refused,
-    Reversal,
-    StatusResult,
-    Succeeded,
-    Unknown,
-)
 from guichet.settings import Settings
-from tests.house import ManualClock, running
+from tests.fakes.clock import ManualClock
+from tests.fakes.manual_provider import ManualProvider
+from tests.service_fixture import running
 
 CATALOGUE: Catalogue = load_catalogue(None)
-
-
-@dataclass
-class Operator:
-    """Stands for every operator. It accepts, and waits for the test to decide; a number ending in 0001 is refused."""
-
-    remote: bool = True
-    charges: dict[str, Charge] = field(default_factory=dict)
-    decided: dict[str, StatusResult] = field(default_factory=dict)
-    #: Debits to come for which a code was asked, and what is answered.
-    codes: list[Charge] = field(default_factory=list)
-    code_answer: OtpRequestResult = field(default_factory=Accepted)
-    #: Seconds an answer takes.
-    slowness: float = 0
-
-    def first_poll_at(self, charge: Charge) -> None:
-        return None
-
-    async def initiate(self, charge: Charge) -> InitiationResult:
-        await asyncio.sleep(self.slowness)
-        self.charges[charge.reference] = charge
-        if (charge.phone_number or "").endswith("0001"):
-            return Refused("insufficient_funds")
-        if charge.phone_number is None or charge.operator.startswith("wave"):
-            return Accepted(redirect_url=f"http://operator.test/confirm/{charge.reference}")
-        return Accepted()
-
-    async def send_code(self, charge: Charge) -> OtpRequestResult:
-        await asyncio.sleep(self.slowness)
-        self.codes.append(charge)
-        return self.code_answer
-
-    async def status(self, charge: Charge) -> StatusResult:
-        await asyncio.sleep(self.slowness)
-        return self.decided.get(charge.reference, Unknown())
-
-    def approve(self, reference: str) -> None:
-        charge = self.charges[reference]
-        self.decided[reference] = Succeeded(charge.amount, charge.currency)
-
-    def refuse(self, reference: str, reason: RefusalReason = "rejected_by_payer") -> None:
-        self.decided[reference] = Refused(reason)
-
-    @property
-    def last(self) -> Charge:
-        return list(self.charges.values())[-1]
-
-    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
-        return collected_here
-
-    async def probe(self) -> str:
-        return "ok"
-
-    async def refund(self, reversal: Reversal) -> InitiationResult:
-        return Succeeded(reversal.amount, reversal.currency)
-
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return Succeeded(reversal.amount, reversal.currency)
-
-    def parse_callback(self, callback: Callback) -> CallbackReference | None:
-        return None
 
 
 @dataclass
@@ -132,14 +58,14 @@ class _Forms(HTMLParser):
 
 
 @dataclass
-class Shop:
+class CheckoutFixture:
     """One active merchant; `live` and `test` are its keys."""
 
     url: str
     service: bootstrap.Service
     http: aiohttp.ClientSession
     clock: Clock
-    operator: Operator
+    operator: ManualProvider
     merchant_id: MerchantId
     live: str
     test: str
@@ -210,19 +136,19 @@ def loopback() -> tuple[socket.socket, str]:
 
 
 @contextlib.asynccontextmanager
-async def open_shop(
+async def open_checkout(
     settings: Settings, clock: Clock | None = None, name: str = "Boutique Kora", currency: Currency = "XOF"
-) -> AsyncIterator[Shop]:
+) -> AsyncIterator[CheckoutFixture]:
     """The schema must be there already. Without a `clock` the test turns its own."""
     sock, url = loopback()
-    operator = Operator()
-    routes = {mode.operator: ["obedient"] for mode in CATALOGUE.modes}
+    operator = ManualProvider()
+    routes = {mode.operator: ["manual"] for mode in CATALOGUE.modes}
     clock = clock or ManualClock()
     async with bootstrap.service(
-        replace(settings, public_url=url), clock, accounts={"obedient": operator}, routes=routes
+        replace(settings, public_url=url), clock, accounts={"manual": operator}, routes=routes
     ) as service:
         merchant, keys = await bootstrap.create_merchant(service.ctx, name, currency=currency)
         app = bootstrap.application(service, None)
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
         async with running(config, sock), aiohttp.ClientSession() as http:
-            yield Shop(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])
+            yield CheckoutFixture(url, service, http, clock, operator, merchant.id, keys["live"], keys["test"])

@@ -9,15 +9,15 @@ from guichet.payments import link_repository as links
 from guichet.payments.otp_codes import CodeNotSent
 from guichet.providers.base import Accepted, NotProcessed, OtpRequestResult, Refused, Unknown
 from guichet.server.rate_limit import OTP_CODES_PER_ADDRESS, OTP_CODES_PER_PHONE
-from tests.checkout.shop import CATALOGUE, Answer, Shop
+from tests.checkout.checkout_fixture import CATALOGUE, Answer, CheckoutFixture
 
 PHONE = "01 97 00 00 45"
 
 
-async def ask(shop: Shop, path: str, phone: str = PHONE, operator: str = "coris", **more: str) -> Answer:
+async def ask(checkout: CheckoutFixture, path: str, phone: str = PHONE, operator: str = "coris", **more: str) -> Answer:
     """Opens the page, types a number and presses the button for a code."""
-    form = (await shop.get(path)).form(operator)
-    return await shop.post(path, form | {"phone_number": phone, "do": "code"} | more)
+    form = (await checkout.get(path)).form(operator)
+    return await checkout.post(path, form | {"phone_number": phone, "do": "code"} | more)
 
 
 def fault(answer: Answer, field: str) -> str:
@@ -29,8 +29,8 @@ def fault(answer: Answer, field: str) -> str:
     return found[1]
 
 
-async def test_only_modes_that_text_codes_have_the_button(shop: Shop) -> None:
-    page = (await shop.get(await shop.link())).text
+async def test_only_modes_that_text_codes_have_the_button(checkout: CheckoutFixture) -> None:
+    page = (await checkout.get(await checkout.link())).text
     assert page.count('name="do" value="code"') == sum(mode.sends_code for mode in CATALOGUE.modes) == 1
     # Enter in a field presses the first button of a form: it must be the one that pays.
     section = re.search(r'id="mode-coris".*?</details>', page, re.DOTALL)
@@ -39,13 +39,13 @@ async def test_only_modes_that_text_codes_have_the_button(shop: Shop) -> None:
     assert ["value=" in button for button in buttons] == [False, True, False]
 
 
-async def test_a_code_is_asked_for_and_nothing_is_paid(any_shop: Shop) -> None:
-    shop = any_shop
-    path = await shop.link(5000, "Commande 42", type="limité", max_uses=1)
-    answer = await ask(shop, path, otp=" 12 ")
+async def test_a_code_is_asked_for_and_nothing_is_paid(any_checkout: CheckoutFixture) -> None:
+    checkout = any_checkout
+    path = await checkout.link(5000, "Commande 42", type="limité", max_uses=1)
+    answer = await ask(checkout, path, otp=" 12 ")
     assert answer.status == 200
     assert "Un code a été envoyé au +229" in answer.text
-    [asked] = shop.operator.codes
+    [asked] = checkout.operator.codes
     assert (asked.operator, asked.phone_number, asked.amount, asked.currency, asked.otp) == (
         "coris",
         "2290197000045",
@@ -53,10 +53,10 @@ async def test_a_code_is_asked_for_and_nothing_is_paid(any_shop: Shop) -> None:
         "XOF",
         None,
     )
-    assert not shop.operator.charges
-    assert await shop.api("GET", "/payments") == []
+    assert not checkout.operator.charges
+    assert await checkout.api("GET", "/payments") == []
     token = "".join(path.split("/")[2:])
-    assert require(await links.by_token(shop.ctx.db, token)).reserved_uses == 0
+    assert require(await links.by_token(checkout.ctx.db, token)).reserved_uses == 0
     # The same form, still open, with what was typed; the code is next.
     form = answer.form("coris")
     assert (form["phone_number"], form["otp"]) == (PHONE, "12")
@@ -64,31 +64,31 @@ async def test_a_code_is_asked_for_and_nothing_is_paid(any_shop: Shop) -> None:
     code = re.search(r'id="otp-coris"[^>]*autofocus[^>]*aria-describedby="otp-coris-sent"', answer.text)
     assert code is not None
     assert answer.text.count("autofocus") == 1
-    paid = await shop.post(path, form | {"otp": "123456"})
+    paid = await checkout.post(path, form | {"otp": "123456"})
     assert paid.status == 303
-    assert (shop.operator.last.otp, shop.operator.last.phone_number) == ("123456", "2290197000045")
+    assert (checkout.operator.last.otp, checkout.operator.last.phone_number) == ("123456", "2290197000045")
     # The form has paid: asking again with it shows the payment, and texts nobody.
-    again = await shop.post(path, form | {"do": "code"})
+    again = await checkout.post(path, form | {"do": "code"})
     assert again.headers["Location"] == paid.headers["Location"]
-    assert len(shop.operator.codes) == 1
+    assert len(checkout.operator.codes) == 1
 
 
-async def test_in_english(shop: Shop) -> None:
-    path = await shop.link() + "?lang=en"
-    assert "Get the code by text message" in (await shop.get(path)).text
-    assert "A code was sent to +229" in (await ask(shop, path)).text
+async def test_in_english(checkout: CheckoutFixture) -> None:
+    path = await checkout.link() + "?lang=en"
+    assert "Get the code by text message" in (await checkout.get(path)).text
+    assert "A code was sent to +229" in (await ask(checkout, path)).text
 
 
 @pytest.mark.parametrize("phone", ["", "0197", "01 97 00 00 4x"])
-async def test_only_the_number_counts_and_it_must_be_one(shop: Shop, phone: str) -> None:
-    answer = await ask(shop, await shop.link(), phone)
+async def test_only_the_number_counts_and_it_must_be_one(checkout: CheckoutFixture, phone: str) -> None:
+    answer = await ask(checkout, await checkout.link(), phone)
     assert answer.status == 422
     assert fault(answer, "phone-number-coris")
     assert 'aria-invalid="true"' in answer.text
     assert answer.text.count('aria-invalid="true"') == 1
     assert "Aucun code n’a été envoyé" in answer.text
     assert answer.form("coris")["phone_number"] == phone
-    assert not shop.operator.codes
+    assert not checkout.operator.codes
 
 
 @pytest.mark.parametrize(
@@ -103,82 +103,85 @@ async def test_only_the_number_counts_and_it_must_be_one(shop: Shop, phone: str)
         (Unknown("timeout"), "otp-coris", "Attendez une minute"),
     ],
 )
-async def test_no_code_is_told_beside_its_field(shop: Shop, said: OtpRequestResult, field: str, words: str) -> None:
-    shop.operator.code_answer = said
-    answer = await ask(shop, await shop.link())
+async def test_no_code_is_told_beside_its_field(
+    checkout: CheckoutFixture, said: OtpRequestResult, field: str, words: str
+) -> None:
+    checkout.operator.code_answer = said
+    answer = await ask(checkout, await checkout.link())
     assert answer.status == 422
     assert words in fault(answer, field)
     assert answer.form("coris")["phone_number"] == PHONE
     assert ("Aucun code n’a été envoyé" in answer.text) != isinstance(said, Unknown)
     assert "raw words" not in answer.text
     # The same form then gets one.
-    shop.operator.code_answer = Accepted()
+    checkout.operator.code_answer = Accepted()
     path = str(re.search(r'action="([^"?]+)', answer.text)[1])  # type: ignore[index]
-    assert (await shop.post(path, answer.form("coris") | {"do": "code"})).status == 200
+    assert (await checkout.post(path, answer.form("coris") | {"do": "code"})).status == 200
 
 
-async def test_a_mode_that_texts_no_code_is_paid_whatever_the_button_says(shop: Shop) -> None:
-    answer = await ask(shop, await shop.link(), operator="mtn")
+async def test_a_mode_that_texts_no_code_is_paid_whatever_the_button_says(checkout: CheckoutFixture) -> None:
+    answer = await ask(checkout, await checkout.link(), operator="mtn")
     assert answer.status == 303
-    assert not shop.operator.codes
+    assert not checkout.operator.codes
 
 
-async def test_a_forged_old_or_foreign_form_texts_nobody(shop: Shop) -> None:
-    path, other = await shop.link(), await shop.link(7000)
-    form = (await shop.get(other)).form("coris") | {"phone_number": PHONE, "do": "code"}
+async def test_a_forged_old_or_foreign_form_texts_nobody(checkout: CheckoutFixture) -> None:
+    path, other = await checkout.link(), await checkout.link(7000)
+    form = (await checkout.get(other)).form("coris") | {"phone_number": PHONE, "do": "code"}
     for token in (form["token"], "", "forged", "A" * 22 + ".1." + "B" * 22):
-        assert not shop.operator.codes
-        answer = await shop.post(path, form | {"token": token})
+        assert not checkout.operator.codes
+        answer = await checkout.post(path, form | {"token": token})
         assert answer.status == 422
         assert "ouverte depuis longtemps" in answer.text
     # Shown once more as our own, it works.
-    assert (await shop.post(path, answer.form("coris") | {"do": "code"})).status == 200
-    assert len(shop.operator.codes) == 1
-    assert (await shop.post(other, form, Sec_Fetch_Site="cross-site")).status == 403
-    shop.pass_time(13 * 3600)
-    assert "ouverte depuis longtemps" in (await shop.post(other, form)).text
-    assert len(shop.operator.codes) == 1
+    assert (await checkout.post(path, answer.form("coris") | {"do": "code"})).status == 200
+    assert len(checkout.operator.codes) == 1
+    assert (await checkout.post(other, form, Sec_Fetch_Site="cross-site")).status == 403
+    checkout.pass_time(13 * 3600)
+    assert "ouverte depuis longtemps" in (await checkout.post(other, form)).text
+    assert len(checkout.operator.codes) == 1
 
 
 @pytest.mark.parametrize("amount", [2_000_000, 1])
-async def test_no_code_for_an_amount_that_cannot_be_paid(shop: Shop, amount: int) -> None:
-    path = await shop.link(amount)
-    form = (await shop.get(path)).form("VISA")
-    answer = await shop.post(path, form | {"operator": "coris", "phone_number": PHONE, "do": "code"})
+async def test_no_code_for_an_amount_that_cannot_be_paid(checkout: CheckoutFixture, amount: int) -> None:
+    path = await checkout.link(amount)
+    form = (await checkout.get(path)).form("VISA")
+    answer = await checkout.post(path, form | {"operator": "coris", "phone_number": PHONE, "do": "code"})
     assert answer.status == 422
     assert "plus disponible" in answer.text
-    assert not shop.operator.codes
+    assert not checkout.operator.codes
 
 
-async def test_a_closed_link_texts_nobody(shop: Shop) -> None:
-    path = await shop.link(expires_at="2020-01-01T00:00:00Z")
-    form = (await shop.get(await shop.link())).form("coris") | {"phone_number": PHONE, "do": "code"}
-    assert (await shop.post(path, form)).status == 410
-    assert not shop.operator.codes
+async def test_a_closed_link_texts_nobody(checkout: CheckoutFixture) -> None:
+    path = await checkout.link(expires_at="2020-01-01T00:00:00Z")
+    form = (await checkout.get(await checkout.link())).form("coris") | {"phone_number": PHONE, "do": "code"}
+    assert (await checkout.post(path, form)).status == 410
+    assert not checkout.operator.codes
 
 
-async def test_nobody_can_fill_a_phone_with_codes(shop: Shop) -> None:
+async def test_nobody_can_fill_a_phone_with_codes(checkout: CheckoutFixture) -> None:
     """However its number is typed, and whichever link is used."""
     typed = ["01 97 00 00 45", "+229 01 97 00 00 45", "0197000045", "002290197000045", "2290197000045"]
-    answers = [await ask(shop, await shop.link(), phone) for phone in typed]
+    answers = [await ask(checkout, await checkout.link(), phone) for phone in typed]
     assert [answer.status for answer in answers] == [200] * OTP_CODES_PER_PHONE.requests + [429] * 2
     refused = answers[-1]
     assert "Plusieurs codes ont déjà été demandés" in fault(refused, "otp-coris")
     assert int(refused.headers["Retry-After"]) == 600
-    assert len(shop.operator.codes) == OTP_CODES_PER_PHONE.requests
+    assert len(checkout.operator.codes) == OTP_CODES_PER_PHONE.requests
     # What was received can still be used; another number still gets its own.
-    assert (await ask(shop, await shop.link(), "01 97 00 00 46")).status == 200
+    assert (await ask(checkout, await checkout.link(), "01 97 00 00 46")).status == 200
     path = str(re.search(r'action="([^"?]+)', refused.text)[1])  # type: ignore[index]
-    assert (await shop.post(path, refused.form("coris") | {"otp": "123456"})).status == 303
+    assert (await checkout.post(path, refused.form("coris") | {"otp": "123456"})).status == 303
 
 
-async def test_nobody_can_pester_many_phones(shop: Shop) -> None:
-    path = await shop.link()
+async def test_nobody_can_pester_many_phones(checkout: CheckoutFixture) -> None:
+    path = await checkout.link()
     statuses = [
-        (await ask(shop, path, f"01 97 00 00 {n}")).status for n in range(10, 10 + OTP_CODES_PER_ADDRESS.requests + 2)
+        (await ask(checkout, path, f"01 97 00 00 {n}")).status
+        for n in range(10, 10 + OTP_CODES_PER_ADDRESS.requests + 2)
     ]
     assert statuses == [200] * OTP_CODES_PER_ADDRESS.requests + [429] * 2
-    assert len(shop.operator.codes) == OTP_CODES_PER_ADDRESS.requests
+    assert len(checkout.operator.codes) == OTP_CODES_PER_ADDRESS.requests
 
 
 def test_an_error_speaks_french_and_is_a_failed_payment_for_clients() -> None:

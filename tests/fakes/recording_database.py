@@ -9,11 +9,11 @@ from sqlalchemy import Executable
 from guichet.db.engine import Database, Row, Transaction
 
 
-class Died(BaseException):
+class ProcessDied(BaseException):
     """The process is gone: nothing of it runs any more."""
 
 
-class _Watched:
+class _Recording:
     """Passes every question on, and calls `at` before and after it."""
 
     def __init__(self, inner: Database | Transaction, at: Callable[[], None], seen: list[Any]) -> None:
@@ -56,7 +56,7 @@ class _Watched:
         return found
 
 
-class WatchedDatabase(_Watched):
+class RecordingDatabase(_Recording):
     """`seen`: every (statement, parameters), in order. `at`: called at every point between two of them."""
 
     def __init__(self, inner: Database, at: Callable[[], None] = lambda: None) -> None:
@@ -92,11 +92,11 @@ class WatchedDatabase(_Watched):
     async def _transaction(self) -> AsyncIterator[Transaction]:
         self._at()
         async with self._database.transaction() as tx:
-            yield _Watched(tx, self._at, self.seen)
+            yield _Recording(tx, self._at, self.seen)
         self._at()
 
 
-class Mortal:
+class CrashPoint:
     """Dies at its `last` point, counted from 0, and stays dead; None lives on and counts."""
 
     def __init__(self, last: int | None = None) -> None:
@@ -105,7 +105,7 @@ class Mortal:
 
     def __call__(self) -> None:
         if self.last is not None and self.points >= self.last:
-            raise Died
+            raise ProcessDied
         self.points += 1
 
     @property

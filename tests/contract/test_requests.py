@@ -7,34 +7,34 @@ import pytest
 from guichet.clock import SECOND, iso
 from tests.contract.shapes import check_error, check_plain_numbers, order, refused_fields
 from tests.contract.tables import column
-from tests.house import House
+from tests.service_fixture import ServiceFixture
 
 BODY = b'{"amount":5000,"operator":"mtn","phone_number":"22997001234"%s}'
 LINK = {"amount": 2500, "description": "Cotisation"}
 
 
-async def test_d01_operator_and_payment_mode_id_must_name_the_same_mode(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
-    ids = {mode["operator"]: mode["id"] for mode in (await shop.get("/payment-modes")).data}
+async def test_d01_operator_and_payment_mode_id_must_name_the_same_mode(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
+    ids = {mode["operator"]: mode["id"] for mode in (await merchant.get("/payment-modes")).data}
     for operator in ("mtn", "MTN"):
         both = order() | {"operator": operator, "payment_mode_id": ids["mtn"]}
-        assert (await shop.post("/payments", both)).data["payment_mode"]["id"] == ids["mtn"]
-        assert (await shop.post("/payment-modes/fees", both)).status == 200
+        assert (await merchant.post("/payments", both)).data["payment_mode"]["id"] == ids["mtn"]
+        assert (await merchant.post("/payment-modes/fees", both)).status == 200
     for path in ("/payments", "/payment-modes/fees"):
         disagreeing = order(payment_mode_id=ids["moov"])
-        assert refused_fields(await shop.post(path, disagreeing)) == {"operator", "payment_mode_id"}
-        assert refused_fields(await shop.post(path, order(payment_mode_id=999))) == {"payment_mode_id"}
+        assert refused_fields(await merchant.post(path, disagreeing)) == {"operator", "payment_mode_id"}
+        assert refused_fields(await merchant.post(path, order(payment_mode_id=999))) == {"payment_mode_id"}
 
 
-async def test_d02_types_are_strict_and_null_means_absent(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d02_types_are_strict_and_null_means_absent(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     for amount, accepted in ((5000, True), (5000.0, True), ("5000", False), (True, False), ([5000], False)):
-        assert ((await shop.post("/payments", order(amount=amount))).status == 201) is accepted
+        assert ((await merchant.post("/payments", order(amount=amount))).status == 201) is accepted
     number = b'{"amount":5000,"payment_mode_id":%s,"phone_number":"22997001234"}'
     for text, accepted in ((b"1", True), (b"1.0", True), (b"1e0", True), (b"1.5", False), (b'"1"', False)):
-        assert ((await shop.post("/payments", number % text)).status == 201) is accepted, text
+        assert ((await merchant.post("/payments", number % text)).status == 201) is accepted, text
     optional = dict.fromkeys(["currency", "description", "external_id", "metadata", "customer", "callback_url", "otp"])
-    payment = (await shop.post("/payments", order() | optional)).data
+    payment = (await merchant.post("/payments", order() | optional)).data
     assert [payment[name] for name in ("currency", "description", "metadata")] == ["XOF", "Paiement API", None]
 
 
@@ -52,10 +52,10 @@ async def test_d02_types_are_strict_and_null_means_absent(sqlite_house: House) -
         ("EUR", b"5025e-2", True),
     ],
 )
-async def test_d03_decimals(sqlite_house: House, currency: str, amount: bytes, accepted: bool) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d03_decimals(sqlite_service: ServiceFixture, currency: str, amount: bytes, accepted: bool) -> None:
+    merchant = await sqlite_service.merchant()
     body = b'{"amount":%s,"currency":"%s","operator":"mtn","phone_number":"22997001234"}'
-    answer = await shop.post("/payments", body % (amount, currency.encode()))
+    answer = await merchant.post("/payments", body % (amount, currency.encode()))
     assert (answer.status == 201) is accepted, answer.raw
     if not accepted:
         assert refused_fields(answer) == {"amount"}
@@ -64,33 +64,33 @@ async def test_d03_decimals(sqlite_house: House, currency: str, amount: bytes, a
 @pytest.mark.parametrize(
     "amount", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e99999999999999999999", b"9" * 5_000]
 )
-async def test_d03_what_is_no_finite_amount(sqlite_house: House, amount: bytes) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d03_what_is_no_finite_amount(sqlite_service: ServiceFixture, amount: bytes) -> None:
+    merchant = await sqlite_service.merchant()
     for path in ("/payments", "/payment-modes/fees"):
-        answer = await shop.post(path, b'{"amount":%s,"operator":"mtn","phone_number":"22997001234"}' % amount)
+        answer = await merchant.post(path, b'{"amount":%s,"operator":"mtn","phone_number":"22997001234"}' % amount)
         assert refused_fields(answer) == ({"amount"} if amount.strip(b"-")[:1].isdigit() else set())
 
 
-async def test_d04_fees_are_half_up_to_the_hundredth(sqlite_house: House) -> None:
+async def test_d04_fees_are_half_up_to_the_hundredth(sqlite_service: ServiceFixture) -> None:
     """1.75 % of 2.00 is 0.035."""
-    shop = await sqlite_house.merchant()
-    quote_ = (await shop.post("/payment-modes/fees", {"amount": 2, "operator": "mtn"})).data
+    merchant = await sqlite_service.merchant()
+    quote_ = (await merchant.post("/payment-modes/fees", {"amount": 2, "operator": "mtn"})).data
     assert (quote_["fee_amount"], quote_["total_amount"]) == (0.04, 2.04)
-    payment = await shop.pay(amount=10)
+    payment = await merchant.pay(amount=10)
     assert (payment["fee_amount"], payment["total_amount"]) == (0.18, 10.18)
 
 
-async def test_d05_whole_numbers_have_no_fraction(house: House) -> None:
-    shop = await house.merchant()
-    raw = (await shop.post("/payments", order())).raw
+async def test_d05_whole_numbers_have_no_fraction(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    raw = (await merchant.post("/payments", order())).raw
     assert b'"amount":5000,"fee_amount":87.5,"total_amount":5087.5,' in raw
-    assert b'"total_amount":10175,' in (await shop.post("/payments", order(amount=10_000))).raw
+    assert b'"total_amount":10175,' in (await merchant.post("/payments", order(amount=10_000))).raw
     assert b'"amount":0.05' not in raw
-    await shop.pay("0000")
-    await house.settle()
-    assert b'"balance":5000,"balance_minor":500000,' in (await shop.get("/balance")).raw
+    await merchant.pay("0000")
+    await service.run_worker()
+    assert b'"balance":5000,"balance_minor":500000,' in (await merchant.get("/balance")).raw
     for path in ("/payments", "/payment-modes", "/balance", "/refunds"):
-        check_plain_numbers((await shop.get(path)).raw)
+        check_plain_numbers((await merchant.get(path)).raw)
 
 
 @pytest.mark.parametrize(
@@ -117,50 +117,52 @@ async def test_d05_whole_numbers_have_no_fraction(house: House) -> None:
     ],
     ids=lambda body: f"{len(body)}-{bytes(body[:12])!r}",
 )
-async def test_d06_a_body_that_is_not_an_acceptable_object(sqlite_house: House, body: bytes) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d06_a_body_that_is_not_an_acceptable_object(sqlite_service: ServiceFixture, body: bytes) -> None:
+    merchant = await sqlite_service.merchant()
     for method, path in (("POST", "/payments"), ("POST", "/payment-modes/fees"), ("PUT", "/webhooks/endpoint")):
         if body.strip() or path != "/webhooks/endpoint":
-            answer = await shop.call(method, path, body, headers={"Content-Type": "application/json"})
+            answer = await merchant.call(method, path, body, headers={"Content-Type": "application/json"})
             error = check_error(answer, "invalid_request")
             assert "details" not in error or not body.strip(), answer.raw
 
 
-async def test_d06_bodies_at_the_very_limits_and_of_any_content_type(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d06_bodies_at_the_very_limits_and_of_any_content_type(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     deepest = b',"metadata":' + b'{"a":' * 30 + b"[]" + b"}" * 30
-    assert (await shop.post("/payments", BODY % deepest)).status == 201
+    assert (await merchant.post("/payments", BODY % deepest)).status == 201
     too_deep = b',"metadata":' + b'{"a":' * 31 + b"[]" + b"}" * 31
-    assert refused_fields(await shop.post("/payments", BODY % too_deep)) == set()
+    assert refused_fields(await merchant.post("/payments", BODY % too_deep)) == set()
     room = 65_536 - len(BODY % b',"metadata":{"a":""}')
     for extra, status in ((0, 201), (1, 422)):
         largest = BODY % (b',"metadata":{"a":"%s"}' % (b"x" * (room + extra)))
-        assert (await shop.post("/payments", largest)).status == status
+        assert (await merchant.post("/payments", largest)).status == status
     in_strings = BODY % (b',"metadata":{"a":"%s"}' % (b"[{" * 100 + b'\\"' + b"[" * 50))
-    assert (await shop.post("/payments", in_strings)).status == 201
+    assert (await merchant.post("/payments", in_strings)).status == 201
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
-        assert (await shop.post("/payments", BODY % b"", headers={"Content-Type": kind})).status == 201
+        assert (await merchant.post("/payments", BODY % b"", headers={"Content-Type": kind})).status == 201
 
 
 @pytest.mark.parametrize("escape", [b"\\u0000", b"\\ud800", b"\\udfff", b"a\\ud83d", b"\\ude00\\ud83d"])
-async def test_d07_nul_and_lone_surrogates_are_refused_on_their_field(sqlite_house: House, escape: bytes) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d07_nul_and_lone_surrogates_are_refused_on_their_field(
+    sqlite_service: ServiceFixture, escape: bytes
+) -> None:
+    merchant = await sqlite_service.merchant()
     for field in ("description", "external_id", "otp", "return_url", "callback_url"):
         body = BODY % (b',"%s":"https://x.example/%s"' % (field.encode(), escape))
-        assert refused_fields(await shop.post("/payments", body)) == {field}
+        assert refused_fields(await merchant.post("/payments", body)) == {field}
     for inner in (b'{"a":"%s"}', b'{"%s":1}', b'{"a":[{"b":["%s"]}]}', b'{"a":{"%s":[]}}', b'{"a":"%s","a":1}'):
-        answer = await shop.post("/payments", BODY % (b',"metadata":' + inner % escape))
+        answer = await merchant.post("/payments", BODY % (b',"metadata":' + inner % escape))
         assert refused_fields(answer) == {"metadata"}, answer.raw
     customer = BODY % (b',"customer":{"firstname":"%s"}' % escape)
-    assert refused_fields(await shop.post("/payments", customer)) == {"customer.firstname"}
+    assert refused_fields(await merchant.post("/payments", customer)) == {"customer.firstname"}
     ignored = BODY % (b',"unknown":{"%s":"%s"},"metadata":{"a":1}' % (escape, escape))
-    assert (await shop.post("/payments", ignored)).data["metadata"] == {"a": 1}
+    assert (await merchant.post("/payments", ignored)).data["metadata"] == {"a": 1}
 
 
-async def test_d07_a_pair_of_surrogates_is_one_character(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d07_a_pair_of_surrogates_is_one_character(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     pair = BODY % (b',"description":"%s"' % (b"\\ud83d\\ude00" * 255))
-    assert (await shop.post("/payments", pair)).data["description"] == "😀" * 255
+    assert (await merchant.post("/payments", pair)).data["description"] == "😀" * 255
 
 
 @pytest.mark.parametrize(
@@ -177,32 +179,32 @@ async def test_d07_a_pair_of_surrogates_is_one_character(sqlite_house: House) ->
         b'{"metadata":{"metadata":1}}',
     ],
 )
-async def test_d08_metadata_comes_back_byte_for_byte(house: House, metadata: bytes) -> None:
-    shop = await house.merchant()
+async def test_d08_metadata_comes_back_byte_for_byte(service: ServiceFixture, metadata: bytes) -> None:
+    merchant = await service.merchant()
     sent = BODY % (b',"external_id":"a" , "metadata" : %s , "unknown":{"metadata":9}' % metadata)
     wanted = b'"metadata":' + metadata + b',"created_at"'
     for answer in (
-        await shop.post("/payments", sent),
-        await shop.post("/payments", BODY % b',"external_id":"a","metadata":{"other":1}'),
-        await shop.get("/payments/a"),
-        await shop.get("/payments"),
+        await merchant.post("/payments", sent),
+        await merchant.post("/payments", BODY % b',"external_id":"a","metadata":{"other":1}'),
+        await merchant.get("/payments/a"),
+        await merchant.get("/payments"),
     ):
         assert wanted in answer.raw
 
 
-async def test_d08_the_last_metadata_counts_and_null_is_none(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
-    twice = await shop.post("/payments", BODY % b',"metadata":{"a":1},"metadata":{"b":1.0}')
+async def test_d08_the_last_metadata_counts_and_null_is_none(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
+    twice = await merchant.post("/payments", BODY % b',"metadata":{"a":1},"metadata":{"b":1.0}')
     assert b'"metadata":{"b":1.0},' in twice.raw
-    assert (await shop.post("/payments", BODY % b',"metadata":{"a":1},"metadata":null')).data["metadata"] is None
-    escaped = await shop.post("/payments", BODY % b',"meta\\u0064ata":{"c":1.0}')
+    assert (await merchant.post("/payments", BODY % b',"metadata":{"a":1},"metadata":null')).data["metadata"] is None
+    escaped = await merchant.post("/payments", BODY % b',"meta\\u0064ata":{"c":1.0}')
     assert b'"metadata":{"c":1.0},' in escaped.raw
 
 
-async def test_d09_phone_numbers_are_kept_as_digits(house: House) -> None:
-    shop = await house.merchant()
+async def test_d09_phone_numbers_are_kept_as_digits(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
     for sent in ("+22997001234", "22997001234", "+12345678", "123456789012345"):
-        payment = (await shop.post("/payments", order(phone_number=sent))).data
+        payment = (await merchant.post("/payments", order(phone_number=sent))).data
         assert payment["customer"]["phone_number"] == sent.lstrip("+")
     wrong = (
         "++22997001234",
@@ -215,7 +217,7 @@ async def test_d09_phone_numbers_are_kept_as_digits(house: House) -> None:
         "1" * 8 + "\n",
     )
     for sent in wrong:
-        assert refused_fields(await shop.post("/payments", order(phone_number=sent))) == {"phone_number"}
+        assert refused_fields(await merchant.post("/payments", order(phone_number=sent))) == {"phone_number"}
 
 
 @pytest.mark.parametrize(
@@ -236,59 +238,59 @@ async def test_d09_phone_numbers_are_kept_as_digits(house: House) -> None:
         "é" * 100,
     ],
 )
-async def test_d10_an_external_id_may_hold_any_characters(house: House, external_id: str) -> None:
-    shop = await house.merchant()
-    payment = await shop.pay("0000", external_id=external_id)
+async def test_d10_an_external_id_may_hold_any_characters(service: ServiceFixture, external_id: str) -> None:
+    merchant = await service.merchant()
+    payment = await merchant.pay("0000", external_id=external_id)
     assert payment["external_id"] == external_id
     path = f"/payments/{''.join(f'%{byte:02X}' for byte in external_id.encode())}"
-    read = await shop.get(path)
+    read = await merchant.get(path)
     assert read.data["reference"] == payment["reference"]
-    assert (await shop.post(f"{path}/refund")).data["payment_reference"] == payment["reference"]
+    assert (await merchant.post(f"{path}/refund")).data["payment_reference"] == payment["reference"]
 
 
-async def test_d10_an_empty_one_is_refused_and_a_reference_wins(house: House) -> None:
-    shop = await house.merchant()
-    assert refused_fields(await shop.post("/payments", order(external_id=""))) == {"external_id"}
-    first = await shop.pay()
-    second = await shop.pay(external_id=first["reference"])
-    assert (await shop.get(f"/payments/{first['reference']}")).data["reference"] == first["reference"]
-    assert (await shop.get(f"/payments/{second['reference']}")).data["external_id"] == first["reference"]
+async def test_d10_an_empty_one_is_refused_and_a_reference_wins(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    assert refused_fields(await merchant.post("/payments", order(external_id=""))) == {"external_id"}
+    first = await merchant.pay()
+    second = await merchant.pay(external_id=first["reference"])
+    assert (await merchant.get(f"/payments/{first['reference']}")).data["reference"] == first["reference"]
+    assert (await merchant.get(f"/payments/{second['reference']}")).data["external_id"] == first["reference"]
     for garbage in ("%FF", "%C3%28", "%00", "a%00b", "%ED%A0%80"):
-        check_error(await shop.get(f"/payments/{garbage}"), "not_found")
+        check_error(await merchant.get(f"/payments/{garbage}"), "not_found")
 
 
-async def test_d11_a_replay_is_validated_then_answers_what_exists(house: House) -> None:
-    shop = await house.merchant()
-    card = (await shop.post("/payments", order("VISA", external_id="card"))).data
-    again = await shop.post("/payments", order("mtn", external_id="card", amount=7000))
+async def test_d11_a_replay_is_validated_then_answers_what_exists(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    card = (await merchant.post("/payments", order("VISA", external_id="card"))).data
+    again = await merchant.post("/payments", order("mtn", external_id="card", amount=7000))
     assert again.status == 201
     assert again.data == card | {"payment_url": None}
     for faulty in (order(external_id="card", amount=0), order("coris", external_id="card", otp=...)):
-        check_error(await shop.post("/payments", faulty), "invalid_request")
+        check_error(await merchant.post("/payments", faulty), "invalid_request")
     refused = order(phone_number="22997000001", external_id="failed")
-    check_error(await shop.post("/payments", refused), "payment_failed")
-    replayed = await shop.post("/payments", refused)
+    check_error(await merchant.post("/payments", refused), "payment_failed")
+    replayed = await merchant.post("/payments", refused)
     assert (replayed.status, replayed.data["status"]) == (201, "failed")
-    assert (await shop.get("/payments")).body["meta"]["total"] == 2
+    assert (await merchant.get("/payments")).body["meta"]["total"] == 2
 
 
-async def test_d12_a_page_past_the_end_is_empty_and_true(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
-    await shop.pay()
-    answer = await shop.get("/payments?page=7")
+async def test_d12_a_page_past_the_end_is_empty_and_true(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
+    await merchant.pay()
+    answer = await merchant.get("/payments?page=7")
     assert (answer.data, answer.body["meta"]["total"], answer.body["meta"]["last_page"]) == ([], 1, 1)
     for query in ("/payments?per_page=101", "/payments?from=x", "/balance?currency=x", "/payment-modes?type=x"):
-        assert refused_fields(await shop.get(query))
+        assert refused_fields(await merchant.get(query))
 
 
-async def test_d13_bounds_are_inclusive_and_offsets_are_understood(house: House) -> None:
-    shop = await house.merchant()
-    born = house.clock.now() // SECOND * SECOND + SECOND
-    house.clock.advance((born - house.clock.now()) / SECOND)
-    await shop.pay()
+async def test_d13_bounds_are_inclusive_and_offsets_are_understood(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    born = service.clock.now() // SECOND * SECOND + SECOND
+    service.clock.advance((born - service.clock.now()) / SECOND)
+    await merchant.pay()
 
     async def found(query: str) -> bool:
-        return bool((await shop.get(f"/payments?{query}")).data)
+        return bool((await merchant.get(f"/payments?{query}")).data)
 
     exact, before, after = iso(born), iso(born - 1), iso(born + 1)
     assert await found(f"from={exact}&to={exact}")
@@ -310,8 +312,8 @@ async def test_d13_bounds_are_inclusive_and_offsets_are_understood(house: House)
     assert await found(f"to={next_day}&from={day}")
 
 
-async def test_d14_addresses(sqlite_house: House) -> None:
-    shop = await sqlite_house.merchant()
+async def test_d14_addresses(sqlite_service: ServiceFixture) -> None:
+    merchant = await sqlite_service.merchant()
     good = {
         "return_url": ("http://shop.example/x", "https://shop.example:8443?a=b", "https://é.example/ü"),
         "callback_url": ("https://shop.example/h", "http://localhost:9/h", "http://127.0.0.1:9/h"),
@@ -329,60 +331,60 @@ async def test_d14_addresses(sqlite_house: House) -> None:
     )
     for field, values in good.items():
         for value in values:
-            assert (await shop.post("/payments", order(**{field: value}))).status == 201, value
+            assert (await merchant.post("/payments", order(**{field: value}))).status == 201, value
         for value in bad:
-            assert refused_fields(await shop.post("/payments", order(**{field: value}))) == {field}, value
+            assert refused_fields(await merchant.post("/payments", order(**{field: value}))) == {field}, value
     for value in ("http://shop.example/h", "http://10.0.0.1/h"):
-        assert refused_fields(await shop.post("/payments", order(callback_url=value))) == {"callback_url"}
+        assert refused_fields(await merchant.post("/payments", order(callback_url=value))) == {"callback_url"}
 
 
-async def test_d15_the_order_of_checks(house: House) -> None:
+async def test_d15_the_order_of_checks(service: ServiceFixture) -> None:
     """Each request has every fault from its stage on: the stage that answers is the first."""
-    shop, inactive = await house.merchant(), (await house.merchant(status="pending")).live
+    merchant, inactive = await service.merchant(), (await service.merchant(status="pending")).live
     nothing = {"Authorization": "Bearer nothing"}
-    check_error(await house.call("DELETE", "/v1/nothing", headers=nothing), "not_found")
-    check_error(await house.call("DELETE", "/v1/payments", b"{", headers=nothing), "method_not_allowed")
-    check_error(await house.call("POST", "/v1/payments", b"{", headers=nothing), "unauthorized")
+    check_error(await service.call("DELETE", "/v1/nothing", headers=nothing), "not_found")
+    check_error(await service.call("DELETE", "/v1/payments", b"{", headers=nothing), "method_not_allowed")
+    check_error(await service.call("POST", "/v1/payments", b"{", headers=nothing), "unauthorized")
     check_error(await inactive.post("/payments", b"{"), "merchant_inactive")
-    assert refused_fields(await shop.post("/payments", b'{"operator":"none","amount":')) == set()
-    await shop.pay("0000", external_id="a")
+    assert refused_fields(await merchant.post("/payments", b'{"operator":"none","amount":')) == set()
+    await merchant.pay("0000", external_id="a")
     both = order(external_id="a", amount=999_999) | {"operator": "none"}
-    assert refused_fields(await shop.post("/payments", both)) == {"operator"}
-    assert refused_fields(await shop.post("/payments", order(external_id="a", amount=999_999))) == {"amount"}
-    assert (await shop.post("/payments", order(external_id="a", phone_number="22997000001"))).status == 201
-    assert (await shop.call("DELETE", "/payments/a")).headers["Allow"] == "GET"
+    assert refused_fields(await merchant.post("/payments", both)) == {"operator"}
+    assert refused_fields(await merchant.post("/payments", order(external_id="a", amount=999_999))) == {"amount"}
+    assert (await merchant.post("/payments", order(external_id="a", phone_number="22997000001"))).status == 201
+    assert (await merchant.call("DELETE", "/payments/a")).headers["Allow"] == "GET"
 
 
-async def test_d16_mobile_money_in_every_currency(house: House) -> None:
-    shop = await house.merchant()
+async def test_d16_mobile_money_in_every_currency(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
     for currency in column("currencies", "Currency"):
-        payment = (await shop.post("/payments", order(currency=currency, amount=10))).data
+        payment = (await merchant.post("/payments", order(currency=currency, amount=10))).data
         assert (payment["currency"], payment["total_amount"]) == (currency, 10.18)
-        check_error(await shop.post("/payments", order(currency=currency, amount=9)), "invalid_request")
+        check_error(await merchant.post("/payments", order(currency=currency, amount=9)), "invalid_request")
 
 
-async def test_d17_links_do_not_exist_for_a_test_key(house: House) -> None:
-    shop = await house.merchant()
-    link = (await shop.live.post("/payment-links", LINK)).data
+async def test_d17_links_do_not_exist_for_a_test_key(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    link = (await merchant.live.post("/payment-links", LINK)).data
     for body in (LINK, {}, b"{"):
-        assert "details" not in check_error(await shop.post("/payment-links", body), "invalid_request")
-    assert (await shop.get("/payment-links")).body["meta"]["total"] == 0
-    check_error(await shop.get(f"/payment-links/{link['id']}"), "not_found")
+        assert "details" not in check_error(await merchant.post("/payment-links", body), "invalid_request")
+    assert (await merchant.get("/payment-links")).body["meta"]["total"] == 0
+    check_error(await merchant.get(f"/payment-links/{link['id']}"), "not_found")
 
 
-async def test_d18_the_accent_of_limited_links(house: House) -> None:
-    shop = (await house.merchant()).live
+async def test_d18_the_accent_of_limited_links(service: ServiceFixture) -> None:
+    merchant = (await service.merchant()).live
     for written in ('"limit\u00e9"'.encode(), b'"limit\\u00e9"'):
         body = b'{"amount":1,"description":"x","max_uses":1,"type":%s}' % written
-        answer = await shop.post("/payment-links", body)
+        answer = await merchant.post("/payment-links", body)
         assert '"type":"limit\u00e9"'.encode() in answer.raw
     for spelling in ("limite", "LIMIT\u00c9", "limite\u0301", "limit\u00e8", "limit\u00e9 ", "limited"):
-        refused = await shop.post("/payment-links", LINK | {"type": spelling, "max_uses": 1})
+        refused = await merchant.post("/payment-links", LINK | {"type": spelling, "max_uses": 1})
         assert refused_fields(refused) == {"type"}
 
 
-async def test_d19_the_currency_and_the_dates_of_a_link(house: House) -> None:
-    euro, franc = (await house.merchant(currency="EUR")).live, (await house.merchant()).live
+async def test_d19_the_currency_and_the_dates_of_a_link(service: ServiceFixture) -> None:
+    euro, franc = (await service.merchant(currency="EUR")).live, (await service.merchant()).live
     assert (await euro.post("/payment-links", LINK | {"amount": 12.5})).data["amount"] == 12.5
     assert refused_fields(await franc.post("/payment-links", LINK | {"amount": 12.5})) == {"amount"}
     past = {"starts_at": "2020-01-01", "expires_at": "2020-01-02"}

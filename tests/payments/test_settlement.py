@@ -16,20 +16,20 @@ from guichet.domain.posting_rules import COLLECTED, WalletStatus
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
-from tests.payments.conftest import Live
-from tests.watched import WatchedDatabase
+from tests.fakes.recording_database import RecordingDatabase
+from tests.payments.conftest import LivePayments
 
 
-async def pending(live: Live, number: int, **fields: Any) -> Payment:
-    made = await live.shop.pay(external_id=f"e{number}", **fields)
-    return require(await payments.by_reference(live.ctx.db, live.shop.id, "live", made["reference"]))
+async def pending(live: LivePayments, number: int, **fields: Any) -> Payment:
+    made = await live.merchant.pay(external_id=f"e{number}", **fields)
+    return require(await payments.by_reference(live.ctx.db, live.merchant.id, "live", made["reference"]))
 
 
 def paid(row: Payment) -> Succeeded:
     return Succeeded(Hundredths(row.total_amount), row.currency, f"tx-{row.reference}")
 
 
-async def test_different_outcomes_at_once(live: Live) -> None:
+async def test_different_outcomes_at_once(live: LivePayments) -> None:
     rows = [await pending(live, number) for number in range(12)]
     refused = Refused("insufficient_funds")
     outcomes = [(row, refused if row.id % 3 == 0 else paid(row)) for row in rows]
@@ -41,28 +41,28 @@ async def test_different_outcomes_at_once(live: Live) -> None:
         assert after.status == ("failed" if row.id % 3 == 0 else "succeeded")
         assert after.failure_reason == ("insufficient_funds" if row.id % 3 == 0 else None)
     assert await live.balance() == 8 * 5000
-    told = await live.told()
-    assert (told.count("payment.succeeded"), told.count("payment.failed")) == (8, 4)
+    queued_events = await live.queued_events()
+    assert (queued_events.count("payment.succeeded"), queued_events.count("payment.failed")) == (8, 4)
 
 
-async def test_what_comes_together_costs_little_more_than_one(live: Live) -> None:
+async def test_what_comes_together_costs_little_more_than_one(live: LivePayments) -> None:
     """Round trips are what a settlement costs on PostgreSQL: they do not grow with what comes at the same time."""
     statements = []
     for group in (1, 9):
         rows = [await pending(live, 10 * group + number) for number in range(group)]
-        watched = WatchedDatabase(live.ctx.db)
-        ctx = replace(live.ctx, db=watched)
-        await ctx.catalogues.of(live.shop.id)
+        recording_db = RecordingDatabase(live.ctx.db)
+        ctx = replace(live.ctx, db=recording_db)
+        await ctx.catalogues.of(live.merchant.id)
         await asyncio.gather(*(settle_payment(ctx, row, paid(row)) for row in rows))
-        statements.append(len(watched.seen))
+        statements.append(len(recording_db.seen))
     assert statements[0] == statements[1] <= 6
 
 
-async def test_one_that_cannot_be_settled_holds_up_no_other(live: Live) -> None:
+async def test_one_that_cannot_be_settled_holds_up_no_other(live: LivePayments) -> None:
     """A posting of it is there already, as after a hand in the database: that one stays pending, and says so."""
     rows = [await pending(live, number) for number in range(5)]
     strange = rows[2]
-    spurious = {"merchant_id": live.shop.id, "env": "live", "currency": "XOF", "cause": COLLECTED, "created_at": 1}
+    spurious = {"merchant_id": live.merchant.id, "env": "live", "currency": "XOF", "cause": COLLECTED, "created_at": 1}
     spurious |= {"subject_id": strange.id, "leg": "amount", "source": "operator:mtn", "destination": "wallet"}
     async with live.ctx.db.transaction() as tx:
         await tx.write(insert(postings).values(**spurious, amount=1))
@@ -78,9 +78,9 @@ async def test_one_that_cannot_be_settled_holds_up_no_other(live: Live) -> None:
 
 
 @pytest.mark.parametrize("status", ["Gelé", "Fermé"])
-async def test_frozen_and_open_wallets_in_one_batch(live: Live, status: WalletStatus) -> None:
+async def test_frozen_and_open_wallets_in_one_batch(live: LivePayments, status: WalletStatus) -> None:
     frozen = [await pending(live, number) for number in range(3)]
-    other = (await live.house.merchant()).live
+    other = (await live.service.merchant()).live
     await other.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     made = await other.pay()
     open_one = require(await payments.by_reference(live.ctx.db, other.id, "live", made["reference"]))
@@ -89,5 +89,5 @@ async def test_frozen_and_open_wallets_in_one_batch(live: Live, status: WalletSt
     assert await live.balance() == 0
     assert (await other.get("/balance?currency=XOF")).data["balance"] == 5000
     await live.set_wallet()
-    await live.house.settle()
+    await live.service.run_worker()
     assert await live.balance() == 3 * 5000

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from guichet.clock import SECOND, Instant
 from guichet.providers.client import ProviderAccount
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS, Dashboard, create_simulator
-from tests.house import Account, House, ManualClock, open_house, serving
+from tests.fakes.clock import TurningClock
 from tests.ports import free_port
+from tests.service_fixture import MerchantClient, ServiceFixture, open_service, serving
 
 T = TypeVar("T")
 
@@ -22,24 +22,6 @@ T = TypeVar("T")
 _PATIENCE = 0.4
 #: Seconds that the simulator's slow answers take.
 _SLOW = 25
-
-
-class TurningClock(ManualClock):
-    """`sleep` returns once the test has turned the clock far enough: nothing sleeps for real."""
-
-    def __init__(self, start: Instant | None = None) -> None:
-        super().__init__(start)
-        self._turned = asyncio.Event()
-
-    def advance(self, seconds: float) -> None:
-        super().advance(seconds)
-        turned, self._turned = self._turned, asyncio.Event()
-        turned.set()
-
-    async def sleep(self, seconds: float) -> None:
-        until = self.now() + round(seconds * SECOND)
-        while self.now() < until:
-            await self._turned.wait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +33,9 @@ class Setup:
 
 
 @dataclass
-class World:
-    house: House
-    shop: Account
+class SimulatedProviders:
+    service: ServiceFixture
+    merchant: MerchantClient
     simulator: str
     http: aiohttp.ClientSession
     clock: TurningClock
@@ -85,7 +67,7 @@ class World:
         """The clock, then the operators' notifications, then everything our worker finds due."""
         self.clock.advance(seconds)
         await self.nudged(self.quiet())
-        await self.nudged(self.house.worker.run_until_idle())
+        await self.nudged(self.service.worker.run_until_idle())
         await self.nudged(self.quiet())
 
     async def quiet(self) -> None:
@@ -103,7 +85,7 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(settings: Settings, setup: Setup) -> AsyncIterator[World]:
+async def open_simulated_providers(settings: Settings, setup: Setup) -> AsyncIterator[SimulatedProviders]:
     """The schema must be there already. Notifications without an address of their own go to the family's."""
     clock = TurningClock()
     port, simulator_port = free_port(), free_port()
@@ -121,7 +103,7 @@ async def open_world(settings: Settings, setup: Setup) -> AsyncIterator[World]:
     async with (
         app.router.lifespan_context(app),
         serving(app, simulator_port),
-        open_house(settings, clock, port, providers=operators) as house,
+        open_service(settings, clock, port, providers=operators) as service,
         aiohttp.ClientSession() as http,
     ):
-        yield World(house, await house.merchant(), simulator, http, clock)
+        yield SimulatedProviders(service, await service.merchant(), simulator, http, clock)

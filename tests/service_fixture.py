@@ -1,4 +1,4 @@
-"""A whole Guichet for tests: the real application on a real port, with a clock that the test turns."""
+"""The whole service for tests: the real application on a real port, with a clock that the test advances."""
 
 import asyncio
 import socket
@@ -12,28 +12,12 @@ import msgspec
 import uvicorn
 
 from guichet.bootstrap import Service, application, create_merchant, service
-from guichet.clock import SECOND, Instant, SystemClock
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import Environment, MerchantStatus
+from guichet.domain.merchants import MerchantStatus
 from guichet.domain.money import Currency
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
-
-
-class ManualClock:
-    """Stands still until it is turned."""
-
-    def __init__(self, start: Instant | None = None) -> None:
-        self._now = SystemClock().now() if start is None else start
-
-    def now(self) -> Instant:
-        return self._now
-
-    def advance(self, seconds: float) -> None:
-        self._now += round(seconds * SECOND)
-
-    async def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
+from tests.fakes.clock import ManualClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +44,22 @@ class Answer:
 
 
 @dataclass
-class Account:
+class MerchantClient:
     """A merchant's keys, and how its developer calls the API with one of them."""
 
-    house: "House"
+    service: "ServiceFixture"
     id: MerchantId
-    keys: dict[Environment, str]
-    env: Environment = "test"
+    keys: dict[str, str]
+    env: str = "test"
 
     @property
-    def live(self) -> "Account":
-        return Account(self.house, self.id, self.keys, "live")
+    def live(self) -> "MerchantClient":
+        return MerchantClient(self.service, self.id, self.keys, "live")
 
     async def call(self, method: str, path: str, body: object = None, **kw: Any) -> Answer:
         """`body`: bytes as they are, anything else as JSON."""
         headers = {"Authorization": f"Bearer {self.keys[self.env]}", **kw.pop("headers", {})}
-        return await self.house.call(method, f"/v1{path}", body, headers=headers, **kw)
+        return await self.service.call(method, f"/v1{path}", body, headers=headers, **kw)
 
     async def get(self, path: str, **kw: Any) -> Answer:
         return await self.call("GET", path, **kw)
@@ -95,8 +79,8 @@ class Account:
 
 
 @dataclass
-class House:
-    service: Service
+class ServiceFixture:
+    opened: Service
     worker: Worker
     clock: ManualClock
     base_url: str
@@ -105,14 +89,14 @@ class House:
 
     @property
     def ctx(self) -> Any:
-        return self.service.ctx
+        return self.opened.ctx
 
     async def merchant(
         self, name: str | None = None, status: MerchantStatus = "active", currency: Currency = "XOF"
-    ) -> Account:
+    ) -> MerchantClient:
         self._merchants += 1
-        merchant, keys = await create_merchant(self.service.ctx, name or f"M{self._merchants}", status, currency)
-        return Account(self, merchant.id, keys)
+        merchant, keys = await create_merchant(self.opened.ctx, name or f"M{self._merchants}", status, currency)
+        return MerchantClient(self, merchant.id, {str(env): key for env, key in keys.items()})
 
     async def call(
         self, method: str, path: str, body: object = None, headers: Mapping[str, str] | None = None, **kw: Any
@@ -127,8 +111,8 @@ class House:
         ) as response:
             return Answer(response.status, response.headers, await response.read())
 
-    async def settle(self, seconds: float = 0) -> None:
-        """Turns the clock and lets the worker do everything that is due."""
+    async def run_worker(self, seconds: float = 0) -> None:
+        """Advances the clock and lets the worker do everything that is due."""
         self.clock.advance(seconds)
         await self.worker.run_until_idle()
 
@@ -169,12 +153,12 @@ async def running(config: uvicorn.Config, *sockets: socket.socket) -> AsyncItera
 
 
 @asynccontextmanager
-async def open_house(
+async def open_service(
     settings: Settings, clock: ManualClock | None = None, port: int = 0, **connections: Any
-) -> AsyncIterator[House]:
+) -> AsyncIterator[ServiceFixture]:
     """The schema must be there already."""
     clock = clock or ManualClock()
     async with service(settings, clock, **connections) as opened:
         worker = opened.worker()
         async with serving(application(opened, None), port) as base_url, aiohttp.ClientSession() as client:
-            yield House(opened, worker, clock, base_url, client)
+            yield ServiceFixture(opened, worker, clock, base_url, client)

@@ -8,24 +8,24 @@ from typing import Any
 from guichet.clock import to_datetime
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
-from tests.ledger.life import Hands, Life, live, yesterday
+from tests.ledger.ledger_history import LedgerHistory, RawSql, live, yesterday
 
 
-async def _told(settings: Settings) -> tuple[Life, Any, str]:
+async def _told(settings: Settings) -> tuple[LedgerHistory, Any, str]:
     """A life, the wallet's balance at its end, and the day it happened on."""
-    async with yesterday(settings) as house:
-        life = await live(house)
-        balance = (await life.shop.live.get("/balance")).data["balance"]
-        return life, balance, to_datetime(house.clock.now()).date().isoformat()
+    async with yesterday(settings) as service:
+        history = await live(service)
+        balance = (await history.merchant.live.get("/balance")).data["balance"]
+        return history, balance, to_datetime(service.clock.now()).date().isoformat()
 
 
 def _amount(payment: Any) -> int:
     return int(payment["amount"] * 100)
 
 
-async def test_it_adds_up(settings: Settings, cli: Cli, hands: Hands) -> None:
-    life, balance, _ = await _told(settings)
-    done = cli("ledger", "statement", life.shop.id, "xof", "--json")
+async def test_it_adds_up(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+    history, balance, _ = await _told(settings)
+    done = cli("ledger", "statement", history.merchant.id, "xof", "--json")
     assert done.code == 0
     said = json.loads(done.out)
     assert (said["opening"], said["closing"]) == (0, balance)
@@ -37,31 +37,32 @@ async def test_it_adds_up(settings: Settings, cli: Cli, hands: Hands) -> None:
     assert kinds.count("payment.succeeded") == 4
     assert kinds.count("refund.requested") == 3
     assert kinds.count("refund.failed") == kinds.count("suspense.released") == 1
-    taken = [life.paid, life.refunded, life.returning, life.given_back]
+    taken = [history.paid, history.refunded, history.returning, history.given_back]
     collected = sum(_amount(each) for each in taken) / 100 + 8000
     assert said["totals"]["collections"] == collected
-    assert said["totals"]["refunds"] == (_amount(life.refunded) + _amount(life.returning)) / 100
+    assert said["totals"]["refunds"] == (_amount(history.refunded) + _amount(history.returning)) / 100
     assert balance == collected - said["totals"]["refunds"]
     assert said["totals"]["credits"] - said["totals"]["debits"] == balance
-    [(fees,)] = await hands.run(
+    [(fees,)] = await raw_sql.run(
         "SELECT sum(CASE WHEN destination = 'fees' THEN amount ELSE -amount END) FROM postings"
-        f" WHERE 'fees' IN (source, destination) AND merchant_id = {life.shop.id} AND env = 'live' AND currency = 'XOF'"
+        f" WHERE 'fees' IN (source, destination) AND merchant_id = {history.merchant.id}"
+        " AND env = 'live' AND currency = 'XOF'"
     )
     assert said["totals"]["fees"] == int(fees) / 100 > 0
     [released] = [each for each in said["movements"] if each["kind"] == "suspense.released"]
     assert (released["external_id"], released["amount"]) == ("frozen", 8000)
     [back] = [each for each in said["movements"] if each["kind"] == "refund.failed"]
-    assert back["payment"] == life.given_back["reference"]
+    assert back["payment"] == history.given_back["reference"]
     assert back["refund"] is not None
 
 
 async def test_periods_join(settings: Settings, cli: Cli) -> None:
-    life, balance, _ = await _told(settings)
-    whole = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--json").out)["movements"]
+    history, balance, _ = await _told(settings)
+    whole = json.loads(cli("ledger", "statement", history.merchant.id, "XOF", "--json").out)["movements"]
     cut = whole[3]["date"]
-    before = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--to", cut, "--json").out)
+    before = json.loads(cli("ledger", "statement", history.merchant.id, "XOF", "--to", cut, "--json").out)
     since = (datetime.fromisoformat(cut) + timedelta(microseconds=1)).isoformat()
-    after = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--from", since, "--json").out)
+    after = json.loads(cli("ledger", "statement", history.merchant.id, "XOF", "--from", since, "--json").out)
     assert after["opening"] == before["closing"]
     assert after["closing"] == balance
     assert before["movements"] + after["movements"] == whole
@@ -70,8 +71,8 @@ async def test_periods_join(settings: Settings, cli: Cli) -> None:
 
 
 async def test_the_csv_is_one_a_spreadsheet_reads(settings: Settings, cli: Cli) -> None:
-    life, balance, day = await _told(settings)
-    done = cli("ledger", "statement", life.shop.id, "XOF", "--from", day, "--to", day, "--csv")
+    history, balance, day = await _told(settings)
+    done = cli("ledger", "statement", history.merchant.id, "XOF", "--from", day, "--to", day, "--csv")
     assert done.code == 0
     assert done.out.startswith("\ufeffDate (UTC);Nature;")
     rows = list(csv.DictReader(done.out.removeprefix("\ufeff").splitlines(), delimiter=";"))
@@ -84,21 +85,21 @@ async def test_the_csv_is_one_a_spreadsheet_reads(settings: Settings, cli: Cli) 
     )
     assert credited - debited == balance * 100
     assert all(bool(row["Débit"]) != bool(row["Crédit"]) for row in moves)
-    [first] = [row for row in moves if row["Référence du paiement"] == life.paid["reference"]]
+    [first] = [row for row in moves if row["Référence du paiement"] == history.paid["reference"]]
     assert first["Référence marchand"] == "'=order 1", "no formula reaches a spreadsheet"
     assert first["Crédit"] == "5001,00"
     assert rows[-1]["Nature"].startswith("Frais payés par les clients")
 
 
 async def test_screen_environments_and_refusals(settings: Settings, cli: Cli) -> None:
-    life, balance, _ = await _told(settings)
-    shown = cli("ledger", "statement", life.shop.id, "XOF")
+    history, balance, _ = await _told(settings)
+    shown = cli("ledger", "statement", history.merchant.id, "XOF")
     assert shown.code == 0
     assert f"Closing balance on {shown.out.split('Closing balance on ')[1][:19]} UTC: {balance}" in shown.out
     assert "9 movements: debits " in shown.out
-    test = json.loads(cli("ledger", "statement", life.shop.id, "XOF", "--env", "test", "--json").out)
+    test = json.loads(cli("ledger", "statement", history.merchant.id, "XOF", "--env", "test", "--json").out)
     assert [each["amount"] for each in test["movements"]] == [700, -700]
-    empty = json.loads(cli("ledger", "statement", life.shop.id, "USD", "--json").out)
+    empty = json.loads(cli("ledger", "statement", history.merchant.id, "USD", "--json").out)
     assert (empty["opening"], empty["closing"], empty["movements"]) == (0, 0, [])
     assert cli("ledger", "statement", 999, "XOF").refusal == "There is no merchant with the id 999."
     assert "exclude" in cli("ledger", "statement", 1, "XOF", "--csv", "--json").misuse

@@ -7,52 +7,51 @@ from typing import Any
 import pytest
 
 from guichet.db.engine import require
-from guichet.domain.merchants import Environment
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.ledger import postings
 from guichet.payments import refund_repository as refunds
 from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
-from tests.fakes import done, slow
-from tests.house import House
+from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
-from tests.payments.conftest import Live
+from tests.payments.conftest import LivePayments
+from tests.service_fixture import ServiceFixture
 
 
-async def paid(live: Live, amount: int = 5000) -> Any:
+async def paid(live: LivePayments, amount: int = 5000) -> Any:
     live.first.script("status", done)
-    payment = await live.shop.pay(amount=amount)
-    await live.house.settle(5)
+    payment = await live.merchant.pay(amount=amount)
+    await live.service.run_worker(5)
     assert await live.state(payment["reference"]) == "succeeded"
     return payment
 
 
-async def refund_of(live: Live, payment: Any) -> Any:
-    answer = await live.shop.post(f"/payments/{payment['reference']}/refund")
+async def refund_of(live: LivePayments, payment: Any) -> Any:
+    answer = await live.merchant.post(f"/payments/{payment['reference']}/refund")
     assert answer.status == 201, answer.raw
     return answer.data
 
 
 @pytest.mark.parametrize("env", ["live", "test"])
-async def test_sixty_four_requests_at_once_make_one_refund(live: Live, env: Environment) -> None:
+async def test_sixty_four_requests_at_once_make_one_refund(live: LivePayments, env: str) -> None:
     if env == "live":
-        shop, payment = live.shop, await paid(live)
+        merchant, payment = live.merchant, await paid(live)
     else:
-        shop = type(live.shop)(live.house, live.shop.id, live.shop.keys, "test")
-        payment = await shop.pay("0000")
-        await live.house.settle()
+        merchant = type(live.merchant)(live.service, live.merchant.id, live.merchant.keys, "test")
+        payment = await merchant.pay("0000")
+        await live.service.run_worker()
     path = f"/payments/{payment['reference']}/refund"
-    answers = await asyncio.gather(*(shop.post(path) for _ in range(64)))
+    answers = await asyncio.gather(*(merchant.post(path) for _ in range(64)))
     assert Counter(answer.status for answer in answers) == {201: 1, 409: 63}
     assert {answer.error["code"] for answer in answers if answer.status == 409} == {"conflict"}
-    assert len((await shop.get("/refunds")).data) == 1
-    await live.house.settle(60)
-    assert (await shop.post(path)).status == 409
+    assert len((await merchant.get("/refunds")).data) == 1
+    await live.service.run_worker(60)
+    assert (await merchant.post(path)).status == 409
     assert len(live.first.asked("refund")) == (1 if env == "live" else 0)
     await check_books(live.ctx.db)
 
 
-async def test_the_wallets_part_is_held_then_posted(live: Live) -> None:
+async def test_the_wallets_part_is_held_then_posted(live: LivePayments) -> None:
     live.first.script("refund", Accepted("r-1"))
     live.first.script("refund_status", Accepted(), done)
     await paid(live, 3000)
@@ -61,115 +60,124 @@ async def test_the_wallets_part_is_held_then_posted(live: Live) -> None:
     refund = await refund_of(live, payment)
     assert (refund["status"], refund["amount"], refund["processed_at"]) == ("pending", 5087.5, None)
     assert await live.balance() == 3000, "held at once: it cannot be spent twice"
-    await live.house.settle()
+    await live.service.run_worker()
     assert await live.state(payment["reference"]) == "succeeded"
-    read = (await live.shop.get(f"/refunds/{refund['reference']}")).data
+    read = (await live.merchant.get(f"/refunds/{refund['reference']}")).data
     assert read["status"] == "pending"
-    read = (await live.shop.get(f"/refunds/{refund['reference']}")).data
+    read = (await live.merchant.get(f"/refunds/{refund['reference']}")).data
     assert read["status"] == "succeeded", "a read refreshes a disbursement in progress"
     assert read["processed_at"] is not None
     assert await live.state(payment["reference"]) == "refunded"
     assert await live.balance() == 3000
-    assert await live.told() == ["payment.succeeded", "payment.succeeded", "refund.succeeded", "payment.refunded"]
+    assert await live.queued_events() == [
+        "payment.succeeded",
+        "payment.succeeded",
+        "refund.succeeded",
+        "payment.refunded",
+    ]
     assert len(live.first.asked("refund")) == 1
 
 
-async def test_a_refused_disbursement_releases_what_was_held(live: Live) -> None:
+async def test_a_refused_disbursement_releases_what_was_held(live: LivePayments) -> None:
     live.first.script("refund", Refused("limit_reached"))
     payment = await paid(live)
     refund = await refund_of(live, payment)
     assert await live.balance() == 0
-    await live.house.settle()
-    assert (await live.shop.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
+    await live.service.run_worker()
+    assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
     assert await live.state(payment["reference"]) == "succeeded"
     assert await live.balance() == 5000
-    assert await live.told() == ["payment.succeeded", "refund.failed"]
-    assert (await live.shop.post(f"/payments/{payment['reference']}/refund")).status == 409, "one refund, ever"
+    assert await live.queued_events() == ["payment.succeeded", "refund.failed"]
+    assert (await live.merchant.post(f"/payments/{payment['reference']}/refund")).status == 409, "one refund, ever"
 
 
-async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: Live) -> None:
+async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: LivePayments) -> None:
     """D23. The merchant's money went elsewhere meanwhile."""
     payment = await paid(live)
     async with live.ctx.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", Hundredths(100_000))]
-        await postings.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
+        await postings.post(
+            tx, [Movement(live.merchant.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())]
+        )
     assert await live.balance() == 4000
     refund = await refund_of(live, payment)
     assert refund["status"] == "pending"
     assert await live.balance() == 4000
-    await live.house.settle()
-    assert (await live.shop.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
+    await live.service.run_worker()
+    assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
     assert await live.balance() == 4000
     assert live.first.asked("refund") == [], "nobody is asked to pay what is not there"
-    assert await live.told() == ["payment.succeeded", "refund.failed"]
+    assert await live.queued_events() == ["payment.succeeded", "refund.failed"]
 
 
-async def test_two_refunds_cannot_spend_the_same_money(live: Live) -> None:
+async def test_two_refunds_cannot_spend_the_same_money(live: LivePayments) -> None:
     live.first.script("refund", done)
     both = [await paid(live), await paid(live)]
     async with live.ctx.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", Hundredths(400_000))]
-        await postings.post(tx, [Movement(live.shop.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())])
+        await postings.post(
+            tx, [Movement(live.merchant.id, "live", "XOF", "test.payout", 1, away, live.ctx.clock.now())]
+        )
     requested = await asyncio.gather(*(refund_of(live, payment) for payment in both))
-    await live.house.settle(5)
-    ends = [(await live.shop.get(f"/refunds/{each['reference']}")).data["status"] for each in requested]
+    await live.service.run_worker(5)
+    ends = [(await live.merchant.get(f"/refunds/{each['reference']}")).data["status"] for each in requested]
     assert sorted(ends) == ["failed", "succeeded"]
     assert await live.balance() == 1000
 
 
-async def test_only_a_succeeded_payment_can_be_refunded(live: Live) -> None:
+async def test_only_a_succeeded_payment_can_be_refunded(live: LivePayments) -> None:
     live.first.script("status", Accepted())
-    payment = await live.shop.pay()
+    payment = await live.merchant.pay()
     path = f"/payments/{payment['reference']}/refund"
-    assert (await live.shop.post(path)).status == 409
+    assert (await live.merchant.post(path)).status == 409
     live.first.script("status", Refused("expired"))
-    await live.house.settle(5)
-    assert (await live.shop.post(path)).status == 409
-    assert (await live.shop.get("/refunds")).data == []
+    await live.service.run_worker(5)
+    assert (await live.merchant.post(path)).status == 409
+    assert (await live.merchant.get("/refunds")).data == []
 
 
-async def test_an_unknown_disbursement_is_asked_about_and_never_sent_again(live: Live) -> None:
+async def test_an_unknown_disbursement_is_asked_about_and_never_sent_again(live: LivePayments) -> None:
     live.first.script("refund", Unknown("timeout"))
     live.first.script("refund_status", Unknown(), Unknown(), done)
     payment = await paid(live)
     await refund_of(live, payment)
     for seconds in (0, 5, 5, 10, 20, 60):
-        await live.house.settle(seconds)
+        await live.service.run_worker(seconds)
     assert await live.state(payment["reference"]) == "refunded"
     assert len(live.first.asked("refund")) == 1
     assert len(live.first.asked("refund_status")) == 3
 
 
-async def test_a_disbursement_that_was_not_taken_is_sent_again(live: Live) -> None:
+async def test_a_disbursement_that_was_not_taken_is_sent_again(live: LivePayments) -> None:
     live.first.script("refund", NotProcessed(), NotProcessed(), done)
     payment = await paid(live)
     await refund_of(live, payment)
     for seconds in (0, 5, 5, 10, 20):
-        await live.house.settle(seconds)
+        await live.service.run_worker(seconds)
     assert await live.state(payment["reference"]) == "refunded"
     assert len(live.first.asked("refund")) == 3
     assert live.first.asked("refund_status") == []
 
 
-async def test_another_amount_given_back_is_not_booked(live: Live) -> None:
+async def test_another_amount_given_back_is_not_booked(live: LivePayments) -> None:
     live.first.script("refund", lambda asked: Succeeded(asked.amount - 100, asked.currency))
     live.first.script("refund_status", done)
     payment = await paid(live)
     refund = await refund_of(live, payment)
-    await live.house.settle()
-    stored = require(await refunds.by_reference(live.ctx.db, live.shop.id, "live", refund["reference"]))
+    await live.service.run_worker()
+    stored = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", refund["reference"]))
     assert stored.status == "pending"
     assert await live.balance() == 0, "still held"
-    await live.house.settle(60)
+    await live.service.run_worker(60)
     assert await live.state(payment["reference"]) == "refunded"
 
 
-async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: Live) -> None:
+async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: LivePayments) -> None:
     """The mark goes to disk before the first byte."""
     marks = []
 
     async def look(asked: Reversal) -> Unknown:
-        row = require(await refunds.by_reference(live.ctx.db, live.shop.id, "live", asked.reference))
+        row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", asked.reference))
         marks.append(row.sent_at)
         return Unknown("killed here")
 
@@ -177,39 +185,39 @@ async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: Li
     live.first.script("refund_status", done)
     payment = await paid(live)
     refund = await refund_of(live, payment)
-    row = require(await refunds.by_reference(live.ctx.db, live.shop.id, "live", refund["reference"]))
+    row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", refund["reference"]))
     now = live.ctx.clock.now()
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
     await refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
     await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000)
     await refunds.mark_sent(live.ctx.db, row.id, "first", now)
-    await live.house.settle(29)
+    await live.service.run_worker(29)
     assert live.first.asked("refund") == live.first.asked("refund_status") == []
-    await live.house.settle(1)
+    await live.service.run_worker(1)
     assert live.first.asked("refund") == []
     assert len(live.first.asked("refund_status")) == 1
     assert await live.state(payment["reference"]) == "refunded"
     assert marks == []
 
 
-async def test_several_workers_send_a_refund_once(live: Live) -> None:
+async def test_several_workers_send_a_refund_once(live: LivePayments) -> None:
     live.first.script("refund", slow(done, 0.05))
     payments_made = [await paid(live) for _ in range(3)]
     for payment in payments_made:
         await refund_of(live, payment)
-    workers = [live.house.service.worker() for _ in range(4)]
+    workers = [live.service.opened.worker() for _ in range(4)]
     await asyncio.gather(*(worker.run_until_idle() for worker in workers))
     assert Counter(live.first.asked("refund")).most_common(1)[0][1] == 1
     assert len(live.first.asked("refund")) == 3
 
 
-async def test_a_test_refund_is_done_at_once_and_told_in_order(house: House) -> None:
-    shop = await house.merchant()
-    await shop.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-    payment = await shop.pay("0000")
-    await house.settle()
-    refund = (await shop.post(f"/payments/{payment['reference']}/refund")).data
+async def test_a_test_refund_is_done_at_once_and_told_in_order(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+    payment = await merchant.pay("0000")
+    await service.run_worker()
+    refund = (await merchant.post(f"/payments/{payment['reference']}/refund")).data
     assert (refund["status"], refund["amount"]) == ("succeeded", 5087.5)
-    log = (await shop.get("/webhooks/deliveries")).data
+    log = (await merchant.get("/webhooks/deliveries")).data
     assert [each["event"] for each in reversed(log)] == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
-    await check_books(house.ctx.db, told=True)
+    await check_books(service.ctx.db, events_queued=True)

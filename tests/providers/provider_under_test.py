@@ -14,9 +14,9 @@ from guichet.http_client import HttpClient
 from guichet.providers.base import Callback, Charge, Provider, Reversal
 from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES
-from tests.house import ManualClock
-from tests.peers import Peer, Received
-from tests.providers.conformance import DOSSIERS
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import ReceivedRequest, ScriptedServer
+from tests.providers.conformance import PROVIDER_CASES
 
 TOKEN = {"access_token": "token-of-the-provider", "expires_in": 3600}
 REFERENCE = "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01"
@@ -52,11 +52,11 @@ def reversal(operator: str = "mtn", *, taken: Mapping[str, Any] | None = None, *
 
 
 @dataclass
-class ScriptedProvider:
+class ProviderUnderTest:
     provider: Provider
     clock: ManualClock
     answers: list[Scripted] = field(default_factory=list)
-    received: list[Received] = field(default_factory=list)
+    received: list[ReceivedRequest] = field(default_factory=list)
     tokens: int = 0
 
     def sent(self, number: int = -1) -> Any:
@@ -68,13 +68,13 @@ class ScriptedProvider:
 
 
 @asynccontextmanager
-async def scripted_provider(
+async def provider_under_test(
     provider_type: str, *answers: Scripted, token: object = TOKEN, **settings: str
-) -> AsyncIterator[ScriptedProvider]:
+) -> AsyncIterator[ProviderUnderTest]:
     """A provider whose server gives these responses, the last one again and again; it always gives `token`."""
-    found: list[ScriptedProvider] = []
+    found: list[ProviderUnderTest] = []
 
-    async def script(writer: Any, request: Received) -> None:
+    async def script(writer: Any, request: ReceivedRequest) -> None:
         one = found[0]
         if "token" in request.line and "transactionstatus" not in request.line:
             one.tokens += 1
@@ -87,12 +87,12 @@ async def scripted_provider(
         await writer.drain()
 
     clock = ManualClock(NOW)
-    async with Peer(script) as peer:
+    async with ScriptedServer(script) as server:
         http_client = HttpClient(loopback=True)
-        known = {**DOSSIERS[provider_type].settings, **settings}
-        account = ProviderAccount(f"{provider_type}_one", provider_type, peer.url("127.0.0.1", ""), known)
+        known = {**PROVIDER_CASES[provider_type].settings, **settings}
+        account = ProviderAccount(f"{provider_type}_one", provider_type, server.url("127.0.0.1", ""), known)
         provider = PROVIDER_TYPES[provider_type].build(account, http_client, clock)
-        found.append(ScriptedProvider(provider, clock, list(answers)))
+        found.append(ProviderUnderTest(provider, clock, list(answers)))
         try:
             yield found[0]
         finally:

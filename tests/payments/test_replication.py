@@ -10,7 +10,7 @@ import pytest
 
 from guichet.db import migrate, postgres_pool
 from guichet.settings import Settings
-from tests.house import open_house
+from tests.service_fixture import open_service
 
 
 @pytest.fixture
@@ -37,15 +37,15 @@ async def test_a_repetition_waits_for_the_standby_too(
         await administrator.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{standbys}'")
         await administrator.execute("SELECT pg_reload_conf()")
 
-    async with open_house(settings) as house:
-        shop = await house.merchant()
+    async with open_service(settings) as service:
+        merchant = await service.merchant()
         order = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
         await wait_for("nobody")
         for _ in range(2):
-            answer = await shop.post("/payments", order)
+            answer = await merchant.post("/payments", order)
             assert (answer.status, answer.error["code"]) == (500, "server_error")
         stored = await administrator.fetchval("SELECT reference FROM payments WHERE external_id = 'order-1'")
         await wait_for("")
-        answer = await shop.post("/payments", order)
+        answer = await merchant.post("/payments", order)
         assert (answer.status, answer.data["reference"]) == (201, str(stored))
     await administrator.close()

@@ -1,0 +1,46 @@
+"""Clocks that the test turns."""
+
+import asyncio
+
+from guichet.clock import SECOND, Instant, SystemClock
+
+
+class ManualClock:
+    """Stands still until it is turned."""
+
+    def __init__(self, start: Instant | None = None) -> None:
+        self._now = SystemClock().now() if start is None else start
+
+    def now(self) -> Instant:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        self._now += round(seconds * SECOND)
+
+    async def sleep(self, seconds: float) -> None:
+        self.advance(seconds)
+
+
+class TurningClock(ManualClock):
+    """`sleep` returns once the test has turned the clock far enough: nothing sleeps for real."""
+
+    def __init__(self, start: Instant | None = None) -> None:
+        super().__init__(start)
+        self._turned = asyncio.Event()
+
+    def advance(self, seconds: float) -> None:
+        super().advance(seconds)
+        turned, self._turned = self._turned, asyncio.Event()
+        turned.set()
+
+    async def sleep(self, seconds: float) -> None:
+        until = self.now() + round(seconds * SECOND)
+        while self.now() < until:
+            await self._turned.wait()
+
+
+class RealClock(ManualClock):
+    """The machine's clock, where a test promises something about real time."""
+
+    def now(self) -> Instant:
+        return SystemClock().now()

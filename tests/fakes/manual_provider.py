@@ -1,0 +1,70 @@
+"""A provider where the test decides, as the customer would, what becomes of each debit."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from guichet.providers.base import (
+    Accepted,
+    Charge,
+    InitiationResult,
+    OtpRequestResult,
+    RefusalReason,
+    Refused,
+    Reversal,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from tests.fakes.silent_provider import SilentProvider
+
+
+@dataclass
+class ManualProvider(SilentProvider):
+    """Serves every operator code. Accepts, and waits for the test to decide; a number ending in 0001 is refused."""
+
+    remote: bool = True
+    charges: dict[str, Charge] = field(default_factory=dict)
+    decided: dict[str, StatusResult] = field(default_factory=dict)
+    #: Debits to come for which a code was asked, and what is answered.
+    codes: list[Charge] = field(default_factory=list)
+    code_answer: OtpRequestResult = field(default_factory=Accepted)
+    #: Seconds an answer takes.
+    slowness: float = 0
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        await asyncio.sleep(self.slowness)
+        self.charges[charge.reference] = charge
+        if (charge.phone_number or "").endswith("0001"):
+            return Refused("insufficient_funds")
+        if charge.phone_number is None or charge.operator.startswith("wave"):
+            return Accepted(redirect_url=f"http://operator.test/confirm/{charge.reference}")
+        return Accepted()
+
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
+        await asyncio.sleep(self.slowness)
+        self.codes.append(charge)
+        return self.code_answer
+
+    async def status(self, charge: Charge) -> StatusResult:
+        await asyncio.sleep(self.slowness)
+        return self.decided.get(charge.reference, Unknown())
+
+    def approve(self, reference: str) -> None:
+        charge = self.charges[reference]
+        self.decided[reference] = Succeeded(charge.amount, charge.currency)
+
+    def refuse(self, reference: str, reason: RefusalReason = "rejected_by_payer") -> None:
+        self.decided[reference] = Refused(reason)
+
+    @property
+    def last(self) -> Charge:
+        return list(self.charges.values())[-1]
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return collected_here
+
+    async def refund(self, reversal: Reversal) -> InitiationResult:
+        return Succeeded(reversal.amount, reversal.currency)
+
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
+        return Succeeded(reversal.amount, reversal.currency)

@@ -1,0 +1,19 @@
+"""What every fake provider has in common."""
+
+from guichet.providers.base import Callback, CallbackReference, Charge
+
+
+class SilentProvider:
+    """Never calls back, can refund everything, and leaves the polling times to Guichet."""
+
+    def first_poll_at(self, charge: Charge) -> int | None:
+        return None
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    async def probe(self) -> str:
+        return "ok"
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        return None

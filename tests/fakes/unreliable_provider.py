@@ -1,0 +1,90 @@
+"""A provider with correct books and unreliable answers."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from guichet.domain.money import Hundredths
+from guichet.providers.base import (
+    Accepted,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    RefusalReason,
+    Refused,
+    Reversal,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from tests.fakes.scripted_provider import taken
+from tests.fakes.silent_provider import SilentProvider
+
+
+@dataclass
+class UnreliableProvider(SilentProvider):
+    """Keeps correct books, which a test may compare with ours, but its answers are unreliable.
+
+    It debits a reference at most once. `mood(verb, reference)` chooses what it answers: the truth (""), nothing, or an
+    amount other than the one it moved. It never confirms the right amount of a movement that did not happen.
+    `decide(reference)` gives the final state of a debit or a payout: True, False, or None (the customer has not
+    answered).
+    """
+
+    decide: Callable[[str], bool | None]
+    mood: Callable[[str, str], str]
+    remote: bool = True
+    debits: dict[str, int] = field(default_factory=dict)
+    payouts: dict[str, int] = field(default_factory=dict)
+    sends: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    #: What it explicitly refused, whenever it said so.
+    refusals: set[str] = field(default_factory=set)
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        return self._take(self.debits, charge, "initiate")
+
+    async def status(self, charge: Charge) -> StatusResult:
+        return self._tell(self.debits, charge, "status")
+
+    async def refund(self, reversal: Reversal) -> InitiationResult:
+        return self._take(self.payouts, reversal, "refund")
+
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
+        return self._tell(self.payouts, reversal, "refund_status")
+
+    def moved(self, book: dict[str, int]) -> dict[str, int]:
+        """What really changed hands: reference → hundredths."""
+        return {reference: amount for reference, amount in book.items() if self.decide(reference)}
+
+    def _take(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> InitiationResult:
+        self.sends[asked.reference] += 1
+        mood = self.mood(verb, asked.reference)
+        if mood == "lost before":
+            return Unknown("the request was lost")
+        if mood == "not taken":
+            return NotProcessed()
+        if mood == "refuse":
+            return self._refuse(asked, "insufficient_funds")
+        book[asked.reference] = asked.amount
+        return Unknown("the answer was lost") if mood == "lost after" else taken(asked)
+
+    def _tell(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> StatusResult:
+        mood = self.mood(verb, asked.reference)
+        if mood == "silent":
+            return Unknown("no answer")
+        if mood == "wrong":
+            return Succeeded(Hundredths(asked.amount + 100), asked.currency)
+        if asked.reference not in book:
+            # It never arrived: a real connector concludes that only with proof, which this operator gives.
+            return self._refuse(asked, "operator_unavailable")
+        match self.decide(asked.reference):
+            case True:
+                return Succeeded(Hundredths(book[asked.reference]), asked.currency)
+            case False:
+                return self._refuse(asked, "rejected_by_payer")
+            case _:
+                return Accepted()
+
+    def _refuse(self, asked: Charge | Reversal, reason: RefusalReason) -> Refused:
+        self.refusals.add(asked.reference)
+        return Refused(reason)
