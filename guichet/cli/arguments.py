@@ -1,12 +1,12 @@
 """Arguments and options that several commands have."""
 
 import re
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from guichet.clock import DAY, Instant, read_date
-from guichet.domain import ids
+from guichet.domain import ids, posting_rules
 
 #: Ids are 64-bit integers in both databases.
 _MAX_ID: Final = 2**63 - 1
@@ -32,9 +32,16 @@ def _end_instant(text: str) -> Instant:
     return instant(text) + (DAY - 1 if _DATE_ONLY.fullmatch(text) else 0)
 
 
+if TYPE_CHECKING:
+    MerchantIdValue = ids.MerchantId
+    WalletStatusValue = posting_rules.WalletStatus
+else:
+    # The help of a command prints the name of an argument's type.
+    MerchantIdValue, WalletStatusValue = int, str
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 MerchantId = Annotated[
-    ids.MerchantId, typer.Argument(parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it.")
+    MerchantIdValue, typer.Argument(parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it.")
 ]
 #: Both ends of a period are included; a time without an offset is UTC (D13).
 Since = Annotated[

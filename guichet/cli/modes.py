@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, row_id
+from guichet.cli.arguments import Json, MerchantIdValue, row_id
 from guichet.cli.console import CommandError, console, fail, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.context import AppContext
@@ -27,7 +27,7 @@ Operator = Annotated[
     str, typer.Argument(metavar="OPERATOR", help="Operator code, in upper or lower case; see `guichet mode list`.")
 ]
 Merchant = Annotated[
-    MerchantId | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
+    MerchantIdValue | None, typer.Option("--merchant", parser=row_id, metavar="ID", help="For this merchant only.")
 ]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, MerchantId
+from guichet.cli.arguments import Json, MerchantId, WalletStatusValue
 from guichet.cli.console import console, error_console, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
@@ -58,7 +58,7 @@ def show(merchant_id: MerchantId, as_json: Json = False) -> None:
 def status(
     merchant_id: MerchantId,
     currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
-    new_status: Annotated[WalletStatus, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
+    new_status: Annotated[WalletStatusValue, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
     as_json: Json = False,
 ) -> None:
     """Freeze, close or reopen a live wallet. Unless it is `Actif`, new live payments and refunds are refused, and

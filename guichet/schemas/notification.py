@@ -40,7 +40,7 @@ class PaymentNotification(_Notification):
     """Le corps d'un événement `payment.*`."""
 
     event: Annotated[
-        str, text_schema(enum=[PAYMENT_SUCCEEDED, PAYMENT_FAILED, PAYMENT_REFUNDED]), example(PAYMENT_SUCCEEDED)
+        EventName, text_schema(enum=[PAYMENT_SUCCEEDED, PAYMENT_FAILED, PAYMENT_REFUNDED]), example(PAYMENT_SUCCEEDED)
     ]
     """Nom de l'événement."""
     data: PaymentObject
@@ -50,7 +50,7 @@ class PaymentNotification(_Notification):
 class RefundNotification(_Notification):
     """Le corps d'un événement `refund.*`."""
 
-    event: Annotated[str, text_schema(enum=[REFUND_SUCCEEDED, REFUND_FAILED]), example(REFUND_SUCCEEDED)]
+    event: Annotated[EventName, text_schema(enum=[REFUND_SUCCEEDED, REFUND_FAILED]), example(REFUND_SUCCEEDED)]
     """Nom de l'événement."""
     data: RefundObject
     """Le remboursement."""
@@ -59,7 +59,7 @@ class RefundNotification(_Notification):
 class WebhookTestNotification(_Notification):
     """Le corps de l'événement `webhook.test`."""
 
-    event: Annotated[str, text_schema(enum=[WEBHOOK_TEST]), example(WEBHOOK_TEST)]
+    event: Annotated[EventName, text_schema(enum=[WEBHOOK_TEST]), example(WEBHOOK_TEST)]
     """Nom de l'événement."""
     data: WebhookMessageObject
     """Le message de test."""

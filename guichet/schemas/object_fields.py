@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 from msgspec import Raw
 from pydantic import Field, InstanceOf, WithJsonSchema
 
-from guichet.domain.catalogue import MODE_TYPES
-from guichet.domain.money import CURRENCIES
+from guichet.domain.catalogue import MODE_TYPES, PaymentModeType
+from guichet.domain.money import CURRENCIES, Currency
 
 #: OpenAPI extension for an enumeration to which v1 may add values.
 OPEN_ENUM: Final = "x-extensible-enum"
@@ -39,8 +39,8 @@ RawJsonObject = Annotated[InstanceOf[Raw], WithJsonSchema({"type": "object", "ad
 Uuid = Annotated[str, text_schema(format="uuid")]
 Timestamp = Annotated[str, text_schema(format="date-time")]
 Url = Annotated[str, text_schema(format="uri")]
-CurrencyCode = Annotated[str, text_schema(enum=list(CURRENCIES))]
-ModeType = Annotated[str, text_schema(enum=list(MODE_TYPES))]
+CurrencyCode = Annotated[Currency, text_schema(enum=list(CURRENCIES))]
+ModeType = Annotated[PaymentModeType, text_schema(enum=list(MODE_TYPES))]
 
 CREATED_AT: Final = "2026-11-20T10:15:30.123456Z"
 SETTLED_AT: Final = "2026-11-20T10:15:41.234567Z"

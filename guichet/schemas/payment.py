@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.money import Hundredths
-from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment
+from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.schemas import validation
 from guichet.schemas.json_codec import has_bad_text, number
 from guichet.schemas.object_fields import (
@@ -168,7 +168,7 @@ class PaymentObject(TypedDict):
     """Numéro lisible et croissant, pour l'affichage seulement."""
     external_id: Annotated[str | None, example("commande-1042")]
     """Votre propre identifiant de commande ; `null` s'il n'a pas été envoyé."""
-    status: Annotated[str, text_schema(enum=list(PAYMENT_STATUSES)), example("pending")]
+    status: Annotated[PaymentStatus, text_schema(enum=list(PAYMENT_STATUSES)), example("pending")]
     """`pending` → `succeeded` ou `failed` ; `succeeded` → `refunded`. Livrez seulement à `succeeded`."""
     amount: Annotated[Number, example(5000)]
     """Ce que vous encaissez."""

@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
-from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, PaymentLink
+from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, LinkType, PaymentLink
 from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import CREATED_AT, LINK_URL, Number, Timestamp, Url, example, text_schema
 from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, refuse
@@ -21,7 +21,7 @@ class PaymentLinkObject(TypedDict):
     """Identifiant numérique, pour `GET /payment-links/{id}`. Ce n'est pas le fragment aléatoire de `url`."""
     url: Annotated[Url, example(LINK_URL)]
     """Adresse publique à partager. Elle est impossible à deviner ; qui la possède peut ouvrir la page."""
-    type: Annotated[str, text_schema(enum=list(LINK_TYPES)), example("limité")]
+    type: Annotated[LinkType, text_schema(enum=list(LINK_TYPES)), example("limité")]
     """`permanent` ou `limité` (avec l'accent)."""
     amount: Annotated[Number, example(10000)]
     """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""

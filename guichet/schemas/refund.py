@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
-from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Refund
+from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Refund, RefundStatus
 from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import (
     PAYMENT_REFERENCE,
@@ -36,7 +36,7 @@ class RefundObject(TypedDict):
     """Montant rendu au client : le `total_amount` du paiement."""
     currency: Annotated[CurrencyCode, example("XOF")]
     """Devise du paiement d'origine."""
-    status: Annotated[str, text_schema(enum=list(REFUND_STATUSES)), example("pending")]
+    status: Annotated[RefundStatus, text_schema(enum=list(REFUND_STATUSES)), example("pending")]
     """`pending` → `succeeded` ou `failed`."""
     reason: Annotated[str, example("Article indisponible")]
     """Motif enregistré."""

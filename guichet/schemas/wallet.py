@@ -5,7 +5,7 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
-from guichet.domain.posting_rules import WALLET_STATUSES, Wallet
+from guichet.domain.posting_rules import WALLET_STATUSES, Wallet, WalletStatus
 from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import SETTLED_AT, CurrencyCode, Number, Timestamp, example, text_schema
 
@@ -19,7 +19,7 @@ class BalanceObject(TypedDict):
     """Solde dans l'unité principale : la valeur à afficher."""
     balance_minor: Annotated[int, example(12500000)]
     """Le même solde multiplié par 100 dans toutes les devises, XOF compris. Ne pas afficher."""
-    status: Annotated[str, text_schema(enum=list(WALLET_STATUSES)), example("Actif")]
+    status: Annotated[WalletStatus, text_schema(enum=list(WALLET_STATUSES)), example("Actif")]
     """Hors de `Actif`, aucun mouvement n'est accepté."""
     updated_at: Annotated[Timestamp, example(SETTLED_AT)]
     """Date du dernier mouvement."""

@@ -6,7 +6,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
-from guichet.domain.events import DELIVERY_STATUSES, EVENTS, MAX_ATTEMPTS, PAYMENT_SUCCEEDED, WEBHOOK_TEST, Delivery
+from guichet.domain.events import (
+    DELIVERY_STATUSES,
+    EVENTS,
+    MAX_ATTEMPTS,
+    PAYMENT_SUCCEEDED,
+    WEBHOOK_TEST,
+    Delivery,
+    DeliveryStatus,
+    EventName,
+)
 from guichet.schemas.json_codec import timestamp
 from guichet.schemas.object_fields import (
     DELIVERY_ID,
@@ -25,11 +34,11 @@ class WebhookDeliveryObject(TypedDict):
 
     id: Annotated[Uuid, example(DELIVERY_ID)]
     """Identifiant de l'envoi : l'`id` du corps envoyé et l'en-tête `X-Service-Delivery`."""
-    event: Annotated[str, open_enum(*EVENTS, WEBHOOK_TEST), example(PAYMENT_SUCCEEDED)]
+    event: Annotated[EventName, open_enum(*EVENTS, WEBHOOK_TEST), example(PAYMENT_SUCCEEDED)]
     """Nom de l'événement."""
     url: Annotated[str, example(WEBHOOK_URL)]
     """Adresse appelée."""
-    status: Annotated[str, text_schema(enum=list(DELIVERY_STATUSES)), example("success")]
+    status: Annotated[DeliveryStatus, text_schema(enum=list(DELIVERY_STATUSES)), example("success")]
     """`pending` tant qu'une tentative reste à faire, puis `success` ou `failed`."""
     attempts: Annotated[int, Field(examples=[1], ge=0, le=MAX_ATTEMPTS)]
     """Tentatives faites."""

@@ -8,7 +8,7 @@ from typing import Annotated, Final, NotRequired
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from guichet.domain.events import EVENTS, Delivery
+from guichet.domain.events import EVENTS, Delivery, EventName
 from guichet.schemas.object_fields import DELIVERY_ID, WEBHOOK_URL, Uuid, example, open_enum
 from guichet.schemas.validation import Body, WebhookUrl
 
@@ -29,7 +29,7 @@ class WrittenWebhookEndpointObject(TypedDict):
 class WebhookEndpointObject(WrittenWebhookEndpointObject):
     """Votre point de terminaison pour l'environnement de la clé."""
 
-    events: Annotated[list[Annotated[str, open_enum(*EVENTS)]], example(list(EVENTS))]
+    events: Annotated[list[Annotated[EventName, open_enum(*EVENTS)]], example(list(EVENTS))]
     """Les événements envoyés. Il n'y a pas d'abonnement sélectif ; d'autres peuvent s'ajouter."""
 
 
