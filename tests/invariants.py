@@ -21,8 +21,11 @@ Wallet = tuple[MerchantId, Environment, Currency]
 
 
 async def check_books(db: Database, *, events_queued: bool = False) -> None:
-    """Every money invariant; with `events_queued`, also that each transition has exactly one event (every merchant must then
-    have had an endpoint all along)."""
+    """Checks every money invariant.
+
+    With `events_queued` also that each transition has exactly one event: every merchant must have had an endpoint all
+    along.
+    """
     paid = {row.id: row for row in [Payment(*row) for row in await db.scan(select(payments))]}
     returned = {row.id: row for row in [Refund(*row) for row in await db.scan(select(refunds))]}
     moves = await db.scan(select(postings))

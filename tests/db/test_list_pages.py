@@ -24,8 +24,10 @@ _START = 1_760_000_000 * SECOND
 async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
     db: Database = service.ctx.db
     template = Payment(
-        id=PaymentId(0), merchant_id=MerchantId(merchant_id), env="test", reference="", external_id=None, status="pending", amount=Hundredths(100),
-        fee_amount=Hundredths(0), total_amount=Hundredths(100), currency="XOF", description="", operator="mtn", phone_number=None,
+        id=PaymentId(0), merchant_id=MerchantId(merchant_id), env="test", reference="", external_id=None,
+        status="pending", amount=Hundredths(100),
+        fee_amount=Hundredths(0), total_amount=Hundredths(100),
+        currency="XOF", description="", operator="mtn", phone_number=None,
         firstname=None, lastname=None, email=None, address=None, country=None, return_url=None, callback_url=None,
         metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0,
         provider_account="sandbox", provider_reference=None, provider_data=None, redirect_url=None,
