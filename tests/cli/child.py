@@ -53,7 +53,9 @@ class Child:
     def __enter__(self) -> "Child":
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, failed: type[BaseException] | None, *_: BaseException | TracebackType | None) -> None:
+        if failed is not None:
+            self.kill()  # A test that failed must not wait for a command that goes on running.
         for stream in (self.stdout, self.stderr):
             if stream:
                 stream.close()

@@ -106,7 +106,7 @@ class Cli:
         with self.start(*arguments, "--port", port) as process:
             running = RunningCommand(process, f"http://127.0.0.1:{port}")
             try:
-                until(lambda: process.poll() is not None or _answers(running.address + ready), 20)
+                until(lambda: process.poll() is not None or answers(running.address + ready), 20)
                 assert process.poll() is None, process.communicate()
                 yield running
             finally:
@@ -126,7 +126,7 @@ def until(true: Callable[[], object], seconds: float) -> float:
         time.sleep(0.02)
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5):
             return True

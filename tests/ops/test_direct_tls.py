@@ -10,7 +10,7 @@ import trustme
 from cryptography.hazmat.primitives import serialization
 
 from guichet.settings import Settings
-from tests.cli.conftest import Cli, _answers, until
+from tests.cli.conftest import Cli, answers, until
 from tests.ports import free_port
 from tests.processes.conftest import new_database
 
@@ -67,7 +67,7 @@ def test_https(
             assert told["data"]["url"].startswith(address), told
             with urllib.request.urlopen(told["data"]["url"], context=trusting, timeout=20) as page:
                 assert page.status == 200
-            assert not _answers(f"http://127.0.0.1:{port}/readyz")
+            assert not answers(f"http://127.0.0.1:{port}/readyz")
             process.terminate()
             assert process.wait(20) == 0
         finally:

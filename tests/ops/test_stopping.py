@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 
 from guichet.settings import Settings
-from tests.cli.conftest import Cli, RunningCommand, _answers, until
+from tests.cli.conftest import Cli, RunningCommand, answers, until
 
 ORDER = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002", "external_id": "order-1"}
 #: How long the database does not answer, in seconds: more than the second that a stop gives by itself.
@@ -96,7 +96,7 @@ def test_a_server_that_drains_is_unready_and_serves_everybody(cli: Cli) -> None:
         stopping = threading.Thread(target=server.stop, args=(signal.SIGTERM,))
         began = time.monotonic()
         stopping.start()
-        until(lambda: not _answers(server.address + "/readyz"), 2)
+        until(lambda: not answers(server.address + "/readyz"), 2)
         while time.monotonic() - began < 2.5:
             assert server.call("POST", "/v1/payments", key, {**ORDER, "external_id": str(time.monotonic())})[0] == 201
             time.sleep(0.1)  # Nobody reads the log's pipe.

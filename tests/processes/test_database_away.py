@@ -242,7 +242,7 @@ async def test_announcements_reach_every_loop_again_after_a_loss(own: Settings) 
         wakeups(worker.ctx, working=True),
     ):
         woken = worker.ctx.wakeups
-        for topic in ("questions", "refunds", "deliveries"):
+        for topic in ("polling", "refunds", "deliveries"):
             await soon(lambda topic=topic: getattr(woken, topic).is_set())  # type: ignore[misc]
             getattr(woken, topic).clear()
         server.ctx.wakeups.refunds.set()

@@ -4,6 +4,8 @@ away costs."""
 import asyncio
 import logging
 import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +23,7 @@ from guichet.http_client import HttpClient
 from guichet.providers.base import Succeeded
 from guichet.providers.client import ProviderClient, ProviderResponse
 from guichet.settings import Settings
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, answers, until
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.scripted_provider import ScriptedProvider, done, taken
@@ -296,14 +298,24 @@ def test_the_extra_is_missing(sqlite_cli: Cli) -> None:
     hidden.mkdir(parents=True)
     (hidden / "__init__.py").write_text("raise ImportError('not installed')")
     path = f"{hidden.parent}:{sqlite_cli.environ['PYTHONPATH']}"
+    # Python itself starts these two: what is forked from the tests' process has imported OpenTelemetry already.
     without = sqlite_cli.having(PYTHONPATH=path)
-    with without.running("serve") as server:
-        server.stop()
-    wanting = without.having(GUICHET_OTLP_ENDPOINT="http://127.0.0.1:4318")
-    with wanting.start("serve", "--port", free_port()) as process:
+    port = free_port()
+    with _start(without, port) as process:
+        until(lambda: answers(f"http://127.0.0.1:{port}/readyz"), 20)
+        process.terminate()
+        process.communicate(timeout=20)
+    with _start(without.having(GUICHET_OTLP_ENDPOINT="http://127.0.0.1:4318"), free_port()) as process:
         _, err = process.communicate(timeout=20)
     assert process.returncode == 1
     assert err.splitlines()[-1] == (
         "✗ GUICHET_OTLP_ENDPOINT needs OpenTelemetry, which is not installed: run `make tracing` "
         "or `pip install 'guichet[tracing]'`."
     )
+
+
+def _start(cli: Cli, port: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "guichet", "serve", "--port", str(port)],
+        env=cli.environ, cwd=cli.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
