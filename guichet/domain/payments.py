@@ -100,11 +100,11 @@ class Payment(Record, frozen=True):
     updated_at: Instant
     #: The route that took the request; None until one did. Never changes afterwards: money does not switch routes.
     provider_account: str | None
-    #: What the operator calls it, and whatever else its connector must keep (JSON object of strings).
+    #: The provider's own reference, and what else its module must keep (a JSON object of strings).
     provider_reference: str | None
     provider_data: str | None
     redirect_url: str | None
-    #: Why it failed, in the connectors' small vocabulary; None otherwise.
+    #: Why it failed: a key of `REFUSAL_REASONS`; None otherwise.
     failure_reason: str | None
     #: When somebody must ask the operator next; None once the payment is final.
     next_poll_at: Instant | None

@@ -69,7 +69,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """The folded part of a wallet plus its unfolded entries; `balance` in hundredths."""
+    """A wallet with all its entries added up; `balance` in hundredths."""
 
     merchant_id: MerchantId
     env: Environment
