@@ -23,7 +23,7 @@ from bench.measures.posting import create
 from bench.seed import external_id
 from bench.servers import HOST, Target
 from guichet.bootstrap import database
-from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso, later
 from guichet.payments import repository as payments
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
@@ -101,7 +101,7 @@ def _median(runs: Sequence[Taken]) -> Taken:
 
 async def _kinds(count: int, target: Target) -> list[Kind]:
     now = SystemClock().now()
-    since, until = now - 300 * DAY + 17 * MINUTE, now - 60 * DAY + 5 * HOUR + 7 * MINUTE
+    since, until = later(now, 17 * MINUTE - 300 * DAY), later(now, 5 * HOUR + 7 * MINUTE - 60 * DAY)
     window = f"from={quote(iso(since))}&to={quote(iso(until))}"
     kinds = []
     for label, query in (("", ""), (", status", "status=succeeded"), (", from/to", window)):
@@ -149,7 +149,7 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
             opened.append((size.count, db))
         for _ in range(CLAIMS):
             for count, db in opened:
-                now = clock.now() + 60 * SECOND
+                now = later(clock.now(), 60 * SECOND)
                 started = time.perf_counter()
                 await payments.claim_due(db, now, now, CLAIMED)
                 taken["claim 32 due payments", count].append((time.perf_counter() - started) * 1000)

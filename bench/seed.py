@@ -20,7 +20,7 @@ from uuid import UUID
 import asyncpg
 
 from bench.servers import Merchant, prepare
-from guichet.clock import DAY, HOUR, SECOND, Instant, SystemClock
+from guichet.clock import DAY, HOUR, SECOND, Instant, SystemClock, earlier, later
 from guichet.db.tables import payments, webhook_deliveries
 from guichet.settings import Settings
 
@@ -80,7 +80,7 @@ def _references(kind: int, first: int, count: int, total: int, start: Instant) -
 
 
 def _made_at(number: int, total: int, start: Instant) -> Instant:
-    return start + number * SPAN // total
+    return later(start, number * SPAN // total)
 
 
 def _payments(first: int, count: int, total: int, start: Instant, merchant_id: int) -> Iterator[tuple[Any, ...]]:
@@ -124,7 +124,7 @@ _ROWS: Final = {"payments": _payments, "webhook_deliveries": _deliveries}
 
 async def _load_postgres(settings: Settings, count: int, merchant_id: int) -> None:
     connection = await asyncpg.connect(settings.database_url)
-    start = SystemClock().now() - SPAN
+    start = earlier(SystemClock().now(), SPAN)
     try:
         await connection.execute("SET session_replication_role = replica; SET maintenance_work_mem = '512MB'")
         for table, rows in _ROWS.items():
@@ -160,7 +160,7 @@ async def _load_sqlite(settings: Settings, count: int, merchant_id: int) -> None
 def _fill_sqlite(settings: Settings, count: int, merchant_id: int) -> None:
     connection = sqlite3.connect(settings.sqlite_path, isolation_level=None)
     sqlite3.register_adapter(UUID, str)
-    start = SystemClock().now() - SPAN
+    start = earlier(SystemClock().now(), SPAN)
     connection.execute("PRAGMA synchronous = OFF")  # A database that is lost here is loaded again.
     triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
     connection.execute("BEGIN")

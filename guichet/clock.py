@@ -5,10 +5,11 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final, NewType, Protocol
 
 #: Microseconds since 1970-01-01 UTC. An integer sorts, indexes and subtracts the same way in both databases.
-Instant = int
+#: A difference of two instants is a plain int: a duration in microseconds, like the constants below.
+Instant = NewType("Instant", int)
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
@@ -17,6 +18,21 @@ DAY: Final = 24 * HOUR
 
 _READABLE: Final = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def later(instant: Instant, duration: int) -> Instant:
+    """`duration`: microseconds."""
+    return Instant(instant + duration)
+
+
+def earlier(instant: Instant, duration: int) -> Instant:
+    """`duration`: microseconds."""
+    return Instant(instant - duration)
+
+
+def whole_second(instant: Instant) -> Instant:
+    """The second it is in, for messages whose times have no fraction."""
+    return Instant(instant // SECOND * SECOND)
 
 
 class Clock(Protocol):
@@ -31,7 +47,7 @@ class SystemClock:
     """The machine's clock."""
 
     def now(self) -> Instant:
-        return time.time_ns() // 1000
+        return Instant(time.time_ns() // 1000)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -44,7 +60,7 @@ def to_datetime(instant: Instant) -> datetime:
 def from_datetime(moment: datetime) -> Instant:
     """A naive datetime is read as UTC (D13)."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - _EPOCH) // timedelta(microseconds=1)
+    return Instant((aware - _EPOCH) // timedelta(microseconds=1))
 
 
 def iso(instant: Instant) -> str:

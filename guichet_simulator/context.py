@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from guichet.clock import SECOND, Clock
+from guichet.clock import SECOND, Clock, later
 from guichet_simulator import scenarios
 from guichet_simulator.models import (
     EXPIRED,
@@ -144,7 +144,7 @@ class SimulatorContext:
                 "scenario": scenario.name,
                 "planned_state": scenario.final_state,
                 "planned_reason": scenario.reason,
-                "due_at": None if scenario.final_state is None else now + int(wait * SECOND),
+                "due_at": None if scenario.final_state is None else later(now, int(wait * SECOND)),
                 "created_at": now,
                 "callback_url": callback_url,
                 "detail": dict(detail or {}),
@@ -170,7 +170,7 @@ class SimulatorContext:
         if tx.state != PENDING:
             return False
         if state == FAILED and tx.kind == "debit" and provider.second_chance is not None and not final:
-            due_at = self.clock.now() + int(provider.second_chance * SECOND)
+            due_at = later(self.clock.now(), int(provider.second_chance * SECOND))
             self.store.patch_detail(tx, last_error=reason)
             self.store.plan_decision(tx, provider.ends_as, reason, due_at)
             self.queue_callback(tx, "attempt_failed")
@@ -204,7 +204,7 @@ class SimulatorContext:
     ) -> str:
         """Queue a callback for `after` seconds from now; returns its event id."""
         event_id = event_id or uuid.uuid4().hex
-        due_at = self.clock.now() + int(after * SECOND)
+        due_at = later(self.clock.now(), int(after * SECOND))
         values = {"transaction_id": tx.id, "event_id": event_id, "claim": claim, "forged": forged, "due_at": due_at}
         self.store.insert("callbacks", values)
         self.changed.set()

@@ -6,7 +6,7 @@ Source: docs/providers/feexpay.md, "Initiating a payment", "Refunds".
 from dataclasses import dataclass
 from typing import Final
 
-from guichet.clock import to_datetime
+from guichet.clock import Instant, to_datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Network:
     payout_label: str | None = None
     min_payout: int = 100
 
-    def reference(self, now: int, ref: str) -> str:
+    def reference(self, now: Instant, ref: str) -> str:
         """FeexPay's identifier of a transaction: Celtiis has a format of its own, the others a UUID."""
         if self.label == "CELTIIS BJ":
             return f"AG_{to_datetime(now):%Y%m%d}_{ref.replace('-', '')[:20]}"

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.clock import SECOND, iso
+from guichet.clock import iso, whole_second
 from guichet.domain import money
 from guichet_simulator import pawapay_toolkit as toolkit
 from guichet_simulator.base import SimulatedProvider
@@ -237,7 +237,7 @@ class PawaPay(SimulatedProvider):
         payload = transaction_payload(tx, now, queued.claim)
         payload.pop("clientReferenceId", None)
         body = json_bytes(payload)
-        headers = self._signer.sign(url, body, now // SECOND * SECOND, der=tx.kind == "credit", forged=queued.forged)
+        headers = self._signer.sign(url, body, whole_second(now), der=tx.kind == "credit", forged=queued.forged)
         return CallbackRequest(url, body, headers)
 
 

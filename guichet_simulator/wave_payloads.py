@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.clock import MINUTE, SECOND, iso
+from guichet.clock import MINUTE, Instant, iso, later, whole_second
 from guichet.domain import money
 from guichet_simulator.http_helpers import ErrorResponse
 from guichet_simulator.models import Claim, Transaction
@@ -59,12 +59,12 @@ def session_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any
         "wave_launch_url": tx.detail["page_url"],
         "when_completed": _second(tx.decided_at) if done and tx.decided_at else None,
         "when_created": _second(tx.created_at),
-        "when_expires": _second(tx.created_at + LIFETIME_MINUTES * MINUTE),
+        "when_expires": _second(later(tx.created_at, LIFETIME_MINUTES * MINUTE)),
     }
 
 
-def _second(instant: int) -> str:
-    return iso(instant // SECOND * SECOND)[:19] + "Z"
+def _second(instant: Instant) -> str:
+    return iso(whole_second(instant))[:19] + "Z"
 
 
 def payout_object(tx: Transaction) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from guichet.clock import DAY, Instant, read_date
+from guichet.clock import DAY, Instant, later, read_date
 from guichet.domain import ids, posting_rules
 
 #: Ids are 64-bit integers in both databases.
@@ -29,7 +29,7 @@ def instant(text: str) -> Instant:
 
 def _end_instant(text: str) -> Instant:
     """A date without a time means the end of that day."""
-    return instant(text) + (DAY - 1 if _DATE_ONLY.fullmatch(text) else 0)
+    return later(instant(text), DAY - 1 if _DATE_ONLY.fullmatch(text) else 0)
 
 
 if TYPE_CHECKING:

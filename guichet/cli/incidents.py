@@ -10,6 +10,7 @@ from guichet.cli.arguments import Json, row_id
 from guichet.cli.console import CommandError, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
+from guichet.domain.ids import IncidentId
 from guichet.payments import incidents as repository
 
 
@@ -37,7 +38,7 @@ def incidents(
 
     async def work(opened: Service) -> _Found:
         db = opened.ctx.db
-        if close is not None and not await repository.close(db, close, opened.ctx.clock.now()):
+        if close is not None and not await repository.close(db, IncidentId(close), opened.ctx.clock.now()):
             raise CommandError(f"There is no open incident {close}.")
         return _Found(
             [_incident(each) for each in await repository.still_open(db)],

@@ -9,6 +9,7 @@ from guichet.cli.arguments import Json, MerchantId, instant, row_id
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
+from guichet.domain.ids import ApiKeyId
 from guichet.domain.merchants import ApiKey, Environment
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
@@ -77,7 +78,7 @@ def revoke(
 
     async def work(opened: Service) -> ApiKey:
         ctx = opened.ctx
-        return existing(await api_keys.revoke(ctx.db, key_id, ctx.clock.now()), "key", key_id)
+        return existing(await api_keys.revoke(ctx.db, ApiKeyId(key_id), ctx.clock.now()), "key", key_id)
 
     key = run(work)
     if as_json:

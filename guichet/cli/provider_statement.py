@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
-from guichet.clock import DAY, Instant, read_date
+from guichet.clock import DAY, Instant, later, read_date
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
@@ -224,4 +224,4 @@ def _date(cell: str) -> tuple[Instant, Instant] | None:
     at = read_date(text.replace(" UTC", "Z"))
     if at is None:
         return None
-    return at, at + (DAY - 1 if len(text) == len("2026-11-20") else 0)
+    return at, later(at, DAY - 1 if len(text) == len("2026-11-20") else 0)

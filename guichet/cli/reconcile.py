@@ -13,7 +13,7 @@ from guichet.cli.console import error_console, fail
 from guichet.cli.provider_statement import FIELDS, MEANINGS, ProviderStatement, UnreadableStatement, read_statement
 from guichet.cli.reconcile_report import Comparison, CsvReport, show
 from guichet.cli.runner import load_settings, run
-from guichet.clock import DAY, Instant
+from guichet.clock import DAY, Instant, later
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import Line
 from guichet.ledger.reconciliation import reconcile as compare
@@ -126,7 +126,7 @@ async def _fetch(
     if since is None:
         fail("--fetch needs --from: a provider lists a period.", code=2)
     now = opened.ctx.clock.now()
-    end = min(until or now, now + DAY)
+    end = min(until or now, later(now, DAY))
     lines: list[Line] = []
     for name in accounts:
         provider = opened.ctx.registry.provider(name)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from sqlalchemy import Table
 
-from guichet.clock import Instant
+from guichet.clock import Instant, later
 from guichet.db import list_page_statements as statements
 from guichet.db.engine import Database, Row
 from guichet.db.time_buckets import FINEST, Cover, Level, cover
@@ -73,7 +73,7 @@ async def read_page(
     until: Instant | None = None,
 ) -> tuple[list[Row], int]:
     """One page of a list, newest first, and the total; `since` and `until` are inclusive instants of creation."""
-    position = await _locate(db, table, scope, offset, since, None if until is None else until + 1)
+    position = await _locate(db, table, scope, offset, since, None if until is None else later(until, 1))
     if offset >= position.total:
         return [], position.total
     bounds = {"since": since, "before": position.before}
@@ -108,7 +108,7 @@ async def _locate(
         bucket_of_segment = segment.since // segment.level.width
         ((bucket, rest),) = await db.scan(statement, **params, bucket=bucket_of_segment, skipped=skip)
         if bucket is not None:  # None: its rows were deleted meanwhile.
-            return _Position(total, (bucket + 1) * FINEST.width, rest)
+            return _Position(total, FINEST.start(bucket + 1), rest)
     return _Position(total, segment.before, skip)
 
 
@@ -119,7 +119,7 @@ def _segments(covered: Cover, counts: Iterable[Row]) -> list[_Segment]:
     sums: Counter[tuple[int, int]] = Counter()
     for part, bucket, row_count in counts:
         if part == statements.CHANGES:
-            at = bucket * FINEST.width
+            at = FINEST.start(bucket)
             run = next(number for number, run in enumerate(covered.runs) if run.holds(at))
             sums[run, at // covered.runs[run].level.width] += row_count
         elif part == statements.OLDER_PARTIAL_BUCKET:
@@ -130,7 +130,7 @@ def _segments(covered: Cover, counts: Iterable[Row]) -> list[_Segment]:
             sums[part, bucket] += row_count
     for (run, bucket), row_count in sums.items():
         level = covered.runs[run].level
-        segments.append(_Segment(level, bucket * level.width, (bucket + 1) * level.width, row_count))
+        segments.append(_Segment(level, level.start(bucket), level.start(bucket + 1), row_count))
     return sorted((each for each in segments if each.rows), key=lambda each: each.since, reverse=True)
 
 

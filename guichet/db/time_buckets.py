@@ -19,14 +19,17 @@ class Level:
     name: str
     width: int
 
+    def start(self, bucket: int) -> Instant:
+        return Instant(bucket * self.width)
+
 
 #: From the finest to the coarsest.
 LEVELS: Final = (Level("hour", HOUR), Level("day", DAY))
 FINEST: Final = LEVELS[0]
 COARSEST: Final = LEVELS[-1]
 #: No row was created earlier or later. Both are bounds of whole buckets of every level.
-_BEGINNING: Final = 0
-_END: Final = 1_200_000 * DAY
+_BEGINNING: Final = Instant(0)
+_END: Final = Instant(1_200_000 * DAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def cover(since: Instant | None, before: Instant | None) -> Cover:
     low, high = _divide_up(since, FINEST.width), before // FINEST.width
     if low > high:  # Both bounds lie in the same bucket.
         return Cover(_runs(0, 0), since, before, before, before)
-    return Cover(_runs(low, high), since, low * FINEST.width, high * FINEST.width, before)
+    return Cover(_runs(low, high), since, FINEST.start(low), FINEST.start(high), before)
 
 
 def _runs(low: int, high: int) -> list[Run]:

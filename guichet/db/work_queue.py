@@ -18,7 +18,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Table
 
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, later
 from guichet.db.engine import Database, Row, require
 from guichet.db.work_queue_statements import WINDOW, Ready, WorkQueueStatements, saturated_parameter
 
@@ -79,7 +79,7 @@ class WorkQueue(Generic[T_co]):
         if due == WINDOW:
             rows = await db.execute_returning(self._claim_by_partition, most=most, **params)
         if due and not rows:  # They are in saturated partitions, or another worker is claiming them.
-            next_due = now + SOON
+            next_due = later(now, SOON)
         return self._claimed(rows, now if rows else next_due)
 
     def _claimed(self, rows: Sequence[Row], next_due: Instant | None) -> Claim[T_co]:

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 from guichet.domain import money
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import MerchantId, PaymentModeId
 from guichet.domain.money import Currency, Hundredths
 
 PaymentModeType = Literal["mobile_money", "card", "bank_transfer", "e_wallet", "other"]
@@ -33,7 +33,7 @@ MAX_DEBIT: Final = Hundredths(1_000_000_00)
 class PaymentMode:
     """A payment mode as one merchant sees it. `fee_fixed` is in hundredths, `fee_percent` in ten-thousandths of %."""
 
-    id: int
+    id: PaymentModeId
     operator: str
     name: str
     type: PaymentModeType

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.money import Currency
 
 Environment = Literal["test", "live"]
@@ -33,7 +33,7 @@ class Merchant:
 class ApiKey:
     """A stored key: only its hash, and enough of its beginning for a person to recognise it."""
 
-    id: int
+    id: ApiKeyId
     merchant_id: MerchantId
     env: Environment
     hash: str

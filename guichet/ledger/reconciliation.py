@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import Executable, Table, bindparam, or_, select
 
-from guichet.clock import DAY, HOUR, Instant
+from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
 from guichet.db.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
@@ -107,8 +107,8 @@ async def _made(
     db: Database, kind: SubjectType, names: str, since: Instant | None, until: Instant | None
 ) -> AsyncIterator[Ours]:
     slack = _SLACK if kind == PAYMENT else _REFUND_SLACK
-    after = 0 if since is None else await _IDS[kind].first_at(db, since - slack) - 1
-    last = _ALWAYS if until is None else await _IDS[kind].first_at(db, until + _SLACK)
+    after = 0 if since is None else await _IDS[kind].first_at(db, earlier(since, slack)) - 1
+    last = _ALWAYS if until is None else await _IDS[kind].first_at(db, later(until, _SLACK))
     while rows := await db.scan(_MADE[kind], after=after, last=last, provider_accounts=names):
         for row in rows:
             yield _ours(kind, row)
@@ -124,9 +124,8 @@ async def _named(db: Database, line: Line, names: str) -> Ours | None:
 def _ours(kind: SubjectType, row: Row) -> Ours:
     number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at = row
     asked = round_to_currency(amount, currency)
-    return Ours(
-        kind, number, merchant_id, reference, provider_reference, provider_account, status, asked, currency, at or 0
-    )
+    at = Instant(at or 0)
+    return Ours(kind, number, merchant_id, reference, provider_reference, provider_account, status, asked, currency, at)
 
 
 def _as_uuid(text: str) -> str | None:

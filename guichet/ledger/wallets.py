@@ -163,7 +163,7 @@ async def roll_up(db: Database, most: int) -> int:
 
 
 def _sums(entries: Iterable[Row]) -> dict[tuple[MerchantId, Environment, Currency], tuple[int, Instant]]:
-    sums: dict[tuple[MerchantId, Environment, Currency], tuple[int, Instant]] = defaultdict(lambda: (0, 0))
+    sums: dict[tuple[MerchantId, Environment, Currency], tuple[int, Instant]] = defaultdict(lambda: (0, Instant(0)))
     for _, merchant_id, env, currency, amount, _, _, created_at in entries:
         total, latest = sums[merchant_id, env, currency]
         sums[merchant_id, env, currency] = total + amount, max(latest, created_at)

@@ -11,7 +11,7 @@ from guichet.db.engine import Database, Transaction, require
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import ApiKey, Caller, Environment, Merchant, random_text
 
 _KEY: Final = re.compile(r"sk_(test|live)_[A-Za-z0-9]{32}")
@@ -80,7 +80,7 @@ async def list_of(db: Database, merchant_id: MerchantId) -> list[ApiKey]:
     return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
 
 
-async def revoke(db: Database, key_id: int, now: Instant) -> ApiKey | None:
+async def revoke(db: Database, key_id: ApiKeyId, now: Instant) -> ApiKey | None:
     """Idempotent: the first revocation's time stays."""
     row = await db.write(_REVOKE, key_id=key_id, now=now)
     return ApiKey(*row) if row else None

@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from guichet.domain import money
 from guichet.domain.catalogue import MOBILE_MONEY, MODE_TYPES, RATE_PLACES, Catalogue, PaymentMode, PaymentModeType
+from guichet.domain.ids import PaymentModeId
 from guichet.domain.money import Hundredths
 from guichet.settings import SettingsError
 
@@ -120,7 +121,7 @@ class _Entry:
 
     def mode(self) -> PaymentMode:
         mode = PaymentMode(
-            id=self.number("id"),
+            id=PaymentModeId(self.number("id")),
             operator=self.required_text("operator"),
             name=self.required_text("name"),
             type=self.kind(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from guichet import tracing
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.references import new_reference
@@ -152,10 +152,10 @@ def _new_payment(
         provider_data=None,
         redirect_url=None,
         failure_reason=None,
-        next_poll_at=now + POLL_AFTER_CRASH,
+        next_poll_at=later(now, POLL_AFTER_CRASH),
         poll_count=0,
         # Nobody polls a payment while its initiation is still running.
-        lease_expires_at=now + LEASE_DURATION if ctx.registry.provider(provider_account).remote else None,
+        lease_expires_at=later(now, LEASE_DURATION) if ctx.registry.provider(provider_account).remote else None,
     )
 
 
@@ -193,7 +193,7 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
     result: InitiationResult = NotProcessed()
     for account in route:
         if account != payment.provider_account:
-            until = ctx.clock.now() + LEASE_DURATION
+            until = later(ctx.clock.now(), LEASE_DURATION)
             switched = await repository.switch_provider_account(ctx.db, payment, account, until)
             if switched is None:
                 return require(await repository.by_id(ctx.db, payment.id))
@@ -219,7 +219,7 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult) ->
             raise PaymentFailed(REFUSAL_REASONS[result.reason])
         case _:
             log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
-            await repository.schedule_next_poll(ctx.db, payment.id, ctx.clock.now() + POLL_INTERVALS[0] * SECOND)
+            await repository.schedule_next_poll(ctx.db, payment.id, later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND))
     return payment
 
 
@@ -234,7 +234,7 @@ async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted
             provider_reference=result.provider_reference,
             provider_data=encode_provider_data(dict(result.provider_data)),
             redirect_url=result.redirect_url,
-            next_poll_at=result.next_poll_at or ctx.clock.now() + POLL_INTERVALS[0] * SECOND,
+            next_poll_at=result.next_poll_at or later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND),
         )
         payment = stored or payment
     if payment.next_poll_at is not None and payment.next_poll_at <= ctx.clock.now():

@@ -7,7 +7,7 @@ provider, never to a second disbursement.
 from collections.abc import Sequence
 
 from guichet import tracing
-from guichet.clock import Instant
+from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
@@ -34,7 +34,7 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
     A lease lets one process work on it at a time. Returns the refund as it is stored afterwards.
     """
     now = ctx.clock.now()
-    leased = await refund_repository.lease(ctx.db, refund.id, now, now + LEASE_DURATION)
+    leased = await refund_repository.lease(ctx.db, refund.id, now, later(now, LEASE_DURATION))
     if leased is None:
         return require(await refund_repository.by_id(ctx.db, refund.id))
     payment = require(await repository.by_id(ctx.db, refund.payment_id))

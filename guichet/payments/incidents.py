@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from guichet.clock import Instant
 from guichet.db.engine import Database, Writer
 from guichet.db.tables import incidents, unmatched_callbacks
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
@@ -26,7 +26,7 @@ _MOST: Final = 500
 class Incident:
     """`subject_type` says whose `reference` it is: payment or refund. `occurrences`: how often it was found."""
 
-    id: int
+    id: IncidentId
     merchant_id: MerchantId
     env: Environment
     kind: IncidentKind
@@ -142,7 +142,7 @@ async def still_open(db: Database) -> list[Incident]:
     return [Incident(*row) for row in await db.scan(_LIST)]
 
 
-async def close(db: Database, incident_id: int, now: Instant) -> bool:
+async def close(db: Database, incident_id: IncidentId, now: Instant) -> bool:
     """False when there is no such open incident."""
     return await db.write(_CLOSE, incident_id=incident_id, now=now) is not None
 
@@ -161,6 +161,6 @@ async def store_unmatched_callback(
     )
 
 
-async def list_unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, int]]:
-    """The latest 500: id, connection, path, reason, received_at."""
+async def list_unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, Instant]]:
+    """The latest 500: id, provider account, path, reason, received_at."""
     return [tuple(row) for row in await db.scan(_LIST_UNMATCHED)]

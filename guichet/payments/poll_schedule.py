@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, poll_interval
 from guichet.payments import incidents
@@ -17,4 +17,4 @@ async def next_poll(ctx: AppContext, subject: Payment | Refund) -> Instant:
     age = (now - subject.created_at) / SECOND
     if age >= INCIDENT_AGE_SECONDS and subject.env == "live":
         await incidents.report_about(ctx.db, subject, incidents.STUCK, "pending for more than 72 hours", now)
-    return now + poll_interval(subject.poll_count, age) * SECOND
+    return later(now, poll_interval(subject.poll_count, age) * SECOND)

@@ -7,7 +7,7 @@ the row lets one of them ask at a time.
 from collections.abc import Sequence
 
 from guichet import tracing
-from guichet.clock import Instant
+from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
@@ -49,7 +49,7 @@ async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
     provider = ctx.registry.provider(account)
     if provider.remote:
         now = ctx.clock.now()
-        leased = await repository.lease(ctx.db, payment.id, now, now + LEASE_DURATION)
+        leased = await repository.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION))
         if leased is None:
             return None
         payment = leased

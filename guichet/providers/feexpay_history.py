@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from guichet.clock import DAY, Instant, from_datetime, iso
+from guichet.clock import DAY, Instant, earlier, from_datetime, iso, later
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
@@ -16,6 +16,7 @@ from guichet.providers.fields import hundredths, text_or_none
 from guichet.providers.results import FAILED, SUCCEEDED, ProviderStatus, as_unknown, parse_status_word
 
 Kind = Literal["PAYIN", "PAYOUT"]
+Status = Literal["SUCCESSFUL", "FAILED", "PENDING"]
 #: One call to the history with this body.
 Ask = Callable[[Mapping[str, str]], Awaitable[CallResult]]
 
@@ -24,6 +25,7 @@ _MAX_DAYS: Final = 31
 _MAX_ROWS: Final = 500
 _REFERENCES: Final = ("callback_info", "reference", "financial_transaction_id", "custom_id")
 _KINDS: Final[tuple[Kind, ...]] = ("PAYIN", "PAYOUT")
+_STATUSES: Final[tuple[Status, ...]] = ("SUCCESSFUL", "FAILED", "PENDING")
 _LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {
     SUCCEEDED: "succeeded",
     FAILED: "failed",
@@ -43,7 +45,7 @@ class FeexPayHistory:
 
         Unknown when it is not listed, which proves nothing: the history may lag, or be cut off.
         """
-        days = {"start_date": _day(sent_at - DAY), "end_date": _day(sent_at + DAY)}
+        days = {"start_date": _day(earlier(sent_at, DAY)), "end_date": _day(later(sent_at, DAY))}
         result = await self._ask({"shop": self._shop, "type": kind, **days})
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
@@ -55,7 +57,7 @@ class FeexPayHistory:
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         """Every transaction of these days: asked by month, and by halves of a period whose response is full."""
-        days = [_day(at) for at in range(since, until, DAY)]
+        days = [_day(Instant(at)) for at in range(since, until, DAY)]
         days += [_day(until)] if not days or days[-1] != _day(until) else []
         periods = [days[at : at + _MAX_DAYS] for at in range(0, len(days), _MAX_DAYS)]
         rows: dict[str, dict[str, Any]] = {}
@@ -77,7 +79,7 @@ class FeexPayHistory:
         """A day with more than 500 transactions, asked by kind and by status."""
         rows: list[dict[str, Any]] = []
         for kind in _KINDS:
-            for status in ("SUCCESSFUL", "FAILED", "PENDING"):
+            for status in _STATUSES:
                 found = await self._rows(day, kind=kind, status=status)
                 if isinstance(found, Unknown):
                     return found
@@ -87,7 +89,7 @@ class FeexPayHistory:
         return rows
 
     async def _rows(
-        self, days: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: str = "ALL"
+        self, days: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: Status | Literal["ALL"] = "ALL"
     ) -> list[dict[str, Any]] | Unknown:
         result = await self._ask(
             {"shop": self._shop, "start_date": days[0], "end_date": days[-1], "type": kind, "status": status}

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from decimal import Decimal
 from typing import Final
 
-from guichet.clock import SECOND, Clock, Instant
+from guichet.clock import SECOND, Clock, Instant, later
 from guichet.providers.base import NotProcessed
 from guichet.providers.client import CallResult, ProviderResponse
 
@@ -32,7 +32,7 @@ class AccessTokens:
         self._clock = clock
         self._fetch = fetch
         self._token: str | None = None
-        self._expires_at: Instant = 0
+        self._expires_at = Instant(0)
         self._fetching = asyncio.Lock()
 
     async def call(self, send: Callable[[str], Awaitable[CallResult]]) -> CallResult:
@@ -48,7 +48,7 @@ class AccessTokens:
         if kept is None or not isinstance(result, ProviderResponse) or result.status != 401:
             return result
         if self._token == kept:
-            self._token, self._expires_at = None, 0
+            self._token, self._expires_at = None, Instant(0)
         renewed = await self._current_or_new()
         return renewed if isinstance(renewed, NotProcessed) else await send(renewed)
 
@@ -67,7 +67,7 @@ class AccessTokens:
                 return NotProcessed("configuration" if ours else "operator_unavailable", f"no token: {result.status}")
             lifetime = _lifetime(body.get("expires_in"))
             self._token = token
-            self._expires_at = self._clock.now() + lifetime - min(_MARGIN, lifetime // 2)
+            self._expires_at = later(self._clock.now(), lifetime - min(_MARGIN, lifetime // 2))
             return token
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from guichet.clock import SECOND, Clock, Instant, from_datetime
+from guichet.clock import SECOND, Clock, Instant, from_datetime, later
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -76,7 +76,7 @@ class Sandbox:
             return charge.created_at
         if digits == NEVER_VALIDATED or charge.operator in CARDS:
             return NEVER
-        return charge.created_at + VALIDATES_AFTER
+        return later(charge.created_at, VALIDATES_AFTER)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return True

@@ -115,7 +115,7 @@ class Stripe(HttpProvider):
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         if reversal.provider_reference is not None:
             return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
-        if self._key_expired(reversal.sent_at or 0):
+        if self._key_expired(reversal.sent_at or Instant(0)):
             return Unknown("the response was lost, and its Idempotency-Key may have expired")
         return as_status(await self.refund(reversal))
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import Executable, Table, bindparam, case, func, literal_column, select
 
-from guichet.clock import DAY, HOUR, MINUTE, Instant
+from guichet.clock import DAY, HOUR, MINUTE, Instant, earlier
 from guichet.db.engine import Database
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.domain.merchants import Environment
@@ -57,7 +57,7 @@ _ENDED: Final = (
 
 async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
     """`payments` or `refunds`, of both environments. Cost: the pending rows."""
-    bounds = {f"age_{name}": now - age for name, age in AGES.items()}
+    bounds = {f"age_{name}": earlier(now, age) for name, age in AGES.items()}
     return [Pending(*row) for row in await db.scan(_PENDING[what], **bounds)]
 
 
@@ -68,5 +68,5 @@ async def delivery_states(db: Database, now: Instant) -> dict[str, int]:
     states = dict.fromkeys(("waiting", "retrying", "success", "failed"), 0)
     for never_answered, count in await db.scan(_UNDELIVERED):
         states["waiting" if never_answered else "retrying"] = count
-    states.update((status, count) for status, count in await db.scan(_ENDED, since=now - HOUR))
+    states.update((status, count) for status, count in await db.scan(_ENDED, since=earlier(now, HOUR)))
     return states

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Executable, Table, bindparam, case, func, literal_column, select
 
-from guichet.clock import DAY, HOUR, MINUTE, Instant
+from guichet.clock import DAY, HOUR, MINUTE, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
@@ -21,7 +21,7 @@ from guichet.db.tables import (
     unmatched_callbacks,
     webhook_deliveries,
 )
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.ledger.hash_chain import chain_head
 
@@ -90,7 +90,7 @@ class FailingRoute:
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    key_id: int
+    key_id: ApiKeyId
     merchant_id: MerchantId
     merchant: str
     env: Environment
@@ -189,9 +189,8 @@ _PAYMENTS: Final = IdsByDate(payments)
 
 async def stuck(db: Database, now: Instant) -> list[Stuck]:
     """Live payments and refunds. Cost: the pending rows."""
-    return [
-        Stuck(noun, *row) for noun, query in _STUCK.items() for row in await db.scan(query, before=now - STUCK_AFTER)
-    ]
+    before = earlier(now, STUCK_AFTER)
+    return [Stuck(noun, *row) for noun, query in _STUCK.items() for row in await db.scan(query, before=before)]
 
 
 async def due(db: Database, now: Instant) -> list[Due]:
@@ -201,26 +200,26 @@ async def due(db: Database, now: Instant) -> list[Due]:
 
 async def late(db: Database, now: Instant) -> list[Late]:
     """Queues that nobody works off. Cost: the due rows."""
-    found = await due(db, now - LATE_AFTER)
+    found = await due(db, earlier(now, LATE_AFTER))
     return [Late(_NOUNS[each.queue], each.count, each.since) for each in found if each.since is not None]
 
 
 async def failing(db: Database, now: Instant) -> list[Failing]:
     """Destinations that answered badly within a day, the worst first. Cost: the deliveries of that day."""
-    first = await _DELIVERIES.first_at(db, now - _FAILING_SINCE)
+    first = await _DELIVERIES.first_at(db, earlier(now, _FAILING_SINCE))
     return [Failing(*row[:3], *map(int, row[3:])) for row in await db.scan(_FAILING, first=first)]
 
 
 async def failing_routes(db: Database, now: Instant, reasons: Iterable[str]) -> list[FailingRoute]:
     """Connections over which live payments failed for one of `reasons` within a day. Cost: the payments of that day."""
-    first = await _PAYMENTS.first_at(db, now - _FAILING_SINCE)
+    first = await _PAYMENTS.first_at(db, earlier(now, _FAILING_SINCE))
     rows = await db.scan(_FAILING_ROUTES, first=first, reasons=json.dumps(sorted(reasons)))
     return [FailingRoute(row[0], row[1], int(row[2]), int(row[3])) for row in rows]
 
 
 async def expiring(db: Database, now: Instant) -> list[Expiring]:
     """Keys that stop working within 30 days, the next first."""
-    return [Expiring(*row) for row in await db.scan(_EXPIRING, now=now, before=now + EXPIRING_WITHIN)]
+    return [Expiring(*row) for row in await db.scan(_EXPIRING, now=now, before=later(now, EXPIRING_WITHIN))]
 
 
 async def open_incidents(db: Database) -> list[tuple[str, int, Instant]]:
@@ -230,7 +229,7 @@ async def open_incidents(db: Database) -> list[tuple[str, int, Instant]]:
 
 async def unmatched_callbacks_since(db: Database, now: Instant) -> int:
     """Notifications of the last day that match nothing."""
-    return int((await db.scan(_STRAYS, since=now - DAY))[0][0])
+    return int((await db.scan(_STRAYS, since=earlier(now, DAY)))[0][0])
 
 
 async def first_unchained(db: Database) -> tuple[int, Instant] | None:

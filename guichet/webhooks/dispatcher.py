@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from guichet import metrics
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.batching import Batching
 from guichet.db.work_queue import Claim
@@ -62,7 +62,7 @@ class DeliveryJobs:
 
     async def _conclude(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
         delay = None if attempt.delivered else retry_delay(delivery.attempts)
-        next_attempt_at = None if delay is None else now + delay * SECOND
+        next_attempt_at = None if delay is None else later(now, delay * SECOND)
         result = AttemptResult(delivery, attempt.delivered, attempt.response_code, now, next_attempt_at)
         await self._results.add(result)
         facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}

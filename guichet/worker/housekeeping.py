@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.list_rollup import roll_up_list_counts
 from guichet.ledger import hash_chain, postings, wallets
@@ -28,7 +28,7 @@ class Housekeeping:
     def __init__(self, ctx: AppContext) -> None:
         self.wake = asyncio.Event()
         self._ctx = ctx
-        self._chain_at: Instant = 0
+        self._chain_at = Instant(0)
         self._pruning = Pruning(ctx.db, ctx.settings)
 
     async def step(self) -> Step:
@@ -52,7 +52,7 @@ class Housekeeping:
             return 0
         chained = await hash_chain.extend_hash_chain(self._ctx.db, now)
         if chained < hash_chain.POSTINGS_PER_LINK:
-            self._chain_at = now + CHAIN_EVERY
+            self._chain_at = later(now, CHAIN_EVERY)
         return chained
 
     async def idle(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, delete, func, select, true
 
-from guichet.clock import DAY, HOUR, Instant
+from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.tables import incidents, unmatched_callbacks, webhook_deliveries
 from guichet.logs import log
@@ -96,17 +96,17 @@ class _Round:
         self._age = age
         self._after = 0
         self._pruned = 0
-        self._pauses_until: Instant = 0
+        self._pauses_until = Instant(0)
 
     async def step(self, db: Database, now: Instant) -> int:
         if now < self._pauses_until:
             return 0
-        done = await prune(db, self._log, now - self._age, self._after)
+        done = await prune(db, self._log, earlier(now, self._age), self._after)
         self._pruned += done.pruned
         if done.reached is None:
             if self._pruned:
                 log.info("log.pruned", table=self._log.name, rows=self._pruned)
-            self._after, self._pruned, self._pauses_until = 0, 0, now + PAUSE
+            self._after, self._pruned, self._pauses_until = 0, 0, later(now, PAUSE)
         else:
             self._after = done.reached
         return done.pruned

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
-from guichet.clock import SECOND, Clock, Instant
+from guichet.clock import SECOND, Clock, Instant, later
 from guichet.db.work_queue import Claim
 from guichet.logs import log
 from guichet.payments.poll_schedule import LEASE_DURATION
@@ -79,7 +79,7 @@ class QueueLoop(Generic[T]):
         if most <= 0:
             return Step(False, POLL_INTERVAL)
         now = self._clock.now()
-        claim = await self._jobs.claim(now, now + LEASE_DURATION, most, self._saturated())
+        claim = await self._jobs.claim(now, later(now, LEASE_DURATION), most, self._saturated())
         for job in claim.jobs:
             self._start(job)
         # What is due but was not claimed waits for running jobs; the end of one of them wakes this loop.

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Select, and_, bindparam, func, literal_column, select, union_all
 
+from guichet.clock import earlier
 from guichet.db.engine import Row
 from guichet.db.tables import merchants, payments, postings, refunds, wallet_entries, wallets
 from guichet.domain.money import plain
@@ -93,7 +94,7 @@ _SUSPENDED_ENTRIES: Final = (
 
 async def sum_accounts(state: AuditState) -> None:
     """Sets the horizon, and sums every account's postings up to it."""
-    settled = await state.db.scan(_LAST_SETTLED, settled=state.now - SETTLED_AFTER)
+    settled = await state.db.scan(_LAST_SETTLED, settled=earlier(state.now, SETTLED_AFTER))
     chained, _ = await chain_head(state.db)
     state.horizon = max(chained, settled[0][0] if settled else 0)
     async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS, _POSTINGS_AT_ONCE):
