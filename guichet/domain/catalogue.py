@@ -86,7 +86,7 @@ class Catalogue:
     def __init__(self, modes: Iterable[PaymentMode]) -> None:
         self.modes = tuple(modes)
         self._by_operator = {mode.operator.casefold(): mode for mode in self.modes}
-        self._by_id = {mode.id: mode for mode in self.modes}
+        self._by_id: dict[int, PaymentMode] = {mode.id: mode for mode in self.modes}
 
     def with_overrides(self, overrides: Iterable[ModeOverride]) -> "Catalogue":
         """Global overrides first, then the merchant's own. A mode closed for everybody stays closed for each."""
