@@ -26,7 +26,7 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     """
     providers = ctx.registry.callback_providers(name)
     if not providers:
-        await _store_unmatched(ctx, name, callback, "unknown_connection")
+        await _store_unmatched(ctx, name, callback, "unknown_account")
         return
     parsed = [(account, provider.parse_callback(callback)) for account, provider in providers.items()]
     readable = [(account, named) for account, named in parsed if named is not None]
