@@ -14,11 +14,11 @@ async def check(ctx: AppContext, subject: Payment | Refund, stated: Succeeded) -
     If not, opens an incident and logs `provider.mismatch`; nothing may then be posted.
     """
     total = subject.total_amount if isinstance(subject, Payment) else subject.amount
-    asked = round_to_currency(total, subject.currency)
-    if stated.amount == asked and stated.currency == subject.currency:
+    requested = round_to_currency(total, subject.currency)
+    if stated.amount == requested and stated.currency == subject.currency:
         return True
     amount = "no amount" if stated.amount is None else f"{plain(stated.amount)} {stated.currency}"
-    detail = f"asked {plain(asked)} {subject.currency}, the provider states {amount}"
+    detail = f"asked {plain(requested)} {subject.currency}, the provider states {amount}"
     log.error(
         "provider.mismatch", reference=subject.reference, provider_account=subject.provider_account, detail=detail
     )

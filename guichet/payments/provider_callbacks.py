@@ -1,4 +1,4 @@
-"""Callbacks of providers. A callback only causes a poll; what it says about the outcome is ignored.
+"""Callbacks of providers: a callback only causes a poll, and what it says about the outcome is ignored.
 
 Source: docs/providers/README.md, "Rules common to every family".
 """

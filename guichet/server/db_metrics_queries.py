@@ -1,4 +1,4 @@
-"""Queries for what only `/metrics` shows; what `guichet doctor` reports too stands in `health_checks.py`."""
+"""Queries that only `/metrics` needs. Those that `guichet doctor` needs too are in `health_checks.py`."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,13 +14,14 @@ from guichet.server.health_checks import PENDING, STUCK_AFTER
 #: Pending payments and refunds are counted by age: created less than that long ago, and OLDER.
 AGES: Final = {"1m": MINUTE, "10m": 10 * MINUTE, "1h": STUCK_AFTER, "1d": DAY, "3d": 3 * DAY}
 OLDER: Final = "older"
-#: Finished deliveries are counted among so many of the latest.
+#: Finished deliveries are counted among this many of the latest deliveries.
 _LATEST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """How many are of one age (a key of AGES, or OLDER). `operator` is empty for refunds."""
+    """The number of pending payments or refunds of one age (a key of AGES, or OLDER). `operator` is empty for
+    refunds."""
 
     env: Environment
     operator: str
@@ -56,7 +57,7 @@ _ENDED: Final = (
 
 
 async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
-    """`payments` or `refunds`, of both environments. Cost: the pending rows."""
+    """Pending `payments` or `refunds` by age, of both environments. Reads the pending rows."""
     bounds = {f"age_{name}": now - age for name, age in AGES.items()}
     return [Pending(*row) for row in await db.scan(_PENDING[what], **bounds)]
 
