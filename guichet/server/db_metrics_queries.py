@@ -63,8 +63,8 @@ async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
 
 
 async def delivery_states(db: Database, now: Instant) -> dict[str, int]:
-    """All that wait for a first answer or are tried again; `success` and `failed` of the latest 10 000 that were made
-    within the last hour. Cost: the pending rows, and those 10 000.
+    """The number of deliveries by state: all that are `waiting` for their first attempt or `retrying`; `success` and
+    `failed` among the latest 10 000 created within the last hour. Reads the pending rows, and those 10 000.
     """
     states = dict.fromkeys(("waiting", "retrying", "success", "failed"), 0)
     for never_answered, count in await db.scan(_UNDELIVERED):
