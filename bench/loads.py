@@ -1,4 +1,4 @@
-"""Running loads against servers, and what is said of their outcome."""
+"""Runs loads against servers and computes statistics of the answers."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ from bench.generator import Load, Outcome
 
 
 @dataclass(frozen=True)
-class Figures:
-    """Of one run: answers a second, and milliseconds."""
+class LoadStats:
+    """Statistics of one run: answers a second, and percentiles of their time in milliseconds."""
 
     per_second: float
     p50: float
@@ -24,7 +24,7 @@ class Figures:
 
 
 class Wrong(Exception):
-    """A server did not answer as it should: no figure is made of it."""
+    """A server did not answer as it should, so its run has no statistics."""
 
 
 def request(method: str, path: str, key: str, body: object = None, headers: Mapping[str, str] | None = None) -> bytes:
@@ -52,13 +52,13 @@ async def outcome(load: Load, expected: str | None = "2") -> Outcome:
     return found
 
 
-async def run(load: Load, expected: str | None = "2") -> Figures:
+async def run(load: Load, expected: str | None = "2") -> LoadStats:
     found = await outcome(load, expected)
-    return figures(found.latencies, found.seconds)
+    return load_stats(found.latencies, found.seconds)
 
 
-def figures(latencies: Sequence[float], seconds: float) -> Figures:
-    return Figures(
+def load_stats(latencies: Sequence[float], seconds: float) -> LoadStats:
+    return LoadStats(
         per_second=len(latencies) / seconds,
         p50=percentile(latencies, 50),
         p95=percentile(latencies, 95),
@@ -73,9 +73,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[max(0, -(-len(ordered) * percent // 100).__int__() - 1)] if ordered else float("nan")
 
 
-def median(runs: Sequence[Figures]) -> Figures:
-    """Each figure's own median over the runs."""
-    return Figures(
+def median(runs: Sequence[LoadStats]) -> LoadStats:
+    """The median of each statistic over the runs."""
+    return LoadStats(
         **{
             name: statistics.median(getattr(each, name) for each in runs)
             for name in ("per_second", "p50", "p95", "p99", "answers")
@@ -83,4 +83,4 @@ def median(runs: Sequence[Figures]) -> Figures:
     )
 
 
-__all__ = ["Figures", "Load", "Wrong", "figures", "median", "outcome", "percentile", "replace", "request", "run"]
+__all__ = ["Load", "LoadStats", "Wrong", "load_stats", "median", "outcome", "percentile", "replace", "request", "run"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from bench import flat, seed, servers
-from bench.loads import Figures
+from bench.loads import LoadStats
 from bench.measures import hooks, life, posting, reads
 from guichet import __version__
 from guichet.settings import Settings
@@ -89,7 +89,7 @@ async def _posting(rows: Rows, effort: Effort, home: Path, server: str) -> None:
 def _compare(
     rows: Rows,
     label: str,
-    found: dict[str, Figures],
+    found: dict[str, LoadStats],
     against: dict[str, tuple[str, float | None]],
     who: str = "guichet",
 ) -> None:
@@ -189,7 +189,7 @@ def _page(rows: Rows, effort: Effort, limit: float) -> str:
             _machine(),
             "",
             f"`make bench`. Contenders ran in turn (A B C A B C …): medians of {effort.rounds} runs of "
-            f"{effort.seconds:g} s. Ratios hold from run to run on such a machine, absolute figures do not. The load "
+            f"{effort.seconds:g} s. Ratios hold from run to run on such a machine, absolute numbers do not. The load "
             f"generator itself reaches {limit:,.0f}/s against a server that does nothing. Throughput: closed loop. "
             "Latency at a rate: open loop, from the instant at which a request was due. Guichet's rate limit is off "
             "and it logs errors only, as its peers; in the `POST` rows its worker is off, since they have none.",

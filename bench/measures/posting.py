@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from bench import servers
 from bench.generator import COUNTER, Load
-from bench.loads import Figures, median, request, run
+from bench.loads import LoadStats, median, request, run
 from bench.servers import HOST, Target
 from guichet.db.tables import merchants, payment_links, payments
 
@@ -36,7 +36,7 @@ AS_USERS_RUN_IT: Final = "guichet, as users run it"
 #: Validated at once, never, refused, validated after ten seconds (docs/contract.md, "The test environment").
 ENDINGS: Final = ("0000", "0002", "0003", "1234")
 
-Runner = Callable[[float, int], Awaitable[Figures]]
+Runner = Callable[[float, int], Awaitable[LoadStats]]
 
 
 def create(key: str, **fields: object) -> bytes:
@@ -46,7 +46,7 @@ def create(key: str, **fields: object) -> bytes:
 def against(target: Target, *contents: bytes) -> Runner:
     """One closed-loop run; the counter goes on from run to run, so that no external_id comes twice."""
 
-    async def once(seconds: float, turn: int) -> Figures:
+    async def once(seconds: float, turn: int) -> LoadStats:
         load = Load(HOST, target.port, list(contents), seconds, 1.0, CONNECTIONS, first=turn * 10_000_000)
         return await run(load)
 
@@ -100,9 +100,9 @@ async def postgres_contenders(home: Path, server: str) -> AsyncIterator[dict[str
         yield contenders
 
 
-async def interleaved(contenders: dict[str, Runner], seconds: float, rounds: int) -> dict[str, Figures]:
+async def interleaved(contenders: dict[str, Runner], seconds: float, rounds: int) -> dict[str, LoadStats]:
     """A B C A B C …: what the machine does to one it does to all; the median of each."""
-    found: dict[str, list[Figures]] = {name: [] for name in contenders}
+    found: dict[str, list[LoadStats]] = {name: [] for name in contenders}
     for turn in range(rounds):
         for name, once in contenders.items():
             found[name].append(await once(seconds, turn + 1))
@@ -181,7 +181,7 @@ def pgbench_runner(url: str, home: Path) -> Runner | None:
     script = home / "insert.sql"
     script.write_text(_INSERT)
 
-    async def once(seconds: float, turn: int) -> Figures:
+    async def once(seconds: float, turn: int) -> LoadStats:
         command = [str(found[-1]), "-n", "-M", "prepared", "-c", "32", "-j", "2", "-T", str(int(seconds)), "-f"]
         process = await asyncio.create_subprocess_exec(
             *command, str(script), url, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
@@ -192,7 +192,7 @@ def pgbench_runner(url: str, home: Path) -> Runner | None:
             raise RuntimeError(complaint.decode())
         latency = re.search(r"latency average = ([0-9.]+)", said.decode())
         average = float(latency[1]) if latency else float("nan")
-        return Figures(float(match[1]), average, float("nan"), float("nan"), 0)
+        return LoadStats(float(match[1]), average, float("nan"), float("nan"), 0)
 
     return once
 
@@ -208,6 +208,6 @@ VALUES (1, 'test', gen_random_uuid(), gen_random_uuid()::text, 'pending', 500000
 """
 
 
-def ratio(found: dict[str, Figures], other: str, mine: str = "guichet") -> float | None:
+def ratio(found: dict[str, LoadStats], other: str, mine: str = "guichet") -> float | None:
     """How many times the other's throughput Guichet reaches; None when the other was not measured."""
     return found[mine].per_second / found[other].per_second if other in found else None

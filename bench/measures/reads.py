@@ -11,7 +11,7 @@ from sqlalchemy import exists, select
 
 from bench import servers
 from bench.generator import Load
-from bench.loads import Figures, outcome, request, run
+from bench.loads import LoadStats, outcome, request, run
 from bench.measures.posting import CONNECTIONS, create
 from bench.servers import HOST, Target, resident_megabytes
 from guichet.bootstrap import database
@@ -29,7 +29,7 @@ class Read:
 
     name: str
     per_second: float
-    half: Figures
+    half: LoadStats
 
 
 async def measure(settings: Settings, key: str, seconds: float, asked: int = 4000) -> list[Read]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from starlette.responses import Response
 
 from guichet.api import balance, catalogue, links, payments, refunds, webhooks
-from guichet.api.guide import figure
+from guichet.api.guide import whole_amount
 from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, Call
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, MODE_TYPES
 from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFound, PaymentFailed
@@ -143,8 +143,8 @@ ENDPOINTS: Final = (
         "`pending`, et vous livrez quand il est `succeeded`.\n\n"
         "Répéter un `external_id` rend le paiement existant, aussi avec `201`, et ne crée rien. Un délai dépassé ne "
         "prouve pas que rien n'a été créé : rejouez avec le même `external_id`.\n\n"
-        f"Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre {figure(MIN_DEBIT)} et "
-        f"{figure(MAX_DEBIT)}. Un "
+        "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre "
+        f"{whole_amount(MIN_DEBIT)} et {whole_amount(MAX_DEBIT)}. Un "
         "refus immédiat de l'opérateur donne `402` ; le paiement est alors enregistré `failed`.",
         CreatedPaymentObject,
         201,

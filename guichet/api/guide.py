@@ -88,9 +88,9 @@ def _amounts() -> str:
         "## Montants\n\n"
         "Les montants sont dans l'unité principale de la devise : `5000` signifie "
         f"{french(5000_00, 'XOF')}. {whole} n'ont pas de décimales ; {split} en acceptent deux. Un `amount` va de "
-        f"{figure(MIN_AMOUNT)} à "
-        f"{figure(MAX_AMOUNT)} ; le total débité d'un paiement Mobile Money, de {figure(MIN_DEBIT)} à "
-        f"{figure(MAX_DEBIT)}. Les cartes ne connaissent pas cette seconde borne."
+        f"{whole_amount(MIN_AMOUNT)} à "
+        f"{whole_amount(MAX_AMOUNT)} ; le total débité d'un paiement Mobile Money, de {whole_amount(MIN_DEBIT)} à "
+        f"{whole_amount(MAX_DEBIT)}. Les cartes ne connaissent pas cette seconde borne."
     )
 
 
@@ -178,7 +178,7 @@ def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def figure(hundredths: int) -> str:
+def whole_amount(hundredths: int) -> str:
     """A whole amount in the main unit, with narrow no-break spaces between thousands."""
     return f"{hundredths // 100:,}".replace(",", "\u202f")
 

@@ -57,7 +57,7 @@ def checkout_routes(ctx: AppContext, limiter: RateLimiter) -> list[BaseRoute]:
         Mount("/pay/assets", _application(pages, [Route("/{name}", _asset_endpoint(pages))])),
         Mount("/pay", pay),
         Mount("/checkout", _application(pages, [card_page], limited)),
-        # A mount does not match its own address; nothing is there, and that is said as a page too.
+        # A mount does not match its own address. Nothing is there, and the customer gets a page that says so.
         Route("/pay", pay),
         Route("/checkout", pay),
     ]

@@ -1,4 +1,5 @@
-"""The card page of the test environment (docs/contract.md, "The test environment"): two choices, once."""
+"""The card page of the test environment, on which a tester chooses success or failure (docs/contract.md, "The test
+environment")."""
 
 from dataclasses import asdict
 from typing import Final
@@ -24,13 +25,13 @@ _CHOICES: Final = ("succeeded", "failed")
 
 
 async def show(pages: PageContext, page: PageRequest) -> Response:
-    """GET: the two choices, or the state of a payment that was chosen for already."""
+    """GET: the two choices, or the state of the payment if one was chosen already."""
     payment, merchant = await _find_payment(pages, page)
     return await _payment_page(pages, page, payment, merchant)
 
 
 async def choose(pages: PageContext, page: PageRequest) -> Response:
-    """POST: settles a pending payment as chosen; then redirects to the merchant, or to the result."""
+    """POST: settles a pending payment as chosen, then redirects to the merchant or to the result."""
     payment, merchant = await _find_payment(pages, page)
     if forms.is_from_elsewhere(page.request, pages.public_url):
         return state_pages.state_page(page, "elsewhere", page.href(f"/checkout/{payment.checkout_token}"))

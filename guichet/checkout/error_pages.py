@@ -1,4 +1,4 @@
-"""The exception handler of the hosted pages: the same errors as the API's, as pages that a customer understands."""
+"""The exception handler of the hosted pages: shows the API's errors as pages that a customer understands."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed
 from guichet.logs import log
 from guichet.server.error_handler import CLIENT_CLOSED_REQUEST, contract_error, error_headers, log_storage_error
 
-#: The page that says an error; `server_error` says every other.
+#: The page of each error; all others have that of `server_error`.
 _STATES: Final[dict[type[GuichetError], str]] = {
     NotFound: "unknown",
     MethodNotAllowed: "method",
@@ -22,7 +22,7 @@ _STATES: Final[dict[type[GuichetError], str]] = {
 
 
 async def error_page(pages: PageContext, request: Request, error: Exception) -> Response:
-    """The page for an error; asking for a page that does not exist is counted."""
+    """The page for an error. Requests for pages that do not exist are counted for the rate limit."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED_REQUEST)
     state = _STATES.get(type(contract_error(error)))
@@ -37,7 +37,7 @@ async def error_page(pages: PageContext, request: Request, error: Exception) -> 
 
 
 class PageLimitMiddleware:
-    """Refuses an address that asks too often, before anything is looked up."""
+    """Refuses a request over the rate limit, before anything is read from the database."""
 
     def __init__(self, app: ASGIApp, pages: PageContext) -> None:
         self._app = app

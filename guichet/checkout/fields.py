@@ -38,7 +38,7 @@ class Field:
     #: How to get the code, and a warning while that is not confirmed.
     instructions: str | None = None
     caution: str | None = None
-    #: Whether a button beside it asks the operator to send the code, and the sentence that says it was sent.
+    #: Whether a button beside the field requests the code, and the sentence that says that it was sent.
     requestable: bool = False
     sent: str | None = None
 
@@ -52,9 +52,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class FormInput:
-    """What a customer chose and typed, and what is wrong with it (field name → sentences).
+    """What a customer chose and typed; `faults`: field name → sentences.
 
-    `code_sent`: the sentence that says that a code is on its way.
+    `code_sent`: the sentence that says that a code was sent.
     """
 
     operator: str = ""
@@ -115,7 +115,8 @@ def _label(page: PageRequest, mode: PaymentMode, name: str) -> str:
 def _otp_help(
     page: PageRequest, mode: PaymentMode, total_amount: Hundredths, currency: Currency
 ) -> tuple[str, str | None]:
-    """How to get the code, with the total in place of `{total}`; a caution where the catalogue has it unverified."""
+    """How to get the code, with the total in place of `{total}`, and a warning if the catalogue says that it is
+    unverified."""
     hint = (mode.otp_hint or {}).get(page.language) or (mode.otp_hint or {}).get("fr")
     if not hint:
         return page.text("field.otp_unknown", mode=mode.name), None

@@ -26,7 +26,7 @@ _EXAMPLES: Final = {
     "242": "06 612 34 56",
 }
 
-#: A number is shown with its first two and last two national digits, so that a receipt can be shown around.
+#: Only the first two and last two national digits of a number are shown, because customers show receipts to others.
 _SHOWN: Final = 2
 
 
@@ -68,10 +68,10 @@ def masked_phone(phone_number: str, dial_code: str | None) -> str:
 
 
 def international_number(typed: str, dial_code: str | None) -> str:
-    """What a customer types, as digits with the country's code in front.
+    """A telephone number that a customer typed, as digits with the country's code in front.
 
-    Spaces, dots, dashes and brackets are dropped; `+229…`, `00229…` and `229…` are understood as they are, anything
-    else is a national number. What is not a number comes back as typed, for the rule about numbers to refuse.
+    Spaces, dots, dashes and brackets are dropped; `+229…`, `00229…` and `229…` are international, anything else
+    is a national number. Text that is not a number is returned as typed; the check of numbers then refuses it.
     """
     compact = "".join(character for character in typed if character not in " .-()/\u00a0\u202f\u2011")
     if compact.startswith("+"):
@@ -87,5 +87,5 @@ def international_number(typed: str, dial_code: str | None) -> str:
 
 
 def example_number(dial_code: str | None) -> str:
-    """A number of the right shape for a sentence about a wrong one."""
+    """An example of a valid number, for the sentence about an invalid one."""
     return _EXAMPLES.get(dial_code or "", "+229 01 97 12 34 56").replace(" ", "\u00a0")

@@ -1,4 +1,4 @@
-"""What a customer sent: read within limits, checked field by field, in the customer's own words."""
+"""Reads a posted form, within limits, and checks its fields; faults are sentences in the customer's language."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from guichet.domain.errors import InvalidRequest
 
 _MAX_BODY: Final = 16 * 1024
 _MAX_FIELDS: Final = 20
-#: Browsers say where a form comes from; only our own pages and addresses typed by hand may post here.
+#: The values of `Sec-Fetch-Site` with which a form is accepted: sent by one of our own pages, or by no page.
 _OWN: Final = ("same-origin", "none")
 
 
 async def read(request: Request) -> dict[str, str]:
-    """The fields of a posted form, the first of each name. Raises InvalidRequest when it is none of ours."""
+    """The fields of a posted form, the first of each name. Raises InvalidRequest if it cannot be one of our forms."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -36,7 +36,8 @@ async def read(request: Request) -> dict[str, str]:
 
 
 def is_from_elsewhere(request: Request, public_url: str) -> bool:
-    """Whether another site's page sent this form. A browser too old to say is judged by the form's token alone."""
+    """Whether a page of another site sent this form. If an old browser does not say, only the form's token is
+    checked."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site not in _OWN
@@ -49,7 +50,7 @@ def is_from_elsewhere(request: Request, public_url: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """`typed` goes back onto the page, `clean` into the order; `faults` is empty when all is well."""
+    """`typed` is shown again in the form, `clean` is used for the payment; `faults` is empty if there are none."""
 
     typed: dict[str, str]
     clean: dict[str, str]
@@ -57,7 +58,7 @@ class Checked:
 
 
 def check(page: PageRequest, mode: PaymentMode, form: Mapping[str, str]) -> Checked:
-    """Every field this mode asks for, all faults at once."""
+    """Checks every field that this mode needs, and reports all faults at once."""
     typed = {name: form.get(name, "").strip() for name in form_fields(mode)}
     clean: dict[str, str] = {}
     faults: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """Languages of the pages: which one a customer reads, and the texts in it.
 
-Every text stands in `locale/<language>/LC_MESSAGES/pages.po` under a dotted key. The catalogues are read from source
-when the service starts, so there is no compiled file to forget.
+Every text is in `locale/<language>/LC_MESSAGES/pages.po` under a dotted key. These files are read when the service
+starts; they are not compiled beforehand.
 """
 
 from pathlib import Path
@@ -11,7 +11,7 @@ from babel.messages.pofile import read_po
 
 FRENCH: Final = "fr"
 ENGLISH: Final = "en"
-#: The first one is for everybody who asks for none of them.
+#: The first one is used if a customer prefers none of them.
 LANGUAGES: Final = (FRENCH, ENGLISH)
 
 LOCALE: Final = Path(__file__).parent / "locale"
@@ -25,7 +25,7 @@ def catalogue(language: str) -> dict[str, str]:
 
 
 def negotiate(accept_language: str) -> str:
-    """The language of ours that an Accept-Language header likes best; French when it likes none."""
+    """Our language that an Accept-Language header prefers; French if it names none of ours."""
     best, best_quality = FRENCH, 0.0
     for part in accept_language[:500].split(","):
         tag, _, parameters = part.partition(";")
@@ -37,7 +37,7 @@ def negotiate(accept_language: str) -> str:
 
 
 def region(accept_language: str) -> str | None:
-    """The first country named by an Accept-Language header (`fr-BJ` → `BJ`): a guess at where the customer is."""
+    """The first country named by an Accept-Language header (`fr-BJ` → `BJ`): where the customer probably is."""
     for part in accept_language[:500].split(","):
         subtags = part.partition(";")[0].strip().split("-")
         for subtag in subtags[1:]:

@@ -1,4 +1,4 @@
-"""What a customer's form on the page of a link does: start the payment, or have a code sent by text message."""
+"""Handles the form on the page of a link: it starts the payment, or requests a code by text message."""
 
 from typing import Final
 
@@ -17,12 +17,12 @@ from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
 from guichet.server.rate_limit import OTP_CODES_PER_PHONE
 
-#: What to say to somebody who was filling in the form when the link was paid or its last use was taken.
+#: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
 _MEANWHILE: Final = {"busy": "last_taken", "used_up": "last_done"}
 
 
 async def pay(pages: PageContext, page: PageRequest) -> Response:
-    """POST: starts the payment this form stands for, once, and redirects to its page; or only has a code sent."""
+    """POST: starts the payment of this form, once, and redirects to its page; or only requests a code."""
     request = await find_link(pages, page)
     if forms.is_from_elsewhere(page.request, pages.public_url):
         return request.state_page("elsewhere")
@@ -36,7 +36,7 @@ async def pay(pages: PageContext, page: PageRequest) -> Response:
 
 
 async def _handle_form(request: LinkRequest, form: dict[str, str], token: FormToken | None) -> Response:
-    """The form with its faults, the form again once a code was asked for, or the payment."""
+    """The form with its faults, the form after a code was requested, or a redirect to the payment."""
     catalogue = await request.pages.ctx.catalogues.of(request.merchant.id)
     mode = catalogue.by_operator(form.get("operator", "")[:32])
     if mode is None or not mode.active:
@@ -58,12 +58,12 @@ async def _handle_form(request: LinkRequest, form: dict[str, str], token: FormTo
     except InvalidRequest:
         return await form_page(request, given, notice="link.notice_mode", token=kept)
     except PaymentFailed:
-        pass  # It is recorded, and its page says why.
+        pass  # The payment is stored as failed, and its page says why.
     return _redirect_to_payment(request, token)
 
 
 async def _send_code(request: LinkRequest, mode: PaymentMode, checked: forms.Checked, token: str | None) -> Response:
-    """The same form again: a code is on its way, or why not."""
+    """The same form, with a sentence that says that a code was sent or why not."""
     pages, page = request.pages, request.page
     given = FormInput(mode.operator, checked.typed, otp_codes.phone_faults(checked))
     if given.faults:
@@ -104,7 +104,7 @@ async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str],
 
 
 async def _is_paid_already(request: LinkRequest, token: FormToken) -> bool:
-    """Whether this very form made a payment before: a double click, a reload, a page opened again."""
+    """Whether this form has created its payment already: after a double click or a reload."""
     payment = await payments.by_token(request.pages.ctx.db, token.nonce)
     return payment is not None and payment.link_id == request.link.id
 

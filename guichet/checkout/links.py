@@ -83,7 +83,7 @@ async def find_link(pages: PageContext, page: PageRequest) -> LinkRequest:
 
 
 async def show(pages: PageContext, page: PageRequest) -> Response:
-    """GET: the page to pay on, or why there is nothing to pay."""
+    """GET: the page with the form, or a page that says why the link cannot be paid."""
     request = await find_link(pages, page)
     if state := await request.closed_state():
         return request.state_page(state)
@@ -119,9 +119,9 @@ async def form_page(
     token: str | None = None,
     status: int = 422,
 ) -> Response:
-    """The form with what was `given`; `notice` (the key of a sentence) says what is wrong, and gives it its `status`.
+    """The form with the `given` values; with a `notice` (the key of a sentence) the response has `status`.
 
-    `token`: the form token to keep; a new one without it.
+    `token`: the form token to keep; None issues a new one.
     """
     pages, page, link = request.pages, request.page, request.link
     modes = (await pages.ctx.catalogues.of(request.merchant.id)).active()
@@ -139,6 +139,6 @@ async def form_page(
         bounds=bounds_notice(page, shown, modes, link.currency),
         groups=shown,
         action=request.href,
-        token=token or pages.tokens.mint(link.token),
+        token=token or pages.tokens.issue(link.token),
     )
     return page.render("link.html", view, status if notice else 200)

@@ -1,4 +1,5 @@
-"""A customer asks on a payment form for the code that the operator sends by text message: what the page then says."""
+"""A customer requests a code by text message on a payment form: sends the request and says on the page what
+happened."""
 
 from dataclasses import replace
 from typing import Final
@@ -13,9 +14,9 @@ from guichet.domain.payment_links import PaymentLink
 from guichet.payments.otp_codes import CodeNotSent, send_code
 from guichet.server.rate_limit import OTP_CODES_PER_PHONE
 
-#: The button of a form that asks for the code instead of paying: its name and value.
+#: Name and value of the button that requests the code instead of paying.
 BUTTON: Final = ("do", "code")
-#: Reasons for which the sentence about a failed payment is right here too; any other is told as a refusal to send.
+#: Reasons for which the sentence about a failed payment is used here too; others get the sentence `code.refused`.
 _SHARED_REASONS: Final = frozenset({"payer_not_found", "operator_unavailable", "configuration", "not_connected"})
 
 
@@ -26,16 +27,16 @@ def is_requested(mode: PaymentMode, form: dict[str, str]) -> bool:
 
 
 def phone_faults(checked: Checked) -> dict[str, list[str]]:
-    """The faults that keep a code from being sent: those of the phone number only."""
+    """The faults of the phone number; only they prevent sending a code."""
     return {name: faults for name, faults in checked.faults.items() if name == "phone_number"}
 
 
 async def request_code(
     ctx: AppContext, page: PageRequest, link: PaymentLink, mode: PaymentMode, phone_number: str, given: FormInput
 ) -> tuple[FormInput, str | None]:
-    """Asks the provider to send a code: what the form shows now, and the key of a notice if no code is on its way.
+    """Requests a code. Returns what the form shows now, and the key of a notice if no code was sent.
 
-    Raises InvalidRequest when this mode cannot be used for this link at all.
+    Raises InvalidRequest when this mode cannot be used for this link.
     """
     try:
         await send_code(ctx, mode, phone_number, link.amount, link.currency, link.description)
@@ -53,7 +54,7 @@ def with_too_many_fault(page: PageRequest, given: FormInput) -> FormInput:
 
 
 def _fault(page: PageRequest, mode: PaymentMode, reason: str | None) -> tuple[str, str]:
-    """The field that a refusal to send concerns, and the sentence about it."""
+    """The field and the sentence that explain why no code was sent."""
     field = "phone_number" if reason == "payer_not_found" else "otp"
     if reason is None:
         return field, page.text("code.unclear")

@@ -1,4 +1,4 @@
-"""What every page needs, built once."""
+"""`PageContext`: what all hosted pages need, built once for the process."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments.polling import poll_payment
 
-#: A waiting page polls its provider at most this often, whoever looks at it and however often.
+#: A waiting page polls its provider at most this often, no matter how often it is loaded.
 _POLL_EVERY: Final = 5 * SECOND
-#: A customer sees the page after this many seconds even if the provider has not answered; its answer still counts.
+#: Seconds after which the page is shown even if the provider has not answered yet. Its answer is used when it arrives.
 _WAIT: Final = 1.5
-#: Payments remembered as just polled; forgetting one costs one more call to its provider.
+#: At most so many payments are remembered as just polled; one that is forgotten is polled again.
 _REMEMBERED: Final = 10_000
 
 
@@ -57,8 +57,8 @@ class PagePoller:
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
-    """`public_url` has no slash at the end, and `base_path` is its path; `simulator_path`: the phone simulator's, in
-    development.
+    """`public_url` has no slash at the end; `base_path` is its path. `simulator_path`: path of the simulated phone, in
+    development only.
     """
 
     ctx: AppContext

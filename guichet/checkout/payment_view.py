@@ -1,4 +1,4 @@
-"""What the pages of a payment show: waiting, receipt or failure."""
+"""The values that the pages of a payment show: waiting, receipt or failure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ from guichet.schemas.payment import payment_identifier
 #: Seconds between two refreshes without JavaScript, by the age of the payment in seconds.
 _REFRESH: Final = ((120, 4), (600, 10))
 _REFRESH_LATER: Final = 30
-#: After this many seconds a customer starts to wonder, and is told not to pay a second time.
+#: After this many seconds the page tells the customer not to pay a second time.
 _LONG: Final = 90
 
 #: Stage of a payment → its template.
@@ -31,7 +31,7 @@ TEMPLATES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PaymentView:
-    """A payment on any of its pages. `*_href` are addresses, None where there is nowhere to go."""
+    """A payment as its pages show it. `*_href` are addresses; None if there is no such link."""
 
     stage: str
     merchant: str
@@ -113,14 +113,14 @@ def payment_view(
 
 
 def _reason(page: PageRequest, payment: Payment, mode: str, shown: Bill) -> str:
-    """Why it failed; a reason that has no sentence for customers is told as a plain refusal."""
+    """Why it failed; the general sentence about a refusal if the reason has none of its own."""
     key = f"failure.{payment.failure_reason}"
     known = page.renderer.has(key)
     return page.text(key if known else "failure.refused", mode=mode, total=shown.total)
 
 
 def return_address(payment: Payment) -> str | None:
-    """The merchant's page with `reference` and `status` beside the query that was there; None where there is none."""
+    """The merchant's page, with `reference` and `status` added to its query; None if the payment has none."""
     address = _web_address(payment.return_url)
     if address is None:
         return None

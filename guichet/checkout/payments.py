@@ -13,7 +13,7 @@ from guichet.payments import repository as payments
 
 
 async def show(pages: PageContext, page: PageRequest) -> Response:
-    """GET: polls the provider, then says where the payment stands."""
+    """GET: polls the provider, then shows the state of the payment."""
     request = await find_link(pages, page)
     payment = await pages.poller.poll(await _find_payment(pages, page, request.link.id))
     view = payment_view(

@@ -1,4 +1,4 @@
-"""The pages that say why there is nothing to pay here: the HTTP status, the look, and what the customer can do.
+"""The pages that say why nothing can be paid here: their HTTP status, icon and the action offered to the customer.
 
 The texts stand in the catalogues under `state.<name>.title` and `state.<name>.text`.
 """

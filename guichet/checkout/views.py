@@ -1,4 +1,4 @@
-"""What the form of a link shows, computed from the catalogue and the amount; nothing here reads or writes."""
+"""The values that the form of a link shows, computed from the catalogue and the amount, without input or output."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ from guichet.domain.money import Currency, Hundredths
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What the customer is debited: an operator debits whole units where the currency has no decimals (D27)."""
+    """The amount that the customer is debited: a provider debits whole units if the currency has no decimals (D27)."""
 
     amount: str
     fee: str
@@ -32,7 +32,7 @@ class Mode:
     initials: str
     logo: str | None
     bill: Bill
-    #: Why it cannot be chosen for this amount, as a sentence; None when it can.
+    #: The sentence that says why it cannot be chosen for this amount; None if it can.
     unavailable: str | None
     open: bool
     fields: list[Field]
@@ -41,7 +41,7 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A country, the cards, or the rest."""
+    """A group of modes: those of a country, the cards, or all others."""
 
     name: str
     brands: str
@@ -65,7 +65,8 @@ def groups(
     likely_country: str | None,
     public_url: str,
 ) -> list[Group]:
-    """The open modes by country, cards after them, then the rest; `likely_country`: its code, a guess."""
+    """The active modes in groups: by country, then cards, then others. The group of `likely_country` (a code) is
+    unfolded unless a mode was chosen."""
     sorted_modes: dict[tuple[int, str], list[PaymentMode]] = {}
     for mode in modes:
         sorted_modes.setdefault(_group_key(page, mode), []).append(mode)
@@ -84,7 +85,8 @@ def groups(
 def bounds_notice(
     page: PageRequest, shown: list[Group], modes: Iterable[PaymentMode], currency: Currency
 ) -> str | None:
-    """A sentence for when the bounds of Mobile Money exclude this total for all operators or some; None otherwise."""
+    """A sentence if the total is outside the bounds of Mobile Money, which excludes all operators or some; else
+    None."""
     mobile = {mode.operator for mode in modes if mode.type == MOBILE_MONEY}
     all_modes = [mode for group in shown for mode in group.modes]
     unavailable = [mode for mode in all_modes if mode.unavailable]

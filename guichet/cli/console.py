@@ -22,7 +22,7 @@ error_console = Console(stderr=True, highlight=False, markup=False, emoji=False,
 
 
 class CommandError(Exception):
-    """The command cannot do what was asked. The message is one sentence; the exit code is 1."""
+    """The command is refused or failed. The message is one sentence; the exit code is 1."""
 
 
 def fail(sentence: str, code: int = 1) -> NoReturn:

@@ -72,26 +72,31 @@ def doctor(as_json: Json = False) -> None:
 
 
 async def _stuck(db: Database, now: Instant) -> Check:
-    found = await health_checks.stuck(db, now)
+    found = await health_checks.stuck_subjects(db, now)
     return Check(
         "stuck payments and refunds",
         [
-            f"{each.count} live {each.noun}s by {each.operator}, pending for up to {_age(each.oldest, now)}"
+            f"{each.count} live {each.subject_type}s by {each.operator}, pending for up to {_age(each.oldest_at, now)}"
             for each in found
         ],
         [
-            {"type": each.noun, "operator": each.operator, "count": each.count, "oldest_at": iso(each.oldest)}
+            {
+                "type": each.subject_type,
+                "operator": each.operator,
+                "count": each.count,
+                "oldest_at": iso(each.oldest_at),
+            }
             for each in found
         ],
     )
 
 
 async def _queues(db: Database, now: Instant) -> Check:
-    found = await health_checks.late(db, now)
+    found = await health_checks.late_queues(db, now)
     return Check(
         "queues",
-        [f"{each.count} {each.queue} late by up to {_age(each.since, now)}: does a worker run?" for each in found],
-        [{"queue": each.queue, "count": each.count, "due_since": iso(each.since)} for each in found],
+        [f"{each.count} {each.queue} late by up to {_age(each.due_since, now)}: does a worker run?" for each in found],
+        [{"queue": each.queue, "count": each.count, "due_since": iso(each.due_since)} for each in found],
     )
 
 
@@ -117,7 +122,7 @@ async def _routes(db: Database, now: Instant) -> Check:
 
 
 async def _endpoints(db: Database, now: Instant) -> Check:
-    found = await health_checks.failing(db, now)
+    found = await health_checks.failing_endpoints(db, now)
     return Check(
         "webhook endpoints",
         [
@@ -140,7 +145,7 @@ async def _endpoints(db: Database, now: Instant) -> Check:
 
 
 async def _keys(db: Database, now: Instant) -> Check:
-    found = await health_checks.expiring(db, now)
+    found = await health_checks.expiring_keys(db, now)
     return Check(
         "API keys",
         [
@@ -202,7 +207,7 @@ async def _audit(db: Database, now: Instant) -> Check:
 
 
 def _age(since: Instant, now: Instant) -> str:
-    """In the largest unit that fits at least once."""
+    """The time between two instants in its largest whole unit: days, hours or minutes."""
     for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
         if (count := (now - since) // unit) >= 1:
             return f"{count} {name}{'s' if count > 1 else ''}"

@@ -27,9 +27,9 @@ app.command(
 )(print_statement)
 
 
-@app.command(epilog="Example: `guichet ledger audit --noted 5f0c…`")
+@app.command(epilog="Example: `guichet ledger audit --known-head 5f0c…`")
 def audit(
-    noted: Annotated[
+    known_head: Annotated[
         list[str] | None,
         typer.Option(metavar="DIGEST", help="Head digest that an earlier audit printed; may be repeated."),
     ] = None,
@@ -38,14 +38,14 @@ def audit(
     """Check the whole ledger: the hash chain, every payment, refund, posting, wallet and operator balance.
 
     Exit code 1 when something is wrong, with one sentence that names the first wrong row. Keep the head digest
-    somewhere else: a later audit with `--noted` proves that nothing before it was rewritten.
+    somewhere else: a later audit with `--known-head` proves that nothing before it was rewritten.
     """
 
     async def work(opened: Service) -> ledger.Report:
         with error_console.status("Reading the ledger…") as shown:
             ctx = opened.ctx
             tell = lambda read: shown.update(f"Reading the ledger… {read}")  # noqa: E731
-            return await ledger.audit(ctx.db, ctx.clock, tell, noted or ())
+            return await ledger.audit(ctx.db, ctx.clock, tell, known_head or ())
 
     report = run(work, message=None)
     if as_json:

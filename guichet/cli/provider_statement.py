@@ -71,7 +71,7 @@ WORDS: Final[dict[str, str]] = {
 MEANINGS: Final = (PAYMENT, REFUND, "succeeded", "failed", "pending", IGNORED)
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f']")
-_FIGURE: Final = re.compile(r"(-?)(\d+)(?:[.,](\d{1,2}))?")
+_AMOUNT: Final = re.compile(r"(-?)(\d+)(?:[.,](\d{1,2}))?")
 _GROUPED: Final = re.compile(r"(-?)(\d{1,3}(?:([.,])\d{3})+)(?!\3)[.,](\d{1,2})")
 _FRENCH_DATE: Final = re.compile(r"(\d{2})/(\d{2})/(\d{4})(.*)")
 
@@ -207,7 +207,7 @@ class _Reader:
 def _amount(cell: str) -> Hundredths | None:
     """Hundredths from `5 000`, `5000,00`, `1.234,50` or `1,234.50`; None for others and for `5,000`: ambiguous."""
     compact = _SPACES.sub("", cell)
-    if match := _FIGURE.fullmatch(compact):
+    if match := _AMOUNT.fullmatch(compact):
         sign, units, cents = match[1], match[2], match[3] or ""
     elif match := _GROUPED.fullmatch(compact):
         sign, units, cents = match[1], re.sub(r"\D", "", match[2]), match[4]

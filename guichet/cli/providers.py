@@ -27,7 +27,7 @@ def check(as_json: Json = False) -> None:
     """
     settings = with_development_key(load_settings())
     providers = load_providers(settings)
-    with error_console.status("Asking the providers…"):
+    with error_console.status("Calling the providers…"):
         results = asyncio.run(_probe(settings, providers))
     routes = {operator: list(accounts) for operator, accounts in providers.routes.items()}
     accounts = [

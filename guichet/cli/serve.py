@@ -125,7 +125,7 @@ def serve_process(
     on_ready: Callable[[Service], Awaitable[None]] | None = None,
     migrate_first: bool = False,
 ) -> None:
-    """Serves in this process until it is told to stop.
+    """Serves in this process until it receives a signal to stop.
 
     `on_ready` runs once the service is open, before the first request. `migrate_first`: brings the schema up to date,
     on PostgreSQL too.

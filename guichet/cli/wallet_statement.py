@@ -97,8 +97,8 @@ async def _csv(statement: Statement) -> None:
 def _line(
     at: Instant | None, label: str, debit: int | None = None, credit: int | None = None, balance: int | None = None
 ) -> tuple[str, ...]:
-    figures = ("" if each is None else spreadsheets.amount(each) for each in (debit, credit, balance))
-    return (spreadsheets.moment(at), label, "", "", "", *figures, "")
+    amounts = ("" if each is None else spreadsheets.amount(each) for each in (debit, credit, balance))
+    return (spreadsheets.moment(at), label, "", "", "", *amounts, "")
 
 
 async def _screen(statement: Statement) -> None:
@@ -124,9 +124,9 @@ def _print_page(page: list[Movement]) -> None:
     rows = []
     for each in page:
         debit, credit = _sides(each)
-        figures = (plain(debit) if debit else "", plain(credit) if credit else "", plain(each.balance))
+        amounts = (plain(debit) if debit else "", plain(credit) if credit else "", plain(each.balance))
         references = (each.payment_reference, each.refund_reference, each.external_id)
-        rows.append((spreadsheets.moment(each.at), _kind(each)[0], *references, *figures))
+        rows.append((spreadsheets.moment(each.at), _kind(each)[0], *references, *amounts))
     if rows:
         print_table(columns, rows)
 
@@ -154,10 +154,10 @@ async def _json(statement: Statement) -> None:
         sys.stdout.write(separator + _encoded(row))
         separator = ","
     totals = statement.totals
-    figures = {name: number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")}
+    sums = {name: number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")}
     end: dict[str, Any] = {
         "closing": number(statement.closing),
-        "totals": {**figures, "movements": totals.movements},
+        "totals": {**sums, "movements": totals.movements},
     }
     sys.stdout.write("]," + _encoded(end)[1:] + "\n")
 

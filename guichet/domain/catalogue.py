@@ -1,7 +1,7 @@
 """The catalogue: payment modes, the fee rule and the debit bounds (docs/contract.md, "Resources", "Limits").
 
-The modes are data (`guichet/data/catalogue.toml`, or the file named by `GUICHET_CATALOGUE_FILE`); what an operator of
-the service changes with `guichet mode` is laid over them, globally first, then for one merchant.
+The modes come from a file (`guichet/data/catalogue.toml`, or the one that `GUICHET_CATALOGUE_FILE` names). Changes that
+staff make with `guichet mode` are applied over it: first those for all merchants, then those for one merchant.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ from guichet.domain.money import Currency, Hundredths
 
 PaymentModeType = Literal["mobile_money", "card", "bank_transfer", "e_wallet", "other"]
 MODE_TYPES: Final[tuple[PaymentModeType, ...]] = get_args(PaymentModeType)
-#: What `GET /payment-modes` filters on; `other` is shown but cannot be asked for.
+#: The values of the filter `type` of `GET /payment-modes`; modes of the type `other` are listed, but have no filter.
 FILTER_TYPES: Final = MODE_TYPES[:-1]
 MOBILE_MONEY: Final = "mobile_money"
 CARD: Final = "card"
@@ -46,11 +46,11 @@ class PaymentMode:
     requires_return_url: bool
     logo: str | None
     active: bool
-    #: How the customer obtains the code, by language; None where no code is needed or nobody knows.
+    #: How the customer obtains the code, by language; None if no code is needed or it is not known how.
     otp_hint: Mapping[str, str] | None
-    #: False until the operator itself confirmed the hint (docs/providers/README.md, "Codes by SMS").
+    #: False until the operator has confirmed the hint (docs/providers/README.md, "Codes by SMS").
     otp_hint_verified: bool
-    #: The operator texts the code when it is asked to (`payments/otp_codes.py`).
+    #: A provider sends the code by text message on request (`payments/otp_codes.py`).
     sends_code: bool = False
 
     @property
@@ -60,7 +60,8 @@ class PaymentMode:
 
 @dataclass(frozen=True, slots=True)
 class ModeOverride:
-    """What was changed with `guichet mode`; None leaves the catalogue's value. `merchant_id` None means everybody."""
+    """What staff changed with `guichet mode`. None keeps the catalogue's value; `merchant_id` None means all
+    merchants."""
 
     merchant_id: MerchantId | None
     operator: str
@@ -89,7 +90,10 @@ class Catalogue:
         self._by_id: dict[int, PaymentMode] = {mode.id: mode for mode in self.modes}
 
     def with_overrides(self, overrides: Iterable[ModeOverride]) -> "Catalogue":
-        """Global overrides first, then the merchant's own. A mode closed for everybody stays closed for each."""
+        """The catalogue with the overrides applied: first those for all merchants, then those of the merchant.
+
+        A mode that is closed for all merchants stays closed for each of them.
+        """
         changed = dict(self._by_operator)
         for override in sorted(overrides, key=lambda o: o.merchant_id is not None):
             key = override.operator.casefold()
@@ -98,14 +102,17 @@ class Catalogue:
         return Catalogue(changed[mode.operator.casefold()] for mode in self.modes)
 
     def by_operator(self, operator: str) -> PaymentMode | None:
-        """Whatever its state; operator codes are case-insensitive."""
+        """The mode with this operator code, active or not. Codes are case-insensitive."""
         return self._by_operator.get(operator.casefold())
 
     def active(self) -> list[PaymentMode]:
         return [mode for mode in self.modes if mode.active]
 
     def choose(self, operator: str | None, payment_mode_id: int | None) -> PaymentMode:
-        """The active mode a request names; 422 on the faulty field, on both when they disagree (D1)."""
+        """The active mode that a request names.
+
+        Raises InvalidRequest about the faulty field, or about both when they name different modes (D1).
+        """
         by_operator = self._by_operator.get(operator.casefold()) if operator is not None else None
         by_id = self._by_id.get(payment_mode_id) if payment_mode_id is not None else None
         details: dict[str, list[str]] = {}
@@ -141,7 +148,8 @@ def quote(mode: PaymentMode, amount: Hundredths) -> Quote:
 
 
 def check_debit(quoted: Quote, currency: Currency) -> None:
-    """Mobile Money debits stay within 10 and 1 000 000 of the currency's unit; cards are not subject to it."""
+    """Raises InvalidRequest if a Mobile Money debit is outside 10 to 1 000 000 of the currency's unit. Other modes have
+    no such bounds."""
     total = quoted.total_amount
     if quoted.mode.type != MOBILE_MONEY or MIN_DEBIT <= total <= MAX_DEBIT:
         return
@@ -153,7 +161,7 @@ def check_debit(quoted: Quote, currency: Currency) -> None:
 
 
 def missing_fields(mode: PaymentMode, given: Mapping[str, object]) -> dict[str, list[str]]:
-    """What this mode requires and `given` (contract field name → value) lacks: a sentence for each field."""
+    """The fields that this mode requires and `given` (contract field name → value) does not have: field → sentences."""
     required: dict[str, str] = {}
     if mode.is_card:
         required = {

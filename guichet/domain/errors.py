@@ -25,7 +25,7 @@ Details = Mapping[str, list[str]]
 
 
 class GuichetError(Exception):
-    """A refusal or incident with a stable `code`, an HTTP `status` and a French `message`."""
+    """An error with a stable `code`, an HTTP `status` and a French `message`."""
 
     code: ClassVar[str]
     status: ClassVar[int]
@@ -118,10 +118,10 @@ def _tree(root: type[GuichetError]) -> list[type[GuichetError]]:
     return [found for child in root.__subclasses__() for found in (child, *_tree(child))]
 
 
-#: The table of stable codes.
+#: The error class of each code.
 BY_CODE: dict[str, type[GuichetError]] = {error.code: error for error in _tree(GuichetError)}
 
 
 def fault(field: str, message: str, summary: str | None = None) -> InvalidRequest:
-    """A 422 about one field; `summary` is the error's own sentence, the fault's by default."""
+    """A 422 about one field. `summary` is the sentence of the whole error, by default the same as the field's."""
     return InvalidRequest(summary or message, {field: [message]})

@@ -18,7 +18,7 @@ REFUND_SUCCEEDED: Final = "refund.succeeded"
 REFUND_FAILED: Final = "refund.failed"
 WEBHOOK_TEST: Final = "webhook.test"
 
-#: What an endpoint receives; `webhook.test` only ever answers a click.
+#: The events that payments and refunds cause. `webhook.test` is sent only when a merchant asks for it.
 EVENTS: Final[tuple[EventName, ...]] = (
     PAYMENT_SUCCEEDED,
     PAYMENT_FAILED,
@@ -30,9 +30,9 @@ EVENTS: Final[tuple[EventName, ...]] = (
 #: Seconds to wait before attempt n+1, counted from the end of attempt n.
 RETRY_DELAYS: Final = (10, 60, 300, 1800)
 MAX_ATTEMPTS: Final = 1 + len(RETRY_DELAYS)
-#: A merchant's server has this long to answer, in seconds.
+#: Seconds that a merchant's server has to answer.
 ANSWER_TIMEOUT: Final = 10.0
-#: A receiver refuses signatures older than this, in seconds.
+#: Seconds after which a receiver refuses a signature.
 SIGNATURE_AGE: Final = 300
 
 DeliveryStatus = Literal["pending", "success", "failed"]
@@ -44,7 +44,7 @@ DELIVERY_TARGETS: Final[tuple[DeliveryTarget, ...]] = get_args(DeliveryTarget)
 
 
 class Delivery(Record, frozen=True):
-    """A webhook: its place in the queue and its line in the log. `body` is frozen when it is queued."""
+    """A webhook that is queued, or that was sent. `body` does not change after it was queued."""
 
     id: DeliveryId
     merchant_id: MerchantId
@@ -52,7 +52,7 @@ class Delivery(Record, frozen=True):
     reference: str
     payment_id: PaymentId | None
     event: EventName
-    #: `account` or `callback`: disabling the endpoint ends only the former (D36).
+    #: Disabling the endpoint fails the pending deliveries to `account`, not those to `callback` (D36).
     target: DeliveryTarget
     url: str
     destination: str
@@ -79,5 +79,5 @@ class Endpoint:
 
 
 def retry_delay(attempts: int) -> int | None:
-    """Seconds until the next attempt after `attempts` of them; None when none is left."""
+    """Seconds to wait after attempt number `attempts`; None if it was the last one."""
     return RETRY_DELAYS[attempts - 1] if attempts < MAX_ATTEMPTS else None

@@ -1,4 +1,4 @@
-"""Ids of rows: each table numbers its own, and the types keep one table's ids from being taken for another's."""
+"""Types of row ids, one for each table, so that mypy refuses the id of one table where another's is expected."""
 
 from typing import NewType
 

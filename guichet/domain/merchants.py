@@ -31,7 +31,7 @@ class Merchant:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A stored key: only its hash, and enough of its beginning for a person to recognise it."""
+    """A key as it is stored: its hash, and its first characters (`preview`) by which a person recognises it."""
 
     id: ApiKeyId
     merchant_id: MerchantId

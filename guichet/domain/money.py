@@ -7,14 +7,14 @@ The contract's own unit for `balance_minor` is the hundredth, XOF included, so o
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, Literal, NewType, get_args
 
-#: An amount of money as everything here counts it: hundredths of the currency's main unit.
+#: An amount of money in hundredths of the currency's main unit. All amounts in the code have this type.
 Hundredths = NewType("Hundredths", int)
 
 Currency = Literal["XOF", "XAF", "EUR", "USD"]
 CURRENCIES: Final[tuple[Currency, ...]] = get_args(Currency)
 DEFAULT_CURRENCY: Final[Currency] = "XOF"
 
-#: Digits after the point that a currency really has.
+#: Decimals of each currency: XOF and XAF have no subunit.
 DECIMALS: Final[dict[str, int]] = {"XOF": 0, "XAF": 0, "EUR": 2, "USD": 2}
 
 #: Bounds of an `amount` sent by a merchant (docs/contract.md, "Limits"), in hundredths.
@@ -23,30 +23,30 @@ MAX_AMOUNT: Final = Hundredths(99_999_999_00)
 
 
 def to_hundredths(value: int | Decimal) -> Hundredths | None:
-    """Hundredths of `value` (main unit), or None when it is finer than a hundredth or not finite."""
+    """`value` (main unit) in hundredths; None if it has more than two decimals or is not finite."""
     if isinstance(value, int):
         return Hundredths(value * 100)
     if not value.is_finite() or abs(value.adjusted()) > 30:
         return Hundredths(0) if value.is_zero() else None
     hundredths = Hundredths(int(value.scaleb(2)))
-    # Scaling rounds beyond 28 digits and comparing never does: a long tail of decimals is not lost, it is refused.
+    # `scaleb` rounds to 28 digits, a comparison does not: a value with more decimals is refused, not rounded.
     return hundredths if Decimal(hundredths).scaleb(-2) == value else None
 
 
 def has_whole_units(hundredths: Hundredths, currency: Currency) -> bool:
-    """Whether an amount is expressible in the currency: XOF and XAF have no subdivision."""
+    """Whether the currency can express the amount: XOF and XAF have no subunit."""
     return DECIMALS[currency] == 2 or hundredths % 100 == 0
 
 
 def round_to_currency(hundredths: Hundredths, currency: Currency) -> Hundredths:
-    """What an operator can really move: half up to the currency's own unit (D27), in hundredths."""
+    """The amount that a provider can move, in hundredths: rounded half up to the currency's smallest unit (D27)."""
     if DECIMALS[currency] == 2:
         return Hundredths(hundredths)
     return Hundredths((hundredths + 50) // 100 * 100)
 
 
 def plain(hundredths: int) -> str:
-    """The main unit as JSON number text without a useless fraction: `5000`, `87.5`, `0.05` (D5)."""
+    """The amount in the main unit as the text of a JSON number, without trailing zeros: `5000`, `87.5`, `0.05` (D5)."""
     sign = "-" if hundredths < 0 else ""
     units, rest = divmod(abs(hundredths), 100)
     if not rest:
@@ -55,7 +55,7 @@ def plain(hundredths: int) -> str:
 
 
 def french(hundredths: int, currency: Currency) -> str:
-    """The way a French reader expects it: `5 000 F CFA`, `12,50 €` (no-break spaces)."""
+    """The amount as French readers write it: `5 000 F CFA`, `12,50 €` (no-break spaces)."""
     units, rest = divmod(abs(hundredths), 100)
     sign = "-" if hundredths < 0 else ""
     digits = sign + f"{units:,}".replace(",", "\u202f")
@@ -67,7 +67,7 @@ def french(hundredths: int, currency: Currency) -> str:
 def parse_decimal(text: str, places: int) -> int | None:
     """`text` as an integer of `10**-places`, half up; None if it is not a plain non-negative number.
 
-    Used for figures typed by people (fees in the catalogue and on the command line).
+    Used for numbers typed by people (fees in the catalogue and on the command line).
     """
     try:
         value = Decimal(text)

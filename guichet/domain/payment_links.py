@@ -7,7 +7,7 @@ from guichet.clock import Instant
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.money import Currency, Hundredths
 
-#: Code point by code point, composed form: part of the contract.
+#: These exact code points (composed form) are part of the contract (D18).
 LinkType = Literal["permanent", "limit\u00e9"]
 PERMANENT: Final = "permanent"
 LIMITED: Final = "limit\u00e9"
@@ -16,7 +16,8 @@ LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 
 @dataclass(frozen=True, slots=True)
 class PaymentLink:
-    """`reserved_uses` counts payments in flight or done; `completed_uses` only the done ones. Always live."""
+    """A link; its environment is always live. `reserved_uses` counts pending and succeeded payments, `completed_uses`
+    only the succeeded ones."""
 
     id: LinkId
     merchant_id: MerchantId
@@ -34,12 +35,12 @@ class PaymentLink:
 
     @property
     def uses_left(self) -> int | None:
-        """Completed uses only, as the contract counts them."""
+        """How many uses are left when only completed ones count, as in the contract; None if there is no limit."""
         return None if self.max_uses is None else max(0, self.max_uses - self.completed_uses)
 
     @property
     def path(self) -> str:
-        """The two random fragments of the public address."""
+        """The end of the public address: the token in two parts."""
         return f"{self.token[:22]}/{self.token[22:]}"
 
     def is_open(self, now: Instant) -> bool:

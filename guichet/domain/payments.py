@@ -1,6 +1,7 @@
 """Payments and refunds: their fields, states, transitions and the event each transition implies.
 
-Field order is the column order of the tables of the same name: a row *is* its class (held by a test).
+The fields of `Payment` and `Refund` are in the column order of their tables, so that `Payment(*row)` works; a test
+checks it.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ RefundStatus = Literal["pending", "succeeded", "failed"]
 PAYMENT_STATUSES: Final[tuple[PaymentStatus, ...]] = get_args(PaymentStatus)
 REFUND_STATUSES: Final[tuple[RefundStatus, ...]] = get_args(RefundStatus)
 
-#: Which of the two a reference names.
+#: What a reference belongs to.
 SubjectType = Literal["payment", "refund"]
 SUBJECT_TYPES: Final[tuple[SubjectType, ...]] = get_args(SubjectType)
 
@@ -36,9 +37,10 @@ DEFAULT_COUNTRY: Final = "Benin"
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """`event` is None when no webhook tells of it: the creation, and a refusal that the answer itself tells (D20).
+    """A change of status, and the webhook event that it causes.
 
-    A refund's statuses are among those of a payment.
+    `event` is None for a creation, and for a refusal that the merchant learns from the response itself (D20). `source`
+    is None for a creation. All statuses of a refund are also statuses of a payment.
     """
 
     source: PaymentStatus | None
@@ -98,24 +100,24 @@ class Payment(Record, frozen=True):
     checkout_token: str | None
     created_at: Instant
     updated_at: Instant
-    #: The route that took the request; None until one did. Never changes afterwards: money does not switch routes.
+    #: The provider account that was called last. It changes only while the accounts before it processed nothing.
     provider_account: str | None
-    #: The provider's own reference, and what else its module must keep (a JSON object of strings).
+    #: The provider's own reference, and other data that its module needs later (a JSON object of strings).
     provider_reference: str | None
     provider_data: str | None
     redirect_url: str | None
     #: Why it failed: a key of `REFUSAL_REASONS`; None otherwise.
     failure_reason: str | None
-    #: When somebody must ask the operator next; None once the payment is final.
+    #: When the provider must be polled next; None once the payment is final.
     next_poll_at: Instant | None
-    #: How many times it was asked about; drives the growing interval.
+    #: How many scheduled polls there were; the interval grows with it.
     poll_count: int
-    #: Who asks now holds the row until then.
+    #: Until then one process polls this payment and no other may; None while nobody does.
     lease_expires_at: Instant | None
 
 
 class Refund(Record, frozen=True):
-    """The one refund a payment can have (D22). `held` says that the wallet's part is set aside."""
+    """The one refund that a payment can have (D22). `held`: the wallet's part was moved to the hold account."""
 
     id: RefundId
     merchant_id: MerchantId
@@ -134,22 +136,24 @@ class Refund(Record, frozen=True):
     provider_reference: str | None
     provider_data: str | None
     failure_reason: str | None
-    #: Set before the first byte of a disbursement leaves: from then on it is asked about, never sent blindly again.
+    #: Set before a disbursement is sent. From then on its status is polled; it is not sent again unless the provider
+    #: certainly did not process it.
     sent_at: Instant | None
     next_poll_at: Instant | None
     poll_count: int
     lease_expires_at: Instant | None
 
 
-#: How long to wait before asking an operator again, by the number of times already asked, in seconds.
-#: The last entry repeats until the payment is 72 hours old; then it is asked once a day.
+#: Seconds until the next poll, by the number of polls before it. The last entry repeats until the payment is 72 hours
+#: old; from then on it is polled once a day.
 POLL_INTERVALS: Final = (5, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 INCIDENT_AGE_SECONDS: Final = 72 * 3600
 DAILY_SECONDS: Final = 24 * 3600
 
 
 def poll_interval(poll_count: int, age_seconds: float) -> int:
-    """Seconds until the next question about something still pending."""
+    """Seconds until the next poll of a payment or refund that is `age_seconds` old and was polled `poll_count`
+    times."""
     if age_seconds >= INCIDENT_AGE_SECONDS:
         return DAILY_SECONDS
     return POLL_INTERVALS[min(poll_count, len(POLL_INTERVALS) - 1)]

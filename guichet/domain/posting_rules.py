@@ -1,12 +1,12 @@
 """The double-entry rules: which accounts move at each event, and by how much (D22 to D27).
 
-A posting moves a positive amount from one account to another, so it is balanced by construction. Accounts are named
-within a merchant, an environment and a currency:
+A posting moves a positive amount from one account to another, so the ledger always balances. Each merchant has these
+accounts in each environment and currency:
 
-    operator:<code>   what an operator owes us (it goes down when we owe the operator)
+    operator:<code>   what an operator owes us (negative when we owe the operator)
     wallet            what we owe the merchant
     fees              what the service earned
-    rounding          the hundredths that operators without decimals cannot move (D27)
+    rounding          the hundredths that cannot be moved in currencies without decimals (D27)
     suspense          credits that wait for a frozen wallet (D24)
     hold              the wallet's part of a refund that is being disbursed
 """
@@ -46,7 +46,7 @@ REFUND_CAUSES: Final = (HELD, DISBURSED, RELEASED)
 
 @dataclass(frozen=True, slots=True)
 class Posting:
-    """`leg` tells the postings of one cause apart; (cause, subject, leg) happens once."""
+    """`leg` distinguishes the postings of one cause; the database allows each (cause, subject, leg) once."""
 
     leg: str
     source: str
@@ -69,7 +69,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A wallet with all its entries added up; `balance` in hundredths."""
+    """A wallet and the sum of its postings; `balance` in hundredths."""
 
     merchant_id: MerchantId
     env: Environment
@@ -86,7 +86,8 @@ def operator_account(operator: str) -> str:
 def collection(
     operator: str, amount: Hundredths, fee: Hundredths, currency: Currency, *, to_suspense: bool = False
 ) -> list[Posting]:
-    """A customer was debited: the merchant gets `amount`, the service `fee`, rounding the rest."""
+    """The postings of a debit: `amount` to the merchant (or to suspense), `fee` to the service, the rest to
+    rounding."""
     source = operator_account(operator)
     postings = [Posting("amount", source, SUSPENSE if to_suspense else WALLET, amount)]
     if fee:
@@ -99,7 +100,7 @@ def suspense_release(amount: Hundredths) -> list[Posting]:
 
 
 def refund_hold(amount: Hundredths) -> list[Posting]:
-    """The wallet's part is set aside when the refund is requested."""
+    """Moves the wallet's part of a refund to the hold account when the refund is requested."""
     return [Posting("amount", WALLET, HOLD, amount)]
 
 
@@ -108,7 +109,8 @@ def refund_release(amount: Hundredths) -> list[Posting]:
 
 
 def refund_disbursed(operator: str, amount: Hundredths, fee: Hundredths, currency: Currency) -> list[Posting]:
-    """The customer got `total_amount` back: the held `amount`, and the fee from the service (D22)."""
+    """The postings of a disbursed refund: the customer got the held `amount` back, and the fee from the service
+    (D22)."""
     destination = operator_account(operator)
     postings = [Posting("amount", HOLD, destination, amount)]
     if fee:
@@ -117,7 +119,7 @@ def refund_disbursed(operator: str, amount: Hundredths, fee: Hundredths, currenc
 
 
 def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:
-    """The operator moved `total` rounded to what the currency has; the difference is booked, never lost."""
+    """The provider moved `total` rounded to the currency's smallest unit; the difference is posted to rounding."""
     difference = money.round_to_currency(total, currency) - total
     if not difference:
         return []
@@ -127,6 +129,6 @@ def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_
 
 
 def wallet_movement(postings: Sequence[Posting]) -> Hundredths:
-    """What these postings add to the wallet; negative when they take from it."""
+    """The sum that these postings add to the wallet, in hundredths; negative if they take from it."""
     signed = (posting.amount * ((posting.destination == WALLET) - (posting.source == WALLET)) for posting in postings)
     return Hundredths(sum(signed))

@@ -1,6 +1,6 @@
-"""Comparing an operator's statement with our books: what it says of each movement, and what becomes of the comparison.
+"""Compares a provider's statement with our ledger, line by line.
 
-Only movements of money matter: a line that failed there and a payment that failed here agree by not mattering.
+Only movements of money are compared: a line that failed there and a payment that failed here make no finding.
 """
 
 from collections import defaultdict
@@ -16,22 +16,24 @@ from guichet.domain.payments import PaymentStatus, SubjectType
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"
 
-#: What a provider says of a movement.
+#: The status of a movement in the statement.
 LineStatus = Literal["succeeded", "failed", "pending"]
 
 MATCHED: Final = "matched"
 DIFFERENT: Final = "different amount"
-#: The operator moved money that our books do not have.
+#: The provider moved money that our ledger does not have.
 MISSING_HERE: Final = "missing here"
-#: Our books have money that the operator did not move.
+#: Our ledger has money that the provider did not move.
 MISSING_THERE: Final = "missing there"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One movement as the operator states it. `number`: where, in a file or a history. `references`: every name it
-    gives it, ours and its own. `amount` in hundredths, None where it states none; `status` is `succeeded`, `failed` or
-    `pending`; `at` an Instant."""
+    """One movement in the provider's statement.
+
+    `number`: its line in the file, or its position in the history. `references`: ours and the provider's. `amount` is
+    in hundredths, None if the statement has none.
+    """
 
     number: int
     kind: SubjectType
@@ -48,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """A payment or refund of ours. `amount`: what the operator was asked to move, in hundredths."""
+    """A payment or refund of ours. `amount`: what the provider was asked to move, in hundredths."""
 
     kind: SubjectType
     id: int
@@ -67,7 +69,7 @@ class Ours:
 
     @property
     def keys(self) -> set[str]:
-        """Every name the operator may know it by."""
+        """Every reference by which the provider may name it."""
         return {
             _key(each) for each in (self.reference, self.reference.replace("-", ""), self.provider_reference) if each
         }
@@ -75,6 +77,8 @@ class Ours:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """The result of comparing one of ours with its line; `line` or `ours` is None if only the other exists."""
+
     outcome: str
     line: Line | None
     ours: Ours | None
@@ -82,22 +86,23 @@ class Finding:
 
 
 @dataclass
-class Sheet:
-    """The lines of a statement, met one by one by what is ours."""
+class StatementIndex:
+    """The lines of a statement, with an index by reference; it records which lines were matched."""
 
     lines: list[Line]
     _by_key: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
-    _met: set[int] = field(default_factory=set)
+    _matched: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for index, line in enumerate(self.lines):
             for key in {_key(reference) for reference in line.references}:
                 self._by_key[line.kind, key].append(index)
 
-    def meet(self, ours: Ours, *, expected: bool) -> Iterator[Finding]:
-        """What the lines about it say. `expected`: it belongs to the period, so its absence says something."""
+    def match(self, ours: Ours, *, expected: bool) -> Iterator[Finding]:
+        """Compares one of ours with the lines that name it. `expected`: the statement should have a line about it,
+        because it belongs to the period."""
         indices = sorted({index for key in ours.keys for index in self._by_key.get((ours.kind, key), ())})
-        self._met.update(indices)
+        self._matched.update(indices)
         found = [self.lines[index] for index in indices]
         moved = [line for line in found if line.moved]
         if not ours.moved:
@@ -109,9 +114,9 @@ class Sheet:
             yield _compared(moved[0], ours)
             yield from (Finding(MISSING_HERE, line, ours, "a second time") for line in moved[1:])
 
-    def left(self) -> list[Line]:
-        """Lines that moved money and that nothing of ours met."""
-        return [line for index, line in enumerate(self.lines) if line.moved and index not in self._met]
+    def unmatched(self) -> list[Line]:
+        """Lines that moved money and were matched with nothing of ours."""
+        return [line for index, line in enumerate(self.lines) if line.moved and index not in self._matched]
 
 
 def _compared(line: Line, ours: Ours) -> Finding:

@@ -1,8 +1,8 @@
-"""The base of what is made by the thousand: rows and what is derived from them."""
+"""`Record`, the base class of rows and other objects that are created thousands of times a second."""
 
 from msgspec import Struct
 
 
 class Record(Struct, frozen=True):
-    """Immutable, compared by value. A frozen dataclass sets each field by a call; this is filled in one, which for the
-    thirty-five fields of a payment is ten times cheaper."""
+    """Immutable and compared by value. A frozen dataclass makes one call for each field; this sets all fields in one
+    call, which for the 35 fields of a payment is ten times cheaper."""

@@ -1,4 +1,4 @@
-"""A settlement: the outcome of a payment or of a refund, to be applied once."""
+"""A settlement: the final result of a payment or refund that is to be applied once."""
 
 from dataclasses import dataclass
 

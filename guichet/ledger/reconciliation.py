@@ -1,7 +1,7 @@
-"""Meets the lines of an operator's statement with the payments and refunds of its provider accounts.
+"""Compares the lines of a provider's statement with the payments and refunds of its accounts.
 
-What was made in the period is read in steps by id; a line that met nothing is looked up by its references. Memory: the
-statement.
+Payments and refunds of the period are read in steps, by id. A line that matched none of them is then looked up by its
+references. Only the statement is held in memory.
 """
 
 import json
@@ -18,10 +18,11 @@ from guichet.db.sql_functions import json_texts
 from guichet.db.tables import payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType
-from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, Sheet
+from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, StatementIndex
 
 _STEP: Final = 1000
-#: Ids follow the dates but for rows that were made at the same time; a refund may be executed long after its request.
+#: Ids are in the order of dates, except for rows created at the same time. A refund may be executed long after its
+#: request.
 _SLACK: Final = HOUR
 _REFUND_SLACK: Final = 92 * DAY
 _ALWAYS: Final = 2**62
@@ -82,24 +83,24 @@ async def reconcile(
     kinds: Sequence[SubjectType],
     progress: Callable[[str], None],
 ) -> AsyncIterator[Finding]:
-    """Every finding, matched ones too. Ours made outside `since`..`until` need not be in the statement."""
-    sheet = Sheet([line for line in lines if line.kind in kinds])
+    """Every finding, matched ones too. Ours from outside `since` to `until` need not be in the statement."""
+    statement = StatementIndex([line for line in lines if line.kind in kinds])
     names = json.dumps(sorted(provider_accounts))
     for kind in kinds:
         seen = 0
         async for ours in _made(db, kind, names, since, until):
             seen += 1
             within = (since or 0) <= ours.at <= (until or _ALWAYS)
-            for finding in sheet.meet(ours, expected=within):
+            for finding in statement.match(ours, expected=within):
                 yield finding
             if seen % _STEP == 0:
                 progress(f"{seen} {kind}s")
-    for line in sheet.left():
+    for line in statement.unmatched():
         found = await _named(db, line, names)
         if found is None:
             yield Finding(MISSING_HERE, line, None, "unknown here")
             continue
-        for finding in sheet.meet(found, expected=False):
+        for finding in statement.match(found, expected=False):
             yield finding
 
 

@@ -1,7 +1,7 @@
 """Creates a payment, from the API or from a payment link (docs/contract.md, "Requests").
 
-The row is inserted first; the provider is asked afterwards, outside any transaction. Our reference is therefore stored
-before the first byte leaves: a crash leaves a pending payment that the worker polls, never a debit nobody knows of.
+The row is inserted first; the provider is called afterwards, outside any transaction. Our reference is therefore stored
+before the request is sent: after a crash the payment is pending and the worker polls it. No debit is unknown here.
 """
 
 from dataclasses import dataclass
@@ -37,13 +37,13 @@ from guichet.providers.base import (
     Succeeded,
 )
 
-#: When a payment is polled whose initiation never came back, if its provider does not say.
+#: When a payment is polled if its initiation never returned and its provider sets no time of its own.
 POLL_AFTER_CRASH: Final = 30 * SECOND
 TOKEN_LENGTH: Final = 32
 
 
 class PaymentRequest(Record, frozen=True):
-    """What a merchant, or a customer on a payment link, wants paid.
+    """A payment that a merchant, or a customer on a payment link, requests.
 
     `amount` is in hundredths, `metadata` is JSON text. `checkout_token` was chosen by the hosted page: submitting the
     page again finds the same payment.
@@ -108,7 +108,8 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
 
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
-    """The quote, once everything that the mode requires is there and the debit is within bounds."""
+    """The amounts of the payment. Raises InvalidRequest if a required field is missing or the debit is out of
+    bounds."""
     if details := missing_fields(mode, wanted.fields_modes_require()):
         raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", details)
     quoted = quote(mode, wanted.amount)
@@ -154,13 +155,14 @@ def _new_payment(
         failure_reason=None,
         next_poll_at=later(now, POLL_AFTER_CRASH),
         poll_count=0,
-        # Nobody polls a payment while its initiation is still running.
+        # The lease keeps others from polling the payment while its initiation is running.
         lease_expires_at=later(now, LEASE_DURATION) if ctx.registry.provider(provider_account).remote else None,
     )
 
 
 async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
-    """None when a unique key already holds a payment. Live money also needs an open wallet and a use of its link."""
+    """Inserts the payment; None when one with the same unique key exists. Raises Conflict if the wallet is not `Actif`
+    or the link has no use left."""
     if payment.env == "test" and payment.link_id is None:
         return await repository.insert_new(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:
@@ -188,7 +190,7 @@ async def _existing(ctx: AppContext, payment: Payment) -> Payment:
 
 
 async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
-    """Asks the providers of the route in order; the next one only if the one before provably processed nothing."""
+    """Calls the accounts of the route in order; the next one only if the one before provably processed nothing."""
     tracing.about_payment(payment.reference)
     result: InitiationResult = NotProcessed()
     for account in route:
@@ -224,7 +226,7 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult) ->
 
 
 async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
-    """Stores what the provider returned. The sandbox returns nothing to store: there the insertion was enough."""
+    """Stores what the provider returned. The sandbox returns nothing that must be stored."""
     account = require(payment.provider_account)
     if ctx.registry.provider(account).remote:
         stored = await repository.record_initiation(

@@ -1,7 +1,7 @@
 """The disbursement of a refund: sent to a provider once, then polled until its outcome is known.
 
-The row is marked as sent before the first byte leaves. A crash in between therefore leads to a question to the
-provider, never to a second disbursement.
+The row is marked as sent before the request is sent. After a crash in between, the provider is polled; the disbursement
+is not sent a second time.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from guichet.providers.base import Accepted, InitiationResult, NotProcessed, Ref
 
 
 async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
-    """The refund after its provider was asked, if a disbursement is in progress there; otherwise as it is."""
+    """Polls the refund if it was sent to a provider and is pending; returns it as it is stored afterwards."""
     if refund.status != "pending" or refund.sent_at is None:
         return refund
     return await process_refund(ctx, refund)
@@ -29,7 +29,7 @@ async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
 
 @tracing.traced("process refund", lambda _, refund: {tracing.PAYMENT: refund.payment_reference})
 async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
-    """One step of a pending refund: sends it if it was never sent, otherwise asks what became of it.
+    """One step of a pending refund: sends it to a provider if it was not sent yet, otherwise polls it.
 
     A lease lets one process work on it at a time. Returns the refund as it is stored afterwards.
     """

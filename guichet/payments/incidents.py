@@ -1,4 +1,4 @@
-"""Incidents and unmatched callbacks: what a person must look at."""
+"""Incidents and unmatched callbacks, which a person must look at."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -14,7 +14,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
 IncidentKind = Literal["mismatch", "stuck"]
-#: An operator stated another amount or currency than ours: nothing was credited.
+#: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
 #: Still pending after 72 hours.
 STUCK: Final = "stuck"
@@ -24,7 +24,8 @@ _MOST: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """`subject_type` says whose `reference` it is: payment or refund. `occurrences`: how often it was found."""
+    """`reference` is that of a payment or of a refund, as `subject_type` says. `occurrences`: how often it was
+    reported."""
 
     id: IncidentId
     merchant_id: MerchantId
@@ -97,7 +98,7 @@ _LIST_UNMATCHED: Final = (
 async def report_about(
     writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
 ) -> None:
-    """Opens an incident about a payment or a refund, or counts it again."""
+    """Opens an incident about a payment or a refund, or increases the count of the existing one."""
     await report(
         writer,
         merchant_id=subject.merchant_id,
@@ -123,7 +124,7 @@ async def report(
     detail: str,
     now: Instant,
 ) -> None:
-    """Opens an incident, or counts it again. `subject_type`: what `reference` names, `payment` or `refund`."""
+    """Opens an incident, or increases the count of the existing one and opens it again."""
     await writer.write(
         _OPEN,
         merchant_id=merchant_id,
@@ -138,29 +139,29 @@ async def report(
 
 
 async def still_open(db: Database) -> list[Incident]:
-    """The oldest 500."""
+    """The open incidents, oldest first, at most 500."""
     return [Incident(*row) for row in await db.scan(_LIST)]
 
 
 async def close(db: Database, incident_id: IncidentId, now: Instant) -> bool:
-    """False when there is no such open incident."""
+    """Closes an incident; False when there is no open one with this id."""
     return await db.write(_CLOSE, incident_id=incident_id, now=now) is not None
 
 
 async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
-    """What was stuck has ended by itself."""
+    """Closes the incident `stuck` of a payment or refund that became final."""
     await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
 
 
 async def store_unmatched_callback(
     db: Database, *, provider_account: str, path: str, body: str, reason: str, now: Instant
 ) -> None:
-    """Keeps a callback that names no payment or refund of ours, for a person."""
+    """Stores a callback that matches no payment or refund, so that a person can look at it."""
     await db.write(
         _STORE_UNMATCHED, provider_account=provider_account, path=path, body=body, reason=reason, received_at=now
     )
 
 
 async def list_unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, Instant]]:
-    """The latest 500: id, provider account, path, reason, received_at."""
+    """The latest 500: (id, provider account, path, reason, received_at)."""
     return [tuple(row) for row in await db.scan(_LIST_UNMATCHED)]

@@ -1,4 +1,4 @@
-"""Integrity of an answer: the amount and currency that a provider states are compared with what it was asked for."""
+"""Integrity of a provider's answer: it must state the amount and currency that were requested."""
 
 from guichet.context import AppContext
 from guichet.domain.money import plain, round_to_currency
@@ -9,13 +9,16 @@ from guichet.providers.base import Succeeded
 
 
 async def check(ctx: AppContext, subject: Payment | Refund, stated: Succeeded) -> bool:
-    """Whether the provider moved exactly what was asked. If not: an incident is open and nothing may be booked."""
+    """Whether the provider moved exactly the amount that was requested.
+
+    If not, opens an incident and logs `provider.mismatch`; nothing may then be posted.
+    """
     total = subject.total_amount if isinstance(subject, Payment) else subject.amount
-    asked = round_to_currency(total, subject.currency)
-    if stated.amount == asked and stated.currency == subject.currency:
+    requested = round_to_currency(total, subject.currency)
+    if stated.amount == requested and stated.currency == subject.currency:
         return True
     amount = "no amount" if stated.amount is None else f"{plain(stated.amount)} {stated.currency}"
-    detail = f"asked {plain(asked)} {subject.currency}, the provider states {amount}"
+    detail = f"asked {plain(requested)} {subject.currency}, the provider states {amount}"
     log.error(
         "provider.mismatch", reference=subject.reference, provider_account=subject.provider_account, detail=detail
     )

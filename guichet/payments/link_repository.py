@@ -1,4 +1,5 @@
-"""Payment links: statements and row mapping. Uses are reserved by a conditional UPDATE, never counted first (D30)."""
+"""Payment links: SQL and row mapping. A conditional UPDATE reserves a use, so that parallel payments cannot exceed the
+limit (D30)."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -61,12 +62,12 @@ async def by_id(db: Reader, merchant_id: MerchantId, link_id: LinkId) -> Payment
 
 
 async def by_token(db: Reader, token: str) -> PaymentLink | None:
-    """For the hosted page: whoever holds the token may open it."""
+    """The link of a hosted page; the token itself is the authorisation."""
     return _link(await db.one(_BY_TOKEN, token=token))
 
 
 async def page(db: Database, merchant_id: MerchantId, limit: int, offset: int) -> tuple[list[PaymentLink], int]:
-    """One page, newest first, and the exact total. Cost: an index range of this merchant's links."""
+    """One page, newest first, and the exact total. Reads an index range of this merchant's links."""
     total: int = (await db.scan(_COUNT, merchant_id=merchant_id))[0][0]
     if offset >= total:
         return [], total
@@ -75,22 +76,22 @@ async def page(db: Database, merchant_id: MerchantId, limit: int, offset: int) -
 
 
 async def reserve_use(tx: Transaction, link_id: LinkId) -> bool:
-    """Takes a use for a payment that starts; False when none is left."""
+    """Reserves a use for a new payment; False when none is left."""
     return await tx.write(_RESERVE, link_id=link_id) is not None
 
 
 async def release_uses(tx: Transaction, link_ids: Sequence[LinkId]) -> None:
-    """Gives back a use for each payment that failed; a link may come several times."""
+    """Gives back one use for each item, when payments failed; a link may occur several times."""
     await tx.execute_many(_RELEASE, _uses(link_ids))
 
 
 async def complete_uses(tx: Transaction, link_ids: Sequence[LinkId]) -> None:
-    """One for each payment that succeeded; a link may come several times."""
+    """Counts one completed use for each item, when payments succeeded; a link may occur several times."""
     await tx.execute_many(_COMPLETE, _uses(link_ids))
 
 
 def _uses(link_ids: Sequence[LinkId]) -> list[dict[str, int]]:
-    """How many of each link; always in the same order, so that two writers never wait for each other in a circle."""
+    """The number of uses of each link, ordered by link, so that two transactions cannot deadlock."""
     return [{"link_id": link_id, "uses": uses} for link_id, uses in sorted(Counter(link_ids).items())]
 
 

@@ -1,7 +1,9 @@
-"""Has an operator text a customer the code that a debit will need. No money moves, nothing is stored.
+"""Asks a provider to send a customer, by text message, the code that a debit will need. No money moves, nothing is
+stored.
 
 Source: docs/providers/README.md, "Codes by SMS".
-The code is good only at the provider account that sent it, so the route is walked as a payment walks it.
+A code is valid only with the provider account that sent it, so the accounts of the route are tried in the same order as
+for a payment.
 """
 
 from uuid import uuid4
@@ -25,7 +27,7 @@ from guichet.providers.base import (
 
 
 class CodeNotSent(PaymentFailed):
-    """No code is on its way, as far as anybody knows. `reason` is None while it is unclear why."""
+    """No provider confirmed that it sent a code. `reason` is None if it is unknown whether one was sent."""
 
     def __init__(self, reason: RefusalReason | None) -> None:
         unclear = "Nous ne savons pas si le code est parti. S'il n'arrive pas d'ici une minute, demandez-en un autre."
@@ -36,16 +38,17 @@ class CodeNotSent(PaymentFailed):
 async def send_code(
     ctx: AppContext, mode: PaymentMode, phone_number: str, amount: Hundredths, currency: Currency, description: str
 ) -> None:
-    """Returns once an operator has said that the code is on its way to `phone_number` (digits, country code first).
+    """Returns when a provider has confirmed that it sends the code to `phone_number` (digits, country code first).
 
-    `amount` in hundredths, without the fee. Raises InvalidRequest (the mode texts no code, bounds) and CodeNotSent.
+    `amount` in hundredths, without the fee. Raises InvalidRequest (the mode sends no code, or the debit is
+    out of bounds) and CodeNotSent.
     """
     if not mode.sends_code:
         raise InvalidRequest(f"{mode.name} n'envoie pas de code par SMS.")
     quoted = quote(mode, amount)
     check_debit(quoted, currency)
     charge = Charge(
-        # A reference of its own: the payment to come is another request, and is looked for under another name.
+        # Not the reference of the payment that follows: that is another request, with a reference of its own.
         reference=str(uuid4()),
         operator=mode.operator,
         amount=round_to_currency(quoted.total_amount, currency),
@@ -54,23 +57,23 @@ async def send_code(
         created_at=ctx.clock.now(),
         phone_number=phone_number,
     )
-    answer = await _ask(ctx, charge)
-    if isinstance(answer, Accepted):
+    result = await _request_code(ctx, charge)
+    if isinstance(result, Accepted):
         return
-    log.warning("code.not_sent", operator=mode.operator, answer=repr(answer))
-    raise CodeNotSent(answer.reason if isinstance(answer, Refused | NotProcessed) else None)
+    log.warning("otp.not_sent", operator=mode.operator, result=repr(result))
+    raise CodeNotSent(result.reason if isinstance(result, Refused | NotProcessed) else None)
 
 
-async def _ask(ctx: AppContext, charge: Charge) -> OtpRequestResult:
-    """The operators of the live route in order; the next one only if the one before provably took nothing."""
-    answer: OtpRequestResult = NotProcessed()
+async def _request_code(ctx: AppContext, charge: Charge) -> OtpRequestResult:
+    """Calls the accounts of the live route in order; the next one only if the one before provably took nothing."""
+    result: OtpRequestResult = NotProcessed()
     for name in ctx.registry.routes("live", charge.operator):
         provider = ctx.registry.provider(name)
         if not isinstance(provider, SendsOtpCodes):
-            answer = NotProcessed("configuration", f"{name} texts no codes")
+            result = NotProcessed("configuration", f"{name} texts no codes")
             continue
-        answer = await call_provider(provider.send_code(charge), name, "send_code")
-        if not isinstance(answer, NotProcessed):
+        result = await call_provider(provider.send_code(charge), name, "send_code")
+        if not isinstance(result, NotProcessed):
             break
-        log.warning("code.not_taken", provider_account=name, raw=answer.raw)
-    return answer
+        log.warning("otp.not_processed", provider_account=name, raw=result.raw)
+    return result

@@ -1,4 +1,4 @@
-"""When a pending payment or refund is polled next. Nothing pending is ever without a next poll."""
+"""When a pending payment or refund is polled next. Each pending one always has a next poll."""
 
 from typing import Final
 
@@ -7,12 +7,12 @@ from guichet.context import AppContext
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, poll_interval
 from guichet.payments import incidents
 
-#: How long a row belongs to whoever polls it; longer than a provider may take to answer.
+#: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
 LEASE_DURATION: Final = 30 * SECOND
 
 
 async def next_poll(ctx: AppContext, subject: Payment | Refund) -> Instant:
-    """The instant of the next poll. What is live and pending for 72 hours also opens an incident for a person."""
+    """The instant of the next poll. Opens an incident if it is live and has been pending for 72 hours."""
     now = ctx.clock.now()
     age = (now - subject.created_at) / SECOND
     if age >= INCIDENT_AGE_SECONDS and subject.env == "live":

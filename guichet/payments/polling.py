@@ -1,7 +1,7 @@
-"""Polling: asks the provider what became of a pending payment.
+"""Polling: requests the status of a pending payment from its provider.
 
-The API asks when a merchant reads the payment, the worker when a poll is due, a provider's callback at once. A lease on
-the row lets one of them ask at a time.
+A payment is polled by the API when a merchant reads it, by the worker when its poll is due, and when a provider sends a
+callback. A lease on the row lets only one of them poll at a time.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,10 @@ from guichet.providers.base import Accepted, Refused, StatusResult, Succeeded, U
 
 
 async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
-    """The payment after its provider was asked; as it is stored when somebody else is asking, or when it is final.
+    """Polls the payment and returns it as it is stored afterwards; does not poll it if it is final or another process
+    has the lease.
 
-    The worker's own next poll keeps its time, however often a merchant reads the payment.
+    The time of the worker's next poll does not change, however often a merchant reads the payment.
     """
     polled = await _poll(ctx, payment)
     if polled is None:
@@ -35,14 +36,14 @@ async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
 
 @tracing.traced("poll payment", lambda _, payment: {tracing.PAYMENT: payment.reference})
 async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
-    """The worker's poll of a payment whose poll is due."""
+    """The worker's poll: polls a payment that is due and sets its next poll."""
     polled = await _poll(ctx, payment)
     if polled is not None and polled.status == "pending":
         await repository.schedule_next_poll(ctx.db, polled.id, await next_poll(ctx, polled))
 
 
 async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
-    """None when somebody else holds the lease, or the payment is final meanwhile."""
+    """None if another process has the lease, or the payment became final in the meantime."""
     if payment.status != "pending":
         return payment
     account = require(payment.provider_account)
@@ -72,7 +73,8 @@ async def _apply(ctx: AppContext, payment: Payment, result: StatusResult) -> Pay
 
 
 async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
-    """Stores what the answer to a lost initiation would have told: the provider's reference, the page it prepared."""
+    """Stores the provider's reference and page if they are not known yet because the response to the initiation was
+    lost."""
     new_reference = payment.provider_reference is None and result.provider_reference is not None
     new_page = payment.redirect_url is None and result.redirect_url is not None
     if not (new_reference or new_page):

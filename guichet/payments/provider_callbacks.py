@@ -1,4 +1,4 @@
-"""Callbacks of providers: a callback makes us ask the provider, it is never believed.
+"""Callbacks of providers: a callback only causes a poll, and what it says about the outcome is ignored.
 
 Source: docs/providers/README.md, "Rules common to every family".
 """
@@ -19,14 +19,14 @@ _KEPT_BODY: Final = 8 * 1024
 
 
 async def receive(ctx: AppContext, name: str, reference: str | None, callback: Callback) -> None:
-    """Polls the payment or refund that a callback names, or stores the callback for a person if it names none of ours.
+    """Polls the payment or refund that a callback names; stores the callback as unmatched if it names none of ours.
 
-    `name` is a provider account, or a provider all of whose callbacks go to one address. `reference` is the one in the
-    callback's address. The callback may be answered 200 only after this returns.
+    `name` is a provider account, or a provider that sends all its callbacks to one address. `reference` is the one in
+    the callback's address. The callback may be answered 200 only after this function has returned.
     """
     providers = ctx.registry.callback_providers(name)
     if not providers:
-        await _store_unmatched(ctx, name, callback, "unknown_connection")
+        await _store_unmatched(ctx, name, callback, "unknown_account")
         return
     parsed = [(account, provider.parse_callback(callback)) for account, provider in providers.items()]
     readable = [(account, named) for account, named in parsed if named is not None]
@@ -47,7 +47,7 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
 async def _find(
     ctx: AppContext, account: str, reference: str | None, named: CallbackReference
 ) -> Payment | Refund | None:
-    """By our reference (in the address, then in the body), else by the provider's; only within this account."""
+    """Searches this account by our reference (in the address, then in the body), then by the provider's."""
     for text in (reference, named.reference):
         if text is not None and (ours := parse_reference(text)):
             payment = await repository.by_callback_reference(ctx.db, account, ours)

@@ -1,4 +1,4 @@
-"""Calls to providers: what a provider is told about a payment or a refund, and how long it may take to answer."""
+"""Calls to providers: the data of a payment or refund that a call sends, and the time limit of a call."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -14,7 +14,8 @@ from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Reve
 
 T = TypeVar("T")
 
-#: Seconds that a provider may take to answer. The lease of the row lasts longer, so that nobody else asks meanwhile.
+#: Seconds that a provider may take to answer. The lease of the row lasts longer, so that no other process calls it
+#: meanwhile.
 PROVIDER_TIMEOUT: Final = 20.0
 _RESULT_NAMES: Final[dict[type, str]] = {
     Accepted: "accepted",
@@ -45,7 +46,7 @@ async def call_provider(call: Awaitable[T], provider_account: str, operation: st
 
 
 def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Charge:
-    """The debit of a payment as its provider is asked for it: the total, rounded to what the currency has (D27)."""
+    """The debit to request from the provider: the total, rounded to the currency's smallest unit (D27)."""
     return Charge(
         reference=payment.reference,
         operator=payment.operator,
@@ -67,7 +68,7 @@ def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Cha
 
 
 def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
-    """The refund as the provider that gives the money back is asked for it."""
+    """The refund to request from the provider that gives the money back."""
     charge = charge_for(ctx, payment)
     return Reversal(
         reference=refund.reference,
@@ -88,7 +89,7 @@ def _notify_url(ctx: AppContext, provider_account: str | None, reference: str) -
 
 
 def encode_provider_data(data: dict[str, str]) -> str | None:
-    """What a provider must get back with later questions, as the JSON text that is stored; None when there is none."""
+    """The provider's data as JSON text for its column; None when there is none."""
     return msgspec.json.encode(data).decode() if data else None
 
 

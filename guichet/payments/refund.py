@@ -1,7 +1,7 @@
 """Refund requests: the one refund of a succeeded payment (docs/contract.md, "States"; D22, D23).
 
-A request sets the merchant's part of the money aside (the hold) in the transaction that records it. The disbursement
-follows (`payments/disbursement.py`): it posts the held money, or releases it when the provider refuses.
+A request moves the merchant's part of the money to the hold account, in the transaction that records the refund. The
+disbursement follows (`payments/disbursement.py`): it posts the held money, or releases it when the provider refuses.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ from guichet.ledger import postings, wallets
 from guichet.payments import refund_repository
 from guichet.payments.disbursement import process_refund
 
-#: Suspended credits that are released before a refund is judged, at most.
+#: At most so many suspended credits are released before the balance is compared with a refund.
 _RELEASED_AT_ONCE: Final = 500
 _ALREADY_REFUNDED: Final = "Ce paiement a déjà fait l'objet d'une demande de remboursement."
 
@@ -34,7 +34,7 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None) 
     if payment.status != "succeeded":
         raise Conflict("Seul un paiement réussi peut être remboursé.")
     if payment.env == "live":
-        # A wallet may have been reopened just now: credits that waited for it must count before its balance is judged.
+        # If the wallet was reopened just now, its suspended credits must be in the balance before it is checked.
         await postings.release_suspended(ctx.db, ctx.clock.now(), _RELEASED_AT_ONCE)
     async with ctx.db.transaction() as tx:
         refund = await _record(ctx, tx, payment, reason)

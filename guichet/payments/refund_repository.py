@@ -1,4 +1,4 @@
-"""Refunds: SQL statements and row mapping. A unique constraint allows one refund for each payment, ever."""
+"""Refunds: SQL and row mapping. A unique constraint allows one refund for each payment."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -139,12 +139,12 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
 
 
 async def mark_sent(db: Database, refund_id: RefundId, provider_account: str, now: Instant) -> Refund | None:
-    """Called before the first byte leaves. None when the refund was already sent, or is final."""
+    """Marks a refund as sent, before the request is sent. None when it is already marked, or final."""
     return _refund(await db.write(_MARK_SENT, refund_id=refund_id, new_account=provider_account, now=now))
 
 
 async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
-    """The provider provably did not process it: it may be sent again at `next_poll_at`."""
+    """Removes the mark, because the provider provably processed nothing; it may be sent again at `next_poll_at`."""
     await db.write(_MARK_NOT_SENT, refund_id=refund_id, next_due=next_poll_at)
 
 
@@ -165,7 +165,7 @@ async def schedule_next_poll(db: Database, refund_id: RefundId, next_poll_at: In
 
 
 async def lease(db: Database, refund_id: RefundId, now: Instant, until: Instant) -> Refund | None:
-    """The exclusive right to work on a pending refund until `until`; None when somebody has it, or it is final."""
+    """Takes the exclusive right to work on a pending refund until `until`; None if another has it, or it is final."""
     return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until))
 
 
@@ -174,8 +174,8 @@ async def claim_due(
 ) -> Claim[Refund]:
     """Claims up to `most` refunds to work on; they are due again at `until` if this process dies.
 
-    `saturated`: provider accounts that take none now; "" stands for refunds that were not sent yet. Cost: see
-    `db/work_queue.py`.
+    `saturated`: provider accounts that accept no more jobs now; "" stands for refunds that were not sent yet. The cost
+    is described in `db/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)
 

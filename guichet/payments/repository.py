@@ -1,4 +1,4 @@
-"""Payments: SQL statements and row mapping. Each read says what it costs."""
+"""Payments: SQL and row mapping."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ from guichet.domain.payments import Payment, PaymentStatus
 _NEW_COLUMNS: Final = [column.name for column in payments.c if column.name != "id"]
 _new_values: Final = attrgetter(*_NEW_COLUMNS)
 
-#: One statement creates a payment or, when a unique key (reference, external_id, checkout_token) already holds one,
-#: creates nothing and returns no row: the constraint settles races, on both databases.
+#: One statement inserts a payment. If a unique key (reference, external_id, checkout_token) exists already, it inserts
+#: nothing and returns no row. So the constraint decides races, on both databases.
 _INSERT: Final = (
     upsert(payments)
     .values({name: bindparam(name) for name in _NEW_COLUMNS})
@@ -77,7 +77,7 @@ _SWITCH: Final = (
     .values(provider_account=bindparam("new_account"), lease_expires_at=bindparam("until"))
     .returning(*payments.c)
 )
-_ASK_LATER: Final = (
+_SCHEDULE_NEXT_POLL: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
     .values(next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None)
@@ -115,7 +115,7 @@ class PaymentFilter:
 
 
 async def insert_new(writer: Writer, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
-    """The payment as stored, with its number and its next poll; None when a unique key already holds a payment.
+    """The payment as stored, with its id and its next poll; None when one with the same unique key exists.
 
     One statement, one round trip.
     """
@@ -156,7 +156,7 @@ async def by_callback_reference(db: Database, provider_account: str, reference: 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """A conditional transition of one payment. `provider_reference` None keeps the one there is."""
+    """A conditional transition of one payment. `provider_reference` None keeps the stored one."""
 
     payment_id: PaymentId
     source: PaymentStatus
@@ -188,8 +188,8 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
 async def switch_provider_account(
     db: Database, payment: Payment, provider_account: str, until: Instant
 ) -> Payment | None:
-    """Stores the next account of the route, before its first byte leaves. None when the payment is final already:
-    then no provider may be asked."""
+    """Stores the next account of the route, before it is called. None when the payment is final already: then no
+    provider may be called."""
     row = await db.write(_SWITCH, payment_id=payment.id, new_account=provider_account, until=until)
     return _payment(row)
 
@@ -218,17 +218,17 @@ async def record_initiation(
 
 
 async def schedule_next_poll(db: Database, payment_id: PaymentId, next_poll_at: Instant) -> None:
-    """Counts a poll that learned nothing, ends the lease and sets the next poll."""
-    await db.write(_ASK_LATER, payment_id=payment_id, next_due=next_poll_at)
+    """Counts a poll that brought no final result, ends the lease and sets the next poll."""
+    await db.write(_SCHEDULE_NEXT_POLL, payment_id=payment_id, next_due=next_poll_at)
 
 
 async def end_lease(db: Database, payment_id: PaymentId) -> None:
-    """Ends the lease of a poll that was not scheduled and learned nothing; the scheduled poll keeps its time."""
+    """Ends the lease after an unscheduled poll without a final result; the time of the scheduled poll stays."""
     await db.write(_END_LEASE, payment_id=payment_id)
 
 
 async def lease(db: Database, payment_id: PaymentId, now: Instant, until: Instant) -> Payment | None:
-    """The exclusive right to poll a payment until `until`; None when somebody has it, or the payment is final."""
+    """Takes the exclusive right to poll a payment until `until`; None if another has it, or the payment is final."""
     return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
 
 
@@ -237,7 +237,7 @@ async def claim_due(
 ) -> Claim[Payment]:
     """Claims up to `most` payments to poll; they are due again at `until` if this process dies.
 
-    `saturated`: provider accounts that are asked nothing now. Cost: see `db/work_queue.py`.
+    `saturated`: provider accounts that accept no more polls now. The cost is described in `db/work_queue.py`.
     """
     return await _QUEUE.claim(db, now, until, most, saturated)
 

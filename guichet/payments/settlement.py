@@ -5,7 +5,7 @@ payment link, the webhook rows, the end of an incident. The conditional UPDATE o
 outcome: a second success, a late failure or a repeated callback finds another status and changes nothing.
 
 Outcomes that arrive at the same time share one transaction (D65). Rows are always written in one order (refunds by id,
-payments by id, links by id), so that two transactions never wait for each other in a circle.
+payments by id, links by id), so that two transactions cannot deadlock.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,9 +51,9 @@ def _traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attribu
 async def settle_payment(
     ctx: AppContext, payment: Payment, outcome: Outcome, *, at_initiation: bool = False
 ) -> Payment:
-    """The payment as it is stored afterwards, whoever settled it.
+    """Settles the payment and returns it as it is stored afterwards, even if another process settled it first.
 
-    `at_initiation`: the merchant learns of the refusal from the answer 402, so no webhook tells of it (D20).
+    `at_initiation`: the response 402 reports the refusal, so no webhook is sent (D20).
     """
     refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
@@ -64,7 +64,7 @@ async def settle_payment(
 
 @tracing.traced("settle refund", lambda _, refund, __, outcome: _traced_outcome(refund.payment_reference, outcome))
 async def settle_refund(ctx: AppContext, refund: Refund, payment: Payment, outcome: Outcome) -> Refund:
-    """The refund as it is stored afterwards. A success also makes its payment `refunded`."""
+    """Settles the refund and returns it as it is stored afterwards. A success also makes its payment `refunded`."""
     transition = REFUND_DISBURSED if isinstance(outcome, Succeeded) else REFUND_REFUSED
     settled = await _settle(ctx, payment, refund, transition, outcome)
     assert isinstance(settled, Refund)
@@ -89,7 +89,8 @@ async def _settle(
 
 
 async def settle_batch(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Payment | Refund]]:
-    """For each settlement its payment or refund as it is stored afterwards, or the error that concerns it alone."""
+    """Applies settlements in one transaction. Returns for each its payment or refund as it is stored afterwards, or the
+    error that concerns it alone: if the transaction fails, each settlement is tried again in its own."""
     try:
         return await _settle_together(db, batch)
     except StorageError as error:
@@ -100,7 +101,7 @@ async def settle_batch(db: Database, batch: Sequence[Settlement]) -> Sequence[Re
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A transition that was made. `payment` and `refund` as they are stored now."""
+    """A transition that was applied; `payment` and `refund` as they are stored now."""
 
     settlement: Settlement
     transition: Transition
@@ -119,7 +120,7 @@ async def _settle_together(db: Database, batch: Sequence[Settlement]) -> list[Pa
 
 
 async def _apply_transitions(tx: Transaction, batch: Sequence[Settlement]) -> list[_Change]:
-    """The transitions that were made, in the order of the batch. A refund's is followed by its payment's."""
+    """Applies the transitions and returns those that were applied; a refund's is followed by its payment's."""
     # The first of several settlements of the same payment or refund is the one that is applied.
     of_refunds = {require(each.refund).id: each for each in reversed(batch) if each.refund is not None}
     refunds = await _finish_refunds(tx, of_refunds) if of_refunds else {}
@@ -173,7 +174,7 @@ async def _finish_payments(
 
 
 async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Movement]:
-    """The postings of all changes. Only a collection needs to know which wallets are frozen (D24)."""
+    """The postings of all changes. Frozen wallets are looked up only for payments that succeeded (D24)."""
     collecting = {change.payment.merchant_id for change in changes if change.transition is CONFIRMED}
     live = {change.payment.merchant_id for change in changes if change.payment.env == "live"}
     frozen = await wallets.frozen_wallets(tx, collecting & live) if collecting & live else set()
@@ -189,7 +190,7 @@ async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Moveme
 
 
 def _postings(change: _Change, *, wallet_is_frozen: bool) -> tuple[str, list[Posting]]:
-    """The cause and the entries that a transition books; no entries where it moves no money."""
+    """The cause and the postings of a transition; no postings if it moves no money."""
     payment = change.payment
     money = payment.operator, payment.amount, payment.fee_amount, payment.currency
     if change.transition is CONFIRMED:
@@ -202,7 +203,7 @@ def _postings(change: _Change, *, wallet_is_frozen: bool) -> tuple[str, list[Pos
 
 
 def _event(change: _Change) -> Event | None:
-    """The webhook event that tells of a transition, if one does."""
+    """The webhook event of a transition; None if it has none."""
     name, settlement = change.transition.event, change.settlement
     return Event(name, change.payment, settlement.catalogue, settlement.now, change.refund) if name else None
 
@@ -220,7 +221,7 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
 
 
 async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
-    """An incident that was opened because this stayed pending for too long has ended by itself."""
+    """Closes incidents about payments and refunds that had been pending for too long and are final now."""
     for change in changes:
         subject, now = change.refund or change.payment, change.settlement.now
         if now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
@@ -228,7 +229,8 @@ async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
 
 
 async def _stored(tx: Transaction, settlement: Settlement, changes: Iterable[_Change]) -> Payment | Refund:
-    """The settled payment or refund: from this transaction if it changed here, otherwise as somebody else left it."""
+    """The payment or refund of a settlement: as changed in this transaction, or else as another transaction stored
+    it."""
     for change in changes:
         if settlement.refund is not None and change.refund is not None and change.refund.id == settlement.refund.id:
             return change.refund

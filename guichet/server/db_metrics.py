@@ -1,5 +1,7 @@
-"""The metrics that are read from the database when `/metrics` is scraped: not more often than every few seconds, and,
-while the database answers, for a twentieth of the time at most.
+"""Metrics that are read from the database when `/metrics` is scraped.
+
+A read is reused for at least three seconds, and for twenty times as long as it took, so that scrapes use the database
+for a twentieth of the time at most.
 """
 
 import asyncio
@@ -16,32 +18,31 @@ from guichet.logs import log
 from guichet.payments.incidents import MISMATCH, STUCK
 from guichet.server import db_metrics_queries, health_checks
 
-#: What was read is shown again for so many seconds at least, and for so many times as long as reading it took.
+#: Seconds for which a read is reused at least.
 FRESH_FOR: Final = 3.0
-_REST: Final = 20
-#: Seconds after which a read is abandoned: Prometheus waits ten for its answer.
+#: A successful read is reused for this many times as long as it took.
+_REUSE_FACTOR: Final = 20
+#: Seconds after which a read is abandoned. Prometheus waits ten seconds for a scrape.
 _TIMEOUT: Final = 8.0
 _KINDS: Final = (MISMATCH, STUCK)
 _AUDITS: Final = ("clean", "faulty", "never")
 
-Family = GaugeMetricFamily
-
 
 class DatabaseMetrics(Collector):
-    """A Prometheus collector of what the last `refresh` read."""
+    """A Prometheus collector: `refresh` reads the metrics, `collect` returns what was read last."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
-        self._families: list[Family] = []
+        self._families: list[GaugeMetricFamily] = []
         self._stale_at = 0.0
         self._refreshing = asyncio.Lock()
 
-    def collect(self) -> Iterator[Family]:
+    def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from self._families
 
     async def refresh(self) -> None:
-        """Reads again if the last read is old enough; concurrent scrapes share one read.
+        """Reads the metrics unless the last read is still fresh. Concurrent scrapes share one read.
 
         Raises nothing: if the database fails, `guichet_database_up` is 0.
         """
@@ -54,27 +55,29 @@ class DatabaseMetrics(Collector):
                 async with asyncio.timeout(_TIMEOUT):
                     families = [family async for family in _read(self._db, self._clock.now())]
                 up = True
-            except Exception as error:  # The counters of the process are served all the same.
+            except Exception as error:  # `/metrics` must still show the counters of the process.
                 log.warning("metrics.database", error=repr(error))
                 families, up = [], False
             took = loop.time() - started_at
-            self._families = [*families, *_read_metrics(self._db, up=up, took=took)]
-            # A failed read waited more than it cost: a long rest would show the database as down after it came back.
-            self._stale_at = loop.time() + (max(FRESH_FOR, _REST * took) if up else FRESH_FOR)
+            self._families = [*families, *_metrics_of_the_read(self._db, up=up, took=took)]
+            # Repeat a failed read soon: it may have waited for seconds, and reusing it for twenty times as long would
+            # show the database as down long after it is back.
+            self._stale_at = loop.time() + (max(FRESH_FOR, _REUSE_FACTOR * took) if up else FRESH_FOR)
 
 
-def _read_metrics(db: Database, *, up: bool, took: float) -> Iterator[Family]:
-    yield Family("guichet_database_up", "1 if the last read of these metrics succeeded, else 0.", float(up))
-    yield Family("guichet_database_read_seconds", "Seconds that the last read took.", took)
+def _metrics_of_the_read(db: Database, *, up: bool, took: float) -> Iterator[GaugeMetricFamily]:
+    """The metrics about the read itself and, on PostgreSQL, about the connection pool."""
+    yield GaugeMetricFamily("guichet_database_up", "1 if the last read of these metrics succeeded, else 0.", float(up))
+    yield GaugeMetricFamily("guichet_database_read_seconds", "Seconds that the last read took.", took)
     if (pool := db.pool_use()) is not None:
         used, most = pool
-        yield Family(
+        yield GaugeMetricFamily(
             "guichet_database_connections_used", "Database connections of this process in use (PostgreSQL).", used
         )
-        yield Family("guichet_database_connections_max", "Most database connections of this process.", most)
+        yield GaugeMetricFamily("guichet_database_connections_max", "Most database connections of this process.", most)
 
 
-async def _read(db: Database, now: Instant) -> AsyncIterator[Family]:
+async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
     for family in await _pending(db, now):
         yield family
     for family in await _queues(db, now):
@@ -85,13 +88,13 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[Family]:
         yield family
 
 
-async def _pending(db: Database, now: Instant) -> list[Family]:
-    payments = Family(
+async def _pending(db: Database, now: Instant) -> list[GaugeMetricFamily]:
+    payments = GaugeMetricFamily(
         "guichet_payments_pending",
         f"Pending payments by age: created less than that long ago, or {db_metrics_queries.OLDER}.",
         labels=("env", "operator", "age"),
     )
-    refunds = Family("guichet_refunds_pending", "Pending refunds by age.", labels=("env", "age"))
+    refunds = GaugeMetricFamily("guichet_refunds_pending", "Pending refunds by age.", labels=("env", "age"))
     for each in await db_metrics_queries.pending(db, "payments", now):
         payments.add_metric((each.env, each.operator, each.age), each.count)
     for each in await db_metrics_queries.pending(db, "refunds", now):
@@ -99,26 +102,30 @@ async def _pending(db: Database, now: Instant) -> list[Family]:
     return [payments, refunds]
 
 
-async def _queues(db: Database, now: Instant) -> list[Family]:
-    states = Family(
+async def _queues(db: Database, now: Instant) -> list[GaugeMetricFamily]:
+    states = GaugeMetricFamily(
         "guichet_deliveries",
         "Webhook deliveries: all that are waiting or retrying; success and failed among the latest 10 000 created"
         " within the last hour.",
         labels=("state",),
     )
-    due = Family("guichet_queue_due", "Jobs of each queue that are due now.", labels=("queue",))
-    lag = Family("guichet_queue_lag_seconds", "How long the oldest of them has been due.", labels=("queue",))
+    due = GaugeMetricFamily("guichet_queue_due", "Jobs of each queue that are due now.", labels=("queue",))
+    lag = GaugeMetricFamily("guichet_queue_lag_seconds", "How long the oldest of them has been due.", labels=("queue",))
     for state, count in (await db_metrics_queries.delivery_states(db, now)).items():
         states.add_metric((state,), count)
-    for each in await health_checks.due(db, now):
+    for each in await health_checks.due_jobs(db, now):
         due.add_metric((each.queue,), each.count)
-        lag.add_metric((each.queue,), 0 if each.since is None else _seconds(each.since, now))
+        lag.add_metric((each.queue,), 0 if each.due_since is None else _seconds(each.due_since, now))
     return [states, due, lag]
 
 
-async def _ledger(db: Database, now: Instant) -> list[Family]:
-    state = Family("guichet_ledger_audit_state", "1 for the result of the last audit, else 0.", labels=("state",))
-    age = Family("guichet_ledger_audit_age_seconds", "How long ago the last audit ended; absent before the first one.")
+async def _ledger(db: Database, now: Instant) -> list[GaugeMetricFamily]:
+    state = GaugeMetricFamily(
+        "guichet_ledger_audit_state", "1 for the result of the last audit, else 0.", labels=("state",)
+    )
+    age = GaugeMetricFamily(
+        "guichet_ledger_audit_age_seconds", "How long ago the last audit ended; absent before the first one."
+    )
     last = await last_audit(db)
     found = "never" if last is None else "clean" if last.fault is None else "faulty"
     for each in _AUDITS:
@@ -126,7 +133,7 @@ async def _ledger(db: Database, now: Instant) -> list[Family]:
     if last is not None:
         age.add_metric((), _seconds(last.finished_at, now))
     unchained = await health_checks.first_unchained(db)
-    lag = Family(
+    lag = GaugeMetricFamily(
         "guichet_ledger_hash_chain_lag_seconds",
         "Age of the oldest posting that is not in the hash chain yet; about two minutes is normal.",
         0 if unchained is None else _seconds(unchained[1], now),
@@ -134,12 +141,12 @@ async def _ledger(db: Database, now: Instant) -> list[Family]:
     return [state, age, lag]
 
 
-async def _incidents(db: Database, now: Instant) -> list[Family]:
-    incidents = Family("guichet_incidents_open", "Open incidents, by kind.", labels=("kind",))
+async def _incidents(db: Database, now: Instant) -> list[GaugeMetricFamily]:
+    incidents = GaugeMetricFamily("guichet_incidents_open", "Open incidents, by kind.", labels=("kind",))
     found = {kind: count for kind, count, _ in await health_checks.open_incidents(db)}
     for kind in sorted({*_KINDS, *found}):
         incidents.add_metric((kind,), found.get(kind, 0))
-    unmatched_callbacks = Family(
+    unmatched_callbacks = GaugeMetricFamily(
         "guichet_unmatched_callbacks",
         "Callbacks of the last day that match no payment or refund.",
         await health_checks.unmatched_callbacks_since(db, now),

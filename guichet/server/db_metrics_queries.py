@@ -1,4 +1,4 @@
-"""Queries for what only `/metrics` shows; what `guichet doctor` reports too stands in `health_checks.py`."""
+"""Queries that only `/metrics` needs. Those that `guichet doctor` needs too are in `health_checks.py`."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,13 +14,14 @@ from guichet.server.health_checks import PENDING, STUCK_AFTER
 #: Pending payments and refunds are counted by age: created less than that long ago, and OLDER.
 AGES: Final = {"1m": MINUTE, "10m": 10 * MINUTE, "1h": STUCK_AFTER, "1d": DAY, "3d": 3 * DAY}
 OLDER: Final = "older"
-#: Finished deliveries are counted among so many of the latest.
+#: Finished deliveries are counted among this many of the latest deliveries.
 _LATEST: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """How many are of one age (a key of AGES, or OLDER). `operator` is empty for refunds."""
+    """The number of pending payments or refunds of one age (a key of AGES, or OLDER). `operator` is empty for
+    refunds."""
 
     env: Environment
     operator: str
@@ -56,14 +57,14 @@ _ENDED: Final = (
 
 
 async def pending(db: Database, what: str, now: Instant) -> list[Pending]:
-    """`payments` or `refunds`, of both environments. Cost: the pending rows."""
+    """Pending `payments` or `refunds` by age, of both environments. Reads the pending rows."""
     bounds = {f"age_{name}": earlier(now, age) for name, age in AGES.items()}
     return [Pending(*row) for row in await db.scan(_PENDING[what], **bounds)]
 
 
 async def delivery_states(db: Database, now: Instant) -> dict[str, int]:
-    """All that wait for a first answer or are tried again; `success` and `failed` of the latest 10 000 that were made
-    within the last hour. Cost: the pending rows, and those 10 000.
+    """The number of deliveries by state: all that are `waiting` for their first attempt or `retrying`; `success` and
+    `failed` among the latest 10 000 created within the last hour. Reads the pending rows, and those 10 000.
     """
     states = dict.fromkeys(("waiting", "retrying", "success", "failed"), 0)
     for never_answered, count in await db.scan(_UNDELIVERED):

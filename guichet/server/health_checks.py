@@ -1,4 +1,7 @@
-"""What the staff must know about, each found by an index: `guichet doctor` and `/metrics` show it."""
+"""Health checks: queries for problems that the staff must look into. `guichet doctor` and `/metrics` show the results.
+
+Every query uses an index, and its docstring says how many rows it reads.
+"""
 
 import json
 from collections.abc import Iterable
@@ -23,52 +26,53 @@ from guichet.db.tables import (
 )
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import Environment
+from guichet.domain.payments import SubjectType
 from guichet.ledger.hash_chain import chain_head
 
-#: A live payment or refund that is pending for this long is stuck: customers answer within minutes.
+#: A live payment or refund that has been pending for this long is stuck: customers confirm within minutes.
 STUCK_AFTER: Final = HOUR
-#: Work that has been due for this long is not being done.
+#: A queue is late when its oldest job has been due for this long.
 LATE_AFTER: Final = 5 * MINUTE
-#: Postings of this age are in the hash chain if a worker runs.
+#: While a worker runs, postings of this age are in the hash chain.
 UNCHAINED_AFTER: Final = 15 * MINUTE
 EXPIRING_WITHIN: Final = 30 * DAY
-#: Written out in the statement: a plan made once for all parameters may then use the partial indexes too.
+#: A literal and not a parameter: only then can a generic plan use the partial indexes on pending rows.
 PENDING: Final[ColumnElement[str]] = literal_column("'pending'")
 _FAILING_SINCE: Final = DAY
 _MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
-    """Pending for too long, by operator; `oldest` is when it was made."""
+class StuckSubjects:
+    """Live payments or refunds of one operator that have been pending for too long."""
 
-    noun: str
+    subject_type: SubjectType
     operator: str
     count: int
-    oldest: Instant
+    oldest_at: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """A queue: how much of it is due, and since when the oldest piece is (None: nothing is)."""
+class DueJobs:
+    """How many jobs of a queue are due, and since when the oldest of them (None: no job is due)."""
 
     queue: str
     count: int
-    since: Instant | None
+    due_since: Instant | None
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
-    """A queue whose work has been due for too long; `since`: when the oldest piece was."""
+class LateQueue:
+    """A queue whose jobs have been due for too long, and since when the oldest of them is due."""
 
     queue: str
     count: int
-    since: Instant
+    due_since: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
-    """A destination of webhooks within a day: deliveries abandoned, being tried again, and delivered."""
+class FailingEndpoint:
+    """A destination of webhooks, and its deliveries of the last day: abandoned, being retried, delivered."""
 
     merchant_id: MerchantId
     env: Environment
@@ -80,7 +84,8 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class FailingRoute:
-    """A provider account within a day: live payments that failed for no reason of the customer's, and succeeded."""
+    """One operator at one provider account, and its live payments of the last day: how many failed through no fault of
+    the customer, and how many succeeded."""
 
     provider_account: str
     operator: str
@@ -89,7 +94,9 @@ class FailingRoute:
 
 
 @dataclass(frozen=True, slots=True)
-class Expiring:
+class ExpiringKey:
+    """An API key that stops working soon. `merchant` is the merchant's name."""
+
     key_id: ApiKeyId
     merchant_id: MerchantId
     merchant: str
@@ -112,7 +119,7 @@ def _due_since(table: Table, due: ColumnElement[Any]) -> Executable:
     return select(func.count(), func.min(due)).where(table.c.status == PENDING, due <= bindparam("before"))
 
 
-_STUCK: Final = {
+_STUCK: Final[dict[SubjectType, Executable]] = {
     "payment": _pending_since(payments, payments.c.operator),
     "refund": _pending_since(refunds, payments.c.operator),
 }
@@ -121,24 +128,24 @@ _QUEUES: Final = {
     "refunds": _due_since(refunds, refunds.c.next_poll_at),
     "deliveries": _due_since(webhook_deliveries, webhook_deliveries.c.next_attempt_at),
 }
-_NOUNS: Final = {
+_QUEUE_NAMES: Final = {
     "polling": "payments to poll",
     "refunds": "refunds",
     "deliveries": "webhook deliveries",
 }
 
 
-def _number(condition: Any) -> Any:
+def _count_if(condition: Any) -> Any:
     return func.sum(case((condition, 1), else_=0))
 
 
-_ABANDONED: Final = _number(webhook_deliveries.c.status == "failed")
-_RETRYING: Final = _number(
+_ABANDONED: Final = _count_if(webhook_deliveries.c.status == "failed")
+_RETRYING: Final = _count_if(
     (webhook_deliveries.c.status == "pending") & webhook_deliveries.c.last_attempt_at.is_not(None)
 )
 _TARGET: Final = (webhook_deliveries.c.merchant_id, webhook_deliveries.c.env, webhook_deliveries.c.destination)
 _FAILING: Final = (
-    select(*_TARGET, _ABANDONED, _RETRYING, _number(webhook_deliveries.c.status == "success"))
+    select(*_TARGET, _ABANDONED, _RETRYING, _count_if(webhook_deliveries.c.status == "success"))
     .where(webhook_deliveries.c.id >= bindparam("first"))
     .group_by(*_TARGET)
     .having(_ABANDONED + _RETRYING > 0)
@@ -157,15 +164,15 @@ _EXPIRING: Final = (
     .limit(_MOST)
 )
 _ROUTE: Final = (payments.c.provider_account, payments.c.operator)
-_OF_THE_ROUTE: Final = _number(
+_FAILED_BY_ROUTE: Final = _count_if(
     (payments.c.status == "failed") & payments.c.failure_reason.bool_op("IN")(json_texts(bindparam("reasons")))
 )
 _FAILING_ROUTES: Final = (
-    select(*_ROUTE, _OF_THE_ROUTE, _number((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
+    select(*_ROUTE, _FAILED_BY_ROUTE, _count_if((payments.c.status == "succeeded") | (payments.c.status == "refunded")))
     .where(payments.c.id >= bindparam("first"), payments.c.env == "live")
     .group_by(*_ROUTE)
-    .having(_OF_THE_ROUTE > 0)
-    .order_by(_OF_THE_ROUTE.desc(), *_ROUTE)
+    .having(_FAILED_BY_ROUTE > 0)
+    .order_by(_FAILED_BY_ROUTE.desc(), *_ROUTE)
     .limit(_MOST)
 )
 _INCIDENTS: Final = (
@@ -174,7 +181,7 @@ _INCIDENTS: Final = (
     .group_by(incidents.c.kind)
     .order_by(incidents.c.kind)
 )
-_STRAYS: Final = (
+_UNMATCHED: Final = (
     select(func.count()).select_from(unmatched_callbacks).where(unmatched_callbacks.c.received_at >= bindparam("since"))
 )
 _UNCHAINED: Final = (
@@ -187,59 +194,67 @@ _DELIVERIES: Final = IdsByDate(webhook_deliveries)
 _PAYMENTS: Final = IdsByDate(payments)
 
 
-async def stuck(db: Database, now: Instant) -> list[Stuck]:
-    """Live payments and refunds. Cost: the pending rows."""
-    before = earlier(now, STUCK_AFTER)
-    return [Stuck(noun, *row) for noun, query in _STUCK.items() for row in await db.scan(query, before=before)]
+async def stuck_subjects(db: Database, now: Instant) -> list[StuckSubjects]:
+    """Live payments and refunds that have been pending for an hour, by operator. Reads the pending rows."""
+    return [
+        StuckSubjects(subject_type, *row)
+        for subject_type, query in _STUCK.items()
+        for row in await db.scan(query, before=earlier(now, STUCK_AFTER))
+    ]
 
 
-async def due(db: Database, now: Instant) -> list[Due]:
-    """Every queue. Cost: the due rows."""
-    return [Due(queue, *(await db.scan(query, before=now))[0]) for queue, query in _QUEUES.items()]
+async def due_jobs(db: Database, now: Instant) -> list[DueJobs]:
+    """The due jobs of each queue. Reads the due rows."""
+    return [DueJobs(queue, *(await db.scan(query, before=now))[0]) for queue, query in _QUEUES.items()]
 
 
-async def late(db: Database, now: Instant) -> list[Late]:
-    """Queues that nobody works off. Cost: the due rows."""
-    found = await due(db, earlier(now, LATE_AFTER))
-    return [Late(_NOUNS[each.queue], each.count, each.since) for each in found if each.since is not None]
+async def late_queues(db: Database, now: Instant) -> list[LateQueue]:
+    """Queues with jobs that have been due for five minutes. Reads the due rows."""
+    found = await due_jobs(db, earlier(now, LATE_AFTER))
+    return [
+        LateQueue(_QUEUE_NAMES[each.queue], each.count, each.due_since) for each in found if each.due_since is not None
+    ]
 
 
-async def failing(db: Database, now: Instant) -> list[Failing]:
-    """Destinations that answered badly within a day, the worst first. Cost: the deliveries of that day."""
+async def failing_endpoints(db: Database, now: Instant) -> list[FailingEndpoint]:
+    """Destinations with failed deliveries in the last day, the worst first. Reads the deliveries of that day."""
     first = await _DELIVERIES.first_at(db, earlier(now, _FAILING_SINCE))
-    return [Failing(*row[:3], *map(int, row[3:])) for row in await db.scan(_FAILING, first=first)]
+    return [FailingEndpoint(*row[:3], *map(int, row[3:])) for row in await db.scan(_FAILING, first=first)]
 
 
 async def failing_routes(db: Database, now: Instant, reasons: Iterable[str]) -> list[FailingRoute]:
-    """Connections over which live payments failed for one of `reasons` within a day. Cost: the payments of that day."""
+    """Provider accounts at which live payments failed for one of `reasons` in the last day, the worst first.
+
+    Reads the payments of that day.
+    """
     first = await _PAYMENTS.first_at(db, earlier(now, _FAILING_SINCE))
     rows = await db.scan(_FAILING_ROUTES, first=first, reasons=json.dumps(sorted(reasons)))
     return [FailingRoute(row[0], row[1], int(row[2]), int(row[3])) for row in rows]
 
 
-async def expiring(db: Database, now: Instant) -> list[Expiring]:
-    """Keys that stop working within 30 days, the next first."""
-    return [Expiring(*row) for row in await db.scan(_EXPIRING, now=now, before=later(now, EXPIRING_WITHIN))]
+async def expiring_keys(db: Database, now: Instant) -> list[ExpiringKey]:
+    """API keys that expire within 30 days, the next one first."""
+    return [ExpiringKey(*row) for row in await db.scan(_EXPIRING, now=now, before=later(now, EXPIRING_WITHIN))]
 
 
 async def open_incidents(db: Database) -> list[tuple[str, int, Instant]]:
-    """(kind, how many are open, since when the oldest)."""
+    """For each kind: (kind, number of open incidents, when the oldest was opened)."""
     return [tuple(row) for row in await db.scan(_INCIDENTS)]
 
 
 async def unmatched_callbacks_since(db: Database, now: Instant) -> int:
-    """Notifications of the last day that match nothing."""
-    return int((await db.scan(_STRAYS, since=earlier(now, DAY)))[0][0])
+    """Number of callbacks of the last day that match no payment or refund."""
+    return int((await db.scan(_UNMATCHED, since=earlier(now, DAY)))[0][0])
 
 
 async def first_unchained(db: Database) -> tuple[int, Instant] | None:
-    """The id and date of the first posting that is not in the hash chain yet; None when there is none."""
+    """(id, date) of the first posting that is not in the hash chain yet; None when there is none."""
     chained, _ = await chain_head(db)
     row = await db.one(_UNCHAINED, chained=chained)
     return None if row is None else (row[0], row[1])
 
 
 async def overdue_for_hash_chain(db: Database, now: Instant) -> tuple[int, Instant] | None:
-    """The first posting that should have been added to the hash chain long ago (id, date); None when there is none."""
+    """(id, date) of the first posting that is 15 minutes old and not in the hash chain yet; None when there is none."""
     found = await first_unchained(db)
     return found if found is not None and found[1] <= now - UNCHAINED_AFTER else None

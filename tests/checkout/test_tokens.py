@@ -19,39 +19,39 @@ class Frozen(clock.SystemClock):
 
 def test_a_token_is_fresh_for_its_own_link_only() -> None:
     tokens = FormTokens([NEW], Frozen())
-    minted = tokens.mint("link-a")
-    read = tokens.read("link-a", minted)
+    issued = tokens.issue("link-a")
+    read = tokens.read("link-a", issued)
     assert read is not None
     assert read.fresh
     assert len(read.nonce) == 22
-    elsewhere = tokens.read("link-b", minted)
+    elsewhere = tokens.read("link-b", issued)
     assert elsewhere is not None
     assert not elsewhere.fresh
 
 
 def test_every_token_is_another_one() -> None:
     tokens = FormTokens([NEW], Frozen())
-    assert len({tokens.mint("link") for _ in range(100)}) == 100
+    assert len({tokens.issue("link") for _ in range(100)}) == 100
 
 
 def test_a_token_grows_old() -> None:
     time = Frozen()
     tokens = FormTokens([NEW], time)
-    minted = tokens.mint("link")
+    issued = tokens.issue("link")
     time.instant += MAX_AGE
-    assert (read := tokens.read("link", minted)) is not None
+    assert (read := tokens.read("link", issued)) is not None
     assert read.fresh
     time.instant += 1
-    assert (read := tokens.read("link", minted)) is not None
+    assert (read := tokens.read("link", issued)) is not None
     assert not read.fresh
 
 
 def test_rotating_the_keys_keeps_open_forms_working_twice() -> None:
-    minted = FormTokens([OLD], Frozen()).mint("link")
+    issued = FormTokens([OLD], Frozen()).issue("link")
     for keys in ([NEW, OLD], [Fernet.generate_key().decode(), NEW, OLD]):
-        assert (read := FormTokens(keys, Frozen()).read("link", minted)) is not None
+        assert (read := FormTokens(keys, Frozen()).read("link", issued)) is not None
         assert read.fresh
-    assert (read := FormTokens([NEW], Frozen()).read("link", minted)) is not None
+    assert (read := FormTokens([NEW], Frozen()).read("link", issued)) is not None
     assert not read.fresh
 
 
@@ -62,7 +62,7 @@ def test_what_is_no_token_is_none(text: str) -> None:
 
 def test_a_changed_token_is_not_fresh() -> None:
     tokens = FormTokens([NEW], Frozen())
-    nonce, minted, signature = tokens.mint("link").split(".")
-    for changed in (f"{'B' * 22}.{minted}.{signature}", f"{nonce}.{int(minted, 16) + 1:x}.{signature}"):
+    nonce, issued, signature = tokens.issue("link").split(".")
+    for changed in (f"{'B' * 22}.{issued}.{signature}", f"{nonce}.{int(issued, 16) + 1:x}.{signature}"):
         assert (read := tokens.read("link", changed)) is not None
         assert not read.fresh

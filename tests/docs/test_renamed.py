@@ -78,6 +78,13 @@ def test_commands() -> None:
         assert old not in commands
 
 
+def test_options() -> None:
+    options = {path: {name for each in command.params for name in each.opts} for path, command in leaves()}
+    for command, old, new in rows("Options"):
+        assert new in options[command]
+        assert old not in options[command]
+
+
 def test_tables_and_columns() -> None:
     for _, old, new in rows("Tables"):
         assert new in metadata.tables

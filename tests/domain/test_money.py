@@ -118,12 +118,12 @@ def test_amounts_for_french_readers(hundredths: int, currency: money.Currency, t
         ("1e999999", 2, None),
     ],
 )
-def test_figures_typed_by_people(text: str, places: int, value: int | None) -> None:
+def test_numbers_typed_by_people(text: str, places: int, value: int | None) -> None:
     assert money.parse_decimal(text, places) == value
 
 
 @given(value=st.decimals(0, 10**9, places=6, allow_nan=False), places=st.integers(0, 6))
-def test_typed_figures_are_rounded_half_up(value: Decimal, places: int) -> None:
+def test_typed_numbers_are_rounded_half_up(value: Decimal, places: int) -> None:
     expected = (Fraction(value) * 10**places + Fraction(1, 2)).__floor__()
 
     assert money.parse_decimal(str(value), places) == expected

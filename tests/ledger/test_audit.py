@@ -42,7 +42,7 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, raw_sql: RawS
     )
     assert owed["live", "XOF", "mtn"] == int(took) / 100
     assert owed["live", "EUR", "moov"] > 12.34
-    shown = cli("ledger", "audit", "--noted", head)
+    shown = cli("ledger", "audit", "--known-head", head)
     assert shown.code == 0
     assert head in shown.out
     assert await raw_sql.run("SELECT fault, head, postings FROM ledger_audits") == [(None, head, postings)] * 2
@@ -189,19 +189,19 @@ def _touched(statement: str) -> list[str]:
     return [table]
 
 
-async def test_a_rewritten_chain_does_not_hold_a_noted_digest(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+async def test_a_rewritten_chain_does_not_hold_a_known_head(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
     async with yesterday(settings) as service:
         await live(service)
         await service.run_worker(200)
-        noted = cli("ledger", "audit", "--json").json["head"]
+        known_head = cli("ledger", "audit", "--json").json["head"]
         await raw_sql.run("DELETE FROM ledger_hash_chain")
         await raw_sql.run("UPDATE postings SET created_at = created_at + 1")
         await service.run_worker(200)
     assert cli("ledger", "audit").code == 0, "the new chain is sound in itself"
-    said = cli("ledger", "audit", "--noted", noted)
+    said = cli("ledger", "audit", "--known-head", known_head)
     assert said.code == 1
     assert said.err.splitlines()[-1] == (
-        f"✗ No link of the hash chain has the noted digest {noted}: the chain was cut short or rewritten."
+        f"✗ No link of the hash chain has the known head digest {known_head}: the chain was cut short or rewritten."
     )
 
 

@@ -1,4 +1,4 @@
-"""`guichet ledger statement`: figures that an accountant can follow, on screen, as CSV and as JSON."""
+"""`guichet ledger statement`: a statement that an accountant can check, on screen, as CSV and as JSON."""
 
 import csv
 import json

@@ -15,7 +15,7 @@ from guichet.clock import DAY, HOUR, SECOND
 from guichet.ledger.audit import audit
 from guichet.payments import incidents
 from guichet.providers.base import Accepted, NotProcessed, Unknown
-from guichet.server import db_metrics as figures
+from guichet.server import db_metrics
 from guichet.server.db_metrics import FRESH_FOR
 from guichet.server.metrics_port import metrics_port
 from guichet.settings import Settings
@@ -250,7 +250,7 @@ async def test_a_refund_that_waits(sqlite_settings: Settings) -> None:
     assert value(samples, "guichet_refunds_pending", env="live", age="10m") == 1
 
 
-async def test_a_database_that_is_away_is_a_figure(
+async def test_a_database_that_is_away_is_a_metric(
     sqlite_settings: Settings, postgres_server: str, postgres_template: str
 ) -> None:
     """What the process counted is still served."""
@@ -278,7 +278,7 @@ async def test_a_database_that_is_back_is_seen_at_once(settings: Settings, monke
     """A failed read takes as long as it waited; resting for twenty times that would be a false alarm."""
     import asyncpg
 
-    monkeypatch.setattr(figures, "_TIMEOUT", 0.5)
+    monkeypatch.setattr(db_metrics, "_TIMEOUT", 0.5)
     async with open_service(measured(settings)) as service:
         connection = await asyncpg.connect(settings.database_url)
         async with connection.transaction():

@@ -67,14 +67,17 @@ class LastAudit:
     fault: str | None
 
 
-async def audit(db: Database, clock: Clock, progress: Callable[[str], None], noted: Collection[str] = ()) -> Report:
+async def audit(
+    db: Database, clock: Clock, progress: Callable[[str], None], known_heads: Collection[str] = ()
+) -> Report:
     """Runs every check, also after a fault, and records the result in `ledger_audits`.
 
-    `progress` is told what was read so far. `noted`: digests that somebody wrote down at earlier audits.
+    `progress` is called with a text about what was read so far. `known_heads`: head digests of earlier audits; the hash
+    chain must still contain them.
     """
     started_at = clock.now()
     state = AuditState(db, started_at, progress)
-    checks: list[Check] = [Check("chain", await check_hash_chain(state, noted))]
+    checks: list[Check] = [Check("chain", await check_hash_chain(state, known_heads))]
     await sum_accounts(state)
     rest: dict[str, Callable[[AuditState], Awaitable[str | None]]] = {
         "payments": check_payments,

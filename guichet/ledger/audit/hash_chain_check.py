@@ -31,9 +31,9 @@ _POSTINGS: Final = (
 )
 
 
-async def check_hash_chain(state: AuditState, noted: Collection[str]) -> str | None:
-    """The first fault of the chain, in one sentence. `noted`: digests that somebody wrote down at earlier audits; each
-    must be in the chain."""
+async def check_hash_chain(state: AuditState, known_heads: Collection[str]) -> str | None:
+    """The first fault of the chain, in one sentence. `known_heads`: head digests of earlier audits; each must
+    still be in the chain."""
     too_low = await state.db.scan(_POSTINGS, first_posting_id=BEFORE_ALL, last_posting_id=0, most=1)
     if too_low:
         return f"Posting {too_low[0][0]} was inserted before the first link of the hash chain."
@@ -49,9 +49,9 @@ async def check_hash_chain(state: AuditState, noted: Collection[str]) -> str | N
             state.digests.add(link.digest)
             after = link.first_posting_id
         state.count("hash chain links", len(rows))
-    unknown = next((digest for digest in noted if digest not in state.digests), None)
+    unknown = next((digest for digest in known_heads if digest not in state.digests), None)
     if unknown is not None:
-        return f"No link of the hash chain has the noted digest {unknown}: the chain was cut short or rewritten."
+        return f"No link of the hash chain has the known head digest {unknown}: the chain was cut short or rewritten."
     return None
 
 
