@@ -31,11 +31,6 @@ BUFFERS = 16 * 1024 * 1024
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
-
-
 @asynccontextmanager
 async def client_and_peer(
     authority: CertificateAuthority, script: Script

@@ -20,11 +20,6 @@ PATIENCE = 20.0
 MERCHANTS = 110
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
-
-
 async def _merchant_with_webhooks(service: ServiceFixture, url: str, count: int) -> MerchantClient:
     merchant = await service.merchant()
     assert (await merchant.put("/webhooks/endpoint", {"url": url})).status == 200
