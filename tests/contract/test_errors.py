@@ -193,3 +193,11 @@ async def test_only_a_401_asks_for_a_key(sqlite_service: ServiceFixture) -> None
         answer = await produce(sqlite_service)
         assert answer.headers.get("WWW-Authenticate") == ("Bearer" if answer.status == 401 else None), code
         assert ("Allow" in answer.headers) is (code == "method_not_allowed")
+
+
+def test_d41_withdrawal_codes_are_listed_and_never_emitted() -> None:
+    assert [row["Code"] for row in table("errors") if row["Emitted"] == "no"] == [
+        "insufficient_funds",
+        "payout_failed",
+        "payout_limit_exceeded",
+    ]
