@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from guichet.db.engine import require
 from guichet.domain.money import Currency
+from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.ledger import wallets
+from guichet.payments import repository as payments
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import ScriptedProvider
 from tests.invariants import check_books
@@ -42,6 +45,11 @@ class LivePayments:
         """Events in the order in which they were queued."""
         listed = (await self.merchant.get("/webhooks/deliveries?per_page=100")).data
         return [each["event"] for each in reversed(listed)]
+
+
+async def stored(live: LivePayments, payment: Any) -> Payment:
+    """The row of a payment that was answered as `payment`."""
+    return require(await payments.by_reference(live.ctx.db, live.merchant.id, "live", payment["reference"]))
 
 
 async def _live(settings: Settings) -> AsyncIterator[LivePayments]:

@@ -18,6 +18,7 @@ from guichet.webhooks.signing import verify
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import Script, ScriptedServer, answers, drips, hangs, hangs_up
 from tests.fakes.name_server import ScriptedResolver
+from tests.webhooks.receivers import status
 
 SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
 NOW = 1_795_255_200 * SECOND + 999_999
@@ -45,11 +46,6 @@ DELIVERY = Delivery(
 )
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
-
-
 @pytest.fixture
 async def http_client(authority: CertificateAuthority) -> AsyncIterator[HttpClient]:
     """127.0.0.2 counts as a public address, that of `shop.test`; `home.test` is private."""
@@ -61,13 +57,6 @@ async def http_client(authority: CertificateAuthority) -> AsyncIterator[HttpClie
 
 def to(server: ScriptedServer, host: str = HOST) -> Delivery:
     return structs.replace(DELIVERY, url=server.url(host))
-
-
-def status(code: int, *headers: str) -> Script:
-    lines = [f"HTTP/1.1 {code} Whatever", *headers]
-    if code != 204:
-        lines.append("Content-Length: 0")
-    return answers("\r\n".join([*lines, "", ""]).encode())
 
 
 async def test_the_request_is_the_one_of_the_contract(http_client: HttpClient, authority: CertificateAuthority) -> None:
