@@ -7,9 +7,10 @@ import pytest
 from msgspec import structs
 
 from guichet.clock import DAY, HOUR, SECOND, Instant
-from guichet.db import list_pages
 from guichet.db.engine import Database
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.tables import payments as payment_table
 from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
@@ -53,11 +54,8 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 
 @pytest.mark.parametrize("near", [0, 5, 500])
-async def test_pages_equal_the_naive_ones_rolled_up_or_not(
-    service: ServiceFixture, near: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pages_equal_the_naive_ones_rolled_up_or_not(service: ServiceFixture, near: int) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
-    monkeypatch.setattr(list_pages, "MAX_SKIPPED", near)
     rng = random.Random(20261121)
     merchant = await service.merchant()
     spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
@@ -84,9 +82,12 @@ async def test_pages_equal_the_naive_ones_rolled_up_or_not(
                 until=rng.choice(edges),
             )
             offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
-            rows, total = await payments.page(service.ctx.db, merchant.id, "test", wanted, 10, offset)
+            scope = ListScope(merchant.id, "test", wanted.status)
+            rows, total = await read_page(
+                service.ctx.db, payment_table, scope, 10, offset, wanted.since, wanted.until, max_skipped=near
+            )
             expected = _expected(stored, wanted)
-            assert (total, [row.id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
+            assert (total, [Payment(*row).id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
                 wanted,
                 offset,
             )

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.ledger.audit import audit
 from guichet.payments import incidents
 from guichet.providers.base import Accepted, Unknown
-from guichet.server import db_metrics as figures
-from guichet.server.db_metrics import FRESH_FOR
+from guichet.server.db_metrics import FRESH_FOR, DatabaseMetrics
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import ScriptedProvider, done, taken
 from tests.server.metrics_reader import change, measured, scrape, value
@@ -126,19 +126,26 @@ async def test_a_database_that_is_away_is_a_figure(
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
-async def test_a_database_that_is_back_is_seen_at_once(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_database_that_is_back_is_seen_at_once(settings: Settings) -> None:
     """A failed read takes as long as it waited; resting for twenty times that would be a false alarm."""
     import asyncpg
 
-    monkeypatch.setattr(figures, "_TIMEOUT", 0.5)
     async with open_service(measured(settings)) as service:
+        metrics = DatabaseMetrics(service.ctx.db, service.ctx.clock, timeout=0.5)
+        registry = CollectorRegistry()
+        registry.register(metrics)
+
+        async def database_up() -> float | None:
+            await metrics.refresh()
+            return registry.get_sample_value("guichet_database_up")
+
         connection = await asyncpg.connect(settings.database_url)
         async with connection.transaction():
             await connection.execute("LOCK TABLE payments")
-            assert value(await scrape(service), "guichet_database_up") == 0
+            assert await database_up() == 0
         await connection.close()
         await asyncio.sleep(FRESH_FOR)
-        assert value(await scrape(service), "guichet_database_up") == 1
+        assert await database_up() == 1
 
 
 async def test_scrapers_that_come_together_share_one_read(settings: Settings) -> None:
