@@ -124,7 +124,7 @@ def delivery_ids_by_payment(receiver: ScriptedServer) -> dict[str, set[str]]:
     return by_payment
 
 
-async def test_what_was_answered_survives_a_kill_and_is_told(
+async def test_acknowledged_payments_survive_a_kill_and_are_notified(
     settings: Settings, authority: CertificateAuthority
 ) -> None:
     key = await merchant(settings)

@@ -197,7 +197,7 @@ async def run(ground: tuple[Service, Caller], clock: ManualClock, seed: int, dea
 LIVES = {"sqlite": ((1, 14), (2, 14), (3, 14)), "postgresql": ((4, 5), (5, 5))}
 
 
-async def test_a_process_may_die_between_any_two_steps(ground: tuple[Service, Caller]) -> None:
+async def test_a_crash_between_any_two_steps_loses_nothing(ground: tuple[Service, Caller]) -> None:
     clock = ManualClock()
     kind = "sqlite" if ground[0].ctx.settings.embedded else "postgresql"
     for seed, deaths in LIVES[kind]:

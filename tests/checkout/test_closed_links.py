@@ -22,7 +22,9 @@ def _in(**delta: float) -> str:
         ({"expires_at": "2020-01-01T00:00:00Z"}, 410, "a expiré"),
     ],
 )
-async def test_outside_its_window(checkout: CheckoutFixture, fields: dict[str, Any], status: int, words: str) -> None:
+async def test_a_link_outside_its_dates_is_closed(
+    checkout: CheckoutFixture, fields: dict[str, Any], status: int, words: str
+) -> None:
     open_path = await checkout.link()
     form = (await checkout.get(open_path)).form("mtn") | {"phone_number": "0197000045"}
     path = await checkout.link(**fields)
@@ -32,11 +34,11 @@ async def test_outside_its_window(checkout: CheckoutFixture, fields: dict[str, A
     assert not checkout.operator.charges
 
 
-async def test_a_window_that_is_open(checkout: CheckoutFixture) -> None:
+async def test_a_link_within_its_dates_is_open(checkout: CheckoutFixture) -> None:
     assert (await checkout.get(await checkout.link(starts_at=_in(minutes=-1), expires_at=_in(minutes=5)))).status == 200
 
 
-async def test_a_suspended_merchant_and_a_frozen_wallet(checkout: CheckoutFixture) -> None:
+async def test_links_of_a_suspended_merchant_or_a_frozen_wallet_are_closed(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     form = (await checkout.get(path)).form("mtn") | {"phone_number": "0197000045"}
     await _set_wallet(checkout, "Gelé")
@@ -53,7 +55,7 @@ async def test_a_suspended_merchant_and_a_frozen_wallet(checkout: CheckoutFixtur
     assert (await checkout.post(path, form)).status == 303
 
 
-async def test_unknown_tokens_and_verbs(checkout: CheckoutFixture) -> None:
+async def test_unknown_paths_are_404_and_wrong_methods_405(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     waiting = await checkout.waiting(path)
     other = await checkout.link()

@@ -7,7 +7,7 @@ import pytest
 from tests.checkout.checkout_fixture import CheckoutFixture
 
 
-async def test_faults_stand_beside_their_field_and_keep_what_was_typed(checkout: CheckoutFixture) -> None:
+async def test_errors_are_shown_beside_their_field_and_keep_the_input(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     answer = await checkout.pay(path, "coris", phone="01 97", otp="")
     assert answer.status == 422
@@ -44,13 +44,15 @@ async def test_faults_stand_beside_their_field_and_keep_what_was_typed(checkout:
         ("٠١٩٧٠٠٠٠٤٥", None),
     ],
 )
-async def test_phone_numbers(checkout: CheckoutFixture, phone: str, accepted: str | None) -> None:
+async def test_a_phone_number_is_normalised_or_refused(
+    checkout: CheckoutFixture, phone: str, accepted: str | None
+) -> None:
     answer = await checkout.pay(await checkout.link(), phone=phone)
     assert answer.status == (303 if accepted else 422)
     assert [charge.phone_number for charge in checkout.operator.charges.values()] == ([accepted] if accepted else [])
 
 
-async def test_a_card_asks_for_a_name_and_an_address(checkout: CheckoutFixture) -> None:
+async def test_a_card_payment_requires_a_name_and_an_email(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     form = (await checkout.get(path)).form("VISA")
     assert {"firstname", "lastname", "email"} <= form.keys()
@@ -63,7 +65,7 @@ async def test_a_card_asks_for_a_name_and_an_address(checkout: CheckoutFixture) 
     assert f"http://operator.test/confirm/{checkout.operator.last.reference}" in page.text
 
 
-async def test_a_form_for_a_shut_or_unknown_mode_charges_nobody(checkout: CheckoutFixture) -> None:
+async def test_a_form_for_a_closed_or_unknown_mode_charges_nothing(checkout: CheckoutFixture) -> None:
     path = await checkout.link(2_000_000)
     form = (await checkout.get(path)).form("VISA")
     for operator in ("mtn", "nobody", ""):
@@ -85,7 +87,7 @@ async def test_the_same_form_pays_once(checkout: CheckoutFixture) -> None:
     assert len(await checkout.api("GET", "/payments")) == 2
 
 
-async def test_a_form_of_another_link_or_an_old_one_is_shown_once_more(checkout: CheckoutFixture) -> None:
+async def test_a_form_of_another_link_or_an_old_one_is_shown_again(checkout: CheckoutFixture) -> None:
     path, other = await checkout.link(), await checkout.link(7000)
     form = (await checkout.get(other)).form("mtn") | {"phone_number": "0197000045"}
     for token in (form["token"], "", "forged", "A" * 22 + ".1." + "B" * 22):
@@ -107,7 +109,7 @@ async def test_a_form_of_another_link_or_an_old_one_is_shown_once_more(checkout:
         {"Origin": "https://evil.example", "Sec_Fetch_Site": "cross-site"},
     ],
 )
-async def test_another_site_cannot_send_the_form(checkout: CheckoutFixture, headers: dict[str, str]) -> None:
+async def test_a_form_from_another_site_is_refused(checkout: CheckoutFixture, headers: dict[str, str]) -> None:
     path = await checkout.link()
     form = (await checkout.get(path)).form("mtn") | {"phone_number": "0197000045"}
     answer = await checkout.post(path, form, **headers)
@@ -118,7 +120,7 @@ async def test_another_site_cannot_send_the_form(checkout: CheckoutFixture, head
     assert (await checkout.post(path, form, **own)).status == 303
 
 
-async def test_a_body_that_is_no_form(checkout: CheckoutFixture) -> None:
+async def test_a_body_that_is_not_a_form_is_refused(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     for data in (b"x" * 20_000, b"&".join(b"a=1" for _ in range(50))):
         answer = await checkout.send("POST", path, data=data)
@@ -129,7 +131,7 @@ async def test_a_body_that_is_no_form(checkout: CheckoutFixture) -> None:
         assert "Boutique Kora" in answer.text
 
 
-async def test_a_refusal_at_initiation_is_told_and_can_be_retried(checkout: CheckoutFixture) -> None:
+async def test_a_refusal_at_initiation_is_shown_and_can_be_retried(checkout: CheckoutFixture) -> None:
     path = await checkout.link(type="limité", max_uses=1)
     page = await checkout.get((await checkout.pay(path, phone="0197000001")).headers["Location"])
     assert page.status == 200

@@ -11,7 +11,7 @@ LIGHT = 14 * 1024
 HOSTILE = "<script>alert(1)</script>\"'&<img src=x onerror=alert(2)> {{7*7}} %(x)s"
 
 
-async def test_it_says_who_what_and_how_much(checkout: CheckoutFixture) -> None:
+async def test_the_page_shows_merchant_description_and_amount(checkout: CheckoutFixture) -> None:
     page = await checkout.get(await checkout.link(5000, "Trois pagnes wax"))
     assert page.status == 200
     for text in ("Boutique Kora", "Trois pagnes wax", french(5000_00, "XOF"), 'lang="fr"'):
@@ -29,7 +29,7 @@ async def test_every_open_mode_is_offered_with_its_fee_and_total(checkout: Check
         assert french(round(quote["fee_amount"] * 100), "XOF") in page.text
 
 
-async def test_the_page_is_light_whatever_the_browser_accepts(checkout: CheckoutFixture) -> None:
+async def test_the_page_is_small_in_every_encoding(checkout: CheckoutFixture) -> None:
     path = await checkout.link(description="é" * 255)
     for coding in ("br", "gzip"):
         page = await checkout.get(path, Accept_Encoding=coding)
@@ -42,7 +42,7 @@ async def test_the_page_is_light_whatever_the_browser_accepts(checkout: Checkout
     assert "Content-Encoding" not in plain.headers
 
 
-async def test_headers_keep_the_address_secret_and_the_page_alone(checkout: CheckoutFixture) -> None:
+async def test_security_headers_are_set_on_every_page(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     waiting = await checkout.waiting(path)
     for answer in (
@@ -63,7 +63,7 @@ async def test_headers_keep_the_address_secret_and_the_page_alone(checkout: Chec
         assert not re.search(r"<script(?! src=)|\son\w+=|style=", answer.text)
 
 
-async def test_hostile_labels_and_names_are_text(checkout: CheckoutFixture) -> None:
+async def test_markup_in_labels_and_names_is_escaped(checkout: CheckoutFixture) -> None:
     path = await checkout.link(description=HOSTILE)
     page = await checkout.get(path)
     faulty = await checkout.pay(path, phone=HOSTILE)
@@ -74,7 +74,7 @@ async def test_hostile_labels_and_names_are_text(checkout: CheckoutFixture) -> N
     assert faulty.status == 422
 
 
-async def test_english_by_header_and_by_switch_that_sticks(checkout: CheckoutFixture) -> None:
+async def test_english_is_chosen_by_header_or_by_a_lasting_switch(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     assert 'lang="en"' in (await checkout.get(path, Accept_Language="en-GB,en;q=0.9")).text
     page = await checkout.get(path + "?lang=en", Accept_Language="fr")
@@ -88,7 +88,7 @@ async def test_english_by_header_and_by_switch_that_sticks(checkout: CheckoutFix
     assert "Confirm the payment on your phone" in (await checkout.get(answer.headers["Location"])).text
 
 
-async def test_how_to_get_the_code_is_told_with_the_total(checkout: CheckoutFixture) -> None:
+async def test_the_hint_for_the_code_states_the_total(checkout: CheckoutFixture) -> None:
     page = (await checkout.get(await checkout.link(5000))).text
     for mode in CATALOGUE.active():
         section = re.search(rf'id="mode-{mode.operator.lower().replace("_", "-")}".*?</details>', page, re.DOTALL)
@@ -100,7 +100,7 @@ async def test_how_to_get_the_code_is_told_with_the_total(checkout: CheckoutFixt
             assert ("peut avoir changé" in section[0]) == (not mode.otp_hint_verified)
 
 
-async def test_bounds_are_explained_before_anything_is_typed(checkout: CheckoutFixture) -> None:
+async def test_amount_bounds_are_explained_before_any_input(checkout: CheckoutFixture) -> None:
     page = await checkout.get(await checkout.link(2_000_000))
     assert "ne peut pas être payé par Mobile Money" in page.text
     assert "Vous pouvez payer par carte" in page.text
@@ -115,7 +115,7 @@ async def test_bounds_are_explained_before_anything_is_typed(checkout: CheckoutF
     assert "moov_bf" not in offered
 
 
-async def test_modes_closed_by_the_service_are_not_offered(checkout: CheckoutFixture) -> None:
+async def test_closed_modes_are_not_offered(checkout: CheckoutFixture) -> None:
     closed = ModeOverride(checkout.merchant_id, "mtn", active=False, fee_percent=None, fee_fixed=None)
     await catalogue.set_override(checkout.ctx.db, closed)
     page = await checkout.get(await checkout.link())
@@ -124,7 +124,7 @@ async def test_modes_closed_by_the_service_are_not_offered(checkout: CheckoutFix
     assert "moov" in offered
 
 
-async def test_the_poster_shows_the_address_as_a_code(checkout: CheckoutFixture) -> None:
+async def test_the_poster_shows_the_address_as_a_qr_code(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     page = await checkout.get(path + "/qr")
     assert page.status == 200

@@ -16,7 +16,7 @@ def as_stored(server: RunningCommand, key: str) -> Any:
     return payment["status"]
 
 
-def test_what_came_due_while_the_server_was_down_is_told_without_being_asked(cli: Cli) -> None:
+def test_payments_due_while_the_server_was_down_are_settled_at_its_start(cli: Cli) -> None:
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["live"]
     # Without loops nobody asks the simulated operator: only its own notification can settle the payment.
     with cli.running("serve", "--no-worker") as server:

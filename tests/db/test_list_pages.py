@@ -54,7 +54,7 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 
 @pytest.mark.parametrize("near", [0, 5, 500])
-async def test_pages_equal_the_naive_ones_rolled_up_or_not(service: ServiceFixture, near: int) -> None:
+async def test_pages_equal_counted_and_skipped_ones_before_and_after_rollup(service: ServiceFixture, near: int) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
     rng = random.Random(20261121)
     merchant = await service.merchant()
@@ -93,7 +93,7 @@ async def test_pages_equal_the_naive_ones_rolled_up_or_not(service: ServiceFixtu
             )
 
 
-def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
+def test_a_cover_contains_every_instant_of_its_range_exactly_once() -> None:
     """And few buckets: none but the coarsest level gives more than fit in two of the next."""
     rng = random.Random(7)
     for _ in range(500):
@@ -110,7 +110,7 @@ def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
             assert run.last - run.first < 2 * coarser.width // run.level.width
 
 
-async def test_rollup_loses_nothing_and_leaves_nothing(service: ServiceFixture) -> None:
+async def test_rollup_counts_every_change_and_leaves_none(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     for _ in range(30):
         await merchant.pay("0000")
@@ -123,7 +123,7 @@ async def test_rollup_loses_nothing_and_leaves_nothing(service: ServiceFixture) 
     assert answers == [0, 30]
 
 
-async def test_another_merchant_and_the_other_environment_count_apart(service: ServiceFixture) -> None:
+async def test_merchants_and_environments_are_counted_separately(service: ServiceFixture) -> None:
     one, two = await service.merchant(), await service.merchant()
     await one.pay("0000")
     await service.run_worker()

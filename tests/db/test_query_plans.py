@@ -92,7 +92,7 @@ BIG = (
 )
 
 
-async def test_plans_use_indexes(settings: Settings) -> None:
+async def test_frequent_statements_use_indexes(settings: Settings) -> None:
     """A full scan of what grows is a fault, on both databases."""
     async with service(settings) as opened:
         db = opened.ctx.db
@@ -118,9 +118,7 @@ MANY: dict[str, tuple[Any, str]] = {
 }
 
 
-async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
-    postgres_server: str, postgres_template: str
-) -> None:
+async def test_batch_statements_use_keys_on_empty_tables(postgres_server: str, postgres_template: str) -> None:
     server = await asyncpg.connect(postgres_server)
     await server.execute(f"CREATE DATABASE first_day TEMPLATE {postgres_template}")
     await server.close()

@@ -86,7 +86,7 @@ async def held(base: str) -> int:
         return len((await answer.json())["transactions"])
 
 
-async def test_a_lost_answer_is_stored_and_not_one_byte_comes_back(base: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_lost_response_is_stored_and_sends_no_byte(base: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         assert await raw_answer(base, PAYIN, payin("2290161009010")) == b""
     assert await held(base) == 1
@@ -98,7 +98,9 @@ async def test_a_lost_request_is_not_stored(base: str) -> None:
     assert await held(base) == 0
 
 
-async def test_halfway_sends_the_head_and_part_of_the_body(base: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_truncated_response_sends_the_head_and_part_of_the_body(
+    base: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.ERROR):
         received = await raw_answer(base, PAYIN, payin("2290161009017"))
     head, _, body = received.partition(b"\r\n\r\n")
@@ -109,7 +111,7 @@ async def test_halfway_sends_the_head_and_part_of_the_body(base: str, caplog: py
     assert not caplog.records
 
 
-async def test_a_client_sees_a_broken_connection_even_behind_a_buffering_middleware(tmp_path: Path) -> None:
+async def test_a_buffering_middleware_does_not_hide_the_broken_connection(tmp_path: Path) -> None:
     sock, url = loopback()
     inner = create_simulator(tmp_path / "s.sqlite", public_url=f"{url}/simulator", clock=SystemClock())
     app = Starlette(routes=[Mount("/simulator", inner)], middleware=[Middleware(Buffering)])
@@ -121,7 +123,7 @@ async def test_a_client_sees_a_broken_connection_even_behind_a_buffering_middlew
         assert await held(f"{url}/simulator") == 2
 
 
-def test_the_same_under_uvloop() -> None:
+def test_broken_responses_work_under_uvloop() -> None:
     """The command runs under uvloop, whose transports are no relation of asyncio's; tests run on asyncio's."""
     sock, url = loopback()
     app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())

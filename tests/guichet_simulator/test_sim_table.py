@@ -111,7 +111,7 @@ def settled_debits(scenario: Scenario, family: str) -> int:
 
 
 @pytest.mark.parametrize("family", CALLS)
-async def test_every_scenario(simulator: Simulator, family: str) -> None:
+async def test_every_scenario_is_stored_answered_and_booked(simulator: Simulator, family: str) -> None:
     for scenario in SCENARIOS:
         await simulator.json("POST", "/control/reset", 204)
         call = await CALLS[family](simulator)

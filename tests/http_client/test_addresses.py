@@ -65,12 +65,12 @@ def test_public_addresses_may_be_reached(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED_ADDRESSES, ids=lambda text: f"{text} {REFUSED_ADDRESSES[text]}")
-def test_all_other_addresses_may_not(text: str) -> None:
+def test_addresses_that_are_not_public_are_refused(text: str) -> None:
     assert not is_public(ip_address(text))
 
 
 @pytest.mark.parametrize("text", REFUSED_ADDRESSES)
-async def test_the_guard_stands_where_the_connection_is_made(text: str) -> None:
+async def test_a_name_that_resolves_to_a_refused_address_is_not_connected(text: str) -> None:
     """A name that leads there: nothing is dialled, and the error says why."""
     async with client(resolver=ScriptedResolver(shop_test=[[text]])) as out:
         with pytest.raises(Forbidden, match="refused by the guard"):
@@ -91,7 +91,7 @@ async def test_the_guard_stands_where_the_connection_is_made(text: str) -> None:
         "https://127.0.0.1.:{port}/",
     ],
 )
-async def test_no_spelling_of_this_machine_gets_through(url: str) -> None:
+async def test_every_spelling_of_this_machine_is_refused(url: str) -> None:
     """With the system's own lookups. `NotSent` rather than `Forbidden` where the spelling is not even a name."""
     async with ScriptedServer() as receiver, client() as out:
         with pytest.raises(NotSent):
@@ -113,5 +113,5 @@ async def test_no_spelling_of_this_machine_gets_through(url: str) -> None:
         ("10.0.0.1", False),
     ],
 )
-def test_what_is_loopback_by_its_spelling(host: str, local: bool) -> None:
+def test_loopback_hosts_are_recognised_by_name(host: str, local: bool) -> None:
     assert is_loopback_host(host) is local

@@ -74,7 +74,7 @@ async def test_a_name_that_turns_private_between_two_lookups_is_refused(authorit
     assert second.connections == 0
 
 
-async def test_an_operators_connection_is_not_taken_up_for_a_webhook(authority: CertificateAuthority) -> None:
+async def test_a_connection_to_a_provider_is_not_reused_for_a_webhook(authority: CertificateAuthority) -> None:
     """Same host and port: the open line's idle connection to a private address must not serve the guarded one."""
     async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority, "127.0.0.1") as out:
         assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE, guarded=False)).status == 200
@@ -83,7 +83,7 @@ async def test_an_operators_connection_is_not_taken_up_for_a_webhook(authority: 
     assert len(receiver.received) == 1
 
 
-async def test_operators_may_be_anywhere_also_without_tls() -> None:
+async def test_unguarded_requests_reach_private_addresses_without_tls() -> None:
     async with ScriptedServer() as receiver, client() as out:
         answer = await out.request("GET", receiver.url("127.0.0.1"), timeout=PATIENCE, guarded=False)
     assert (answer.status, answer.body, answer.complete) == (200, b"ok", True)
@@ -111,7 +111,7 @@ async def test_development_verifies_certificates_of_every_other_name(
     assert receiver.received == []
 
 
-async def test_development_does_not_take_localhost_at_its_word(tmp_path: Path) -> None:
+async def test_development_refuses_a_localhost_that_resolves_elsewhere(tmp_path: Path) -> None:
     """A name service that sends `localhost` elsewhere does not turn certificate checks off elsewhere."""
     names = ScriptedResolver(localhost=[["203.0.113.7"]])
     async with client(loopback=True, resolver=names, allow=[ip_network("203.0.113.0/24")]) as out:
@@ -120,13 +120,13 @@ async def test_development_does_not_take_localhost_at_its_word(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://shop.test/", "https://169.254.169.254/"])
-async def test_development_is_otherwise_as_strict(url: str) -> None:
+async def test_development_refuses_other_private_addresses(url: str) -> None:
     async with client(loopback=True, resolver=ScriptedResolver(shop_test=[["127.0.0.1"]])) as out:
         with pytest.raises(Forbidden):
             await out.request("POST", url, timeout=PATIENCE)
 
 
-async def test_an_authority_of_the_ca_file_is_trusted_and_only_with_it(authority: CertificateAuthority) -> None:
+async def test_the_ca_file_decides_which_authority_is_trusted(authority: CertificateAuthority) -> None:
     async with ScriptedServer(tls=authority.server(HOST)) as receiver:
         async with to_shop(authority) as out:
             assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE)).status == 200
@@ -144,7 +144,7 @@ async def test_a_certificate_for_another_name_is_refused_before_sending(authorit
     assert receiver.received == []
 
 
-async def test_a_peer_that_does_not_speak_tls_received_nothing(authority: CertificateAuthority) -> None:
+async def test_a_server_without_tls_is_not_sent(authority: CertificateAuthority) -> None:
     async with ScriptedServer() as receiver, to_shop(authority) as out:
         with pytest.raises(NotSent):
             await out.request("POST", f"https://{HOST}:{receiver.port}/", body=b"x", timeout=SHORT)

@@ -12,7 +12,7 @@ from tests.fakes.name_server import ScriptedResolver
 from tests.http_client.egress import HOST, PATIENCE, client, to_shop
 
 
-async def test_what_is_sent_is_what_was_given_and_little_else(authority: CertificateAuthority) -> None:
+async def test_a_request_has_the_given_headers_and_few_others(authority: CertificateAuthority) -> None:
     async with (
         ScriptedServer(tls=authority.server(HOST)) as receiver,
         to_shop(authority, user_agent="Guichet/9") as out,
@@ -60,7 +60,7 @@ async def test_proxies_of_the_environment_are_ignored(
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_redirects_are_answers_and_are_not_followed(
+async def test_redirects_are_returned_and_not_followed(
     authority: CertificateAuthority, status: int, method: str
 ) -> None:
     async with ScriptedServer() as target:
@@ -75,7 +75,7 @@ async def test_redirects_are_answers_and_are_not_followed(
     assert (len(receiver.received), target.connections) == (1, 0)
 
 
-async def test_a_huge_answer_is_cut_and_its_connection_dropped(authority: CertificateAuthority) -> None:
+async def test_a_huge_response_is_cut_and_its_connection_dropped(authority: CertificateAuthority) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n"
     async with (
         ScriptedServer(answers(head + b"x" * 2_000_000), tls=authority.server(HOST)) as receiver,
@@ -88,13 +88,13 @@ async def test_a_huge_answer_is_cut_and_its_connection_dropped(authority: Certif
     assert receiver.connections == 2
 
 
-async def test_an_answer_of_exactly_the_limit_is_complete(authority: CertificateAuthority) -> None:
+async def test_a_response_of_exactly_the_limit_is_complete(authority: CertificateAuthority) -> None:
     async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE, max_bytes=2)
     assert (answer.body, answer.complete) == (b"ok", True)
 
 
-async def test_compressed_answers_stay_compressed(authority: CertificateAuthority) -> None:
+async def test_compressed_responses_stay_compressed(authority: CertificateAuthority) -> None:
     bomb = gzip.compress(b"0" * 10_000_000)
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(bomb)}\r\n\r\n".encode()
     async with ScriptedServer(answers(head + bomb), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
@@ -102,7 +102,7 @@ async def test_compressed_answers_stay_compressed(authority: CertificateAuthorit
     assert answer.body == bomb
 
 
-async def test_an_answer_without_a_length_ends_with_its_connection(authority: CertificateAuthority) -> None:
+async def test_a_response_without_a_length_ends_with_its_connection(authority: CertificateAuthority) -> None:
     until_end = answers(b"HTTP/1.1 200 OK\r\n\r\nall of it", hang_up=True)
     async with ScriptedServer(until_end, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
@@ -120,7 +120,9 @@ async def test_an_answer_without_a_length_ends_with_its_connection(authority: Ce
     ],
     ids=["chunks", "informational answers first"],
 )
-async def test_answers_in_every_form_keep_their_connection(authority: CertificateAuthority, raw: bytes) -> None:
+async def test_every_complete_form_of_response_keeps_its_connection(
+    authority: CertificateAuthority, raw: bytes
+) -> None:
     async with ScriptedServer(answers(raw), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
             answer = await out.request("POST", receiver.url(HOST), timeout=PATIENCE)
@@ -137,14 +139,14 @@ async def test_answers_in_every_form_keep_their_connection(authority: Certificat
     ],
     ids=["says so", "HTTP/1.0", "a second answer"],
 )
-async def test_a_connection_that_may_not_be_kept_is_not(authority: CertificateAuthority, raw: bytes) -> None:
+async def test_a_connection_that_must_be_closed_is_not_reused(authority: CertificateAuthority, raw: bytes) -> None:
     async with ScriptedServer(answers(raw), tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         for _ in range(2):
             assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE)).status == 200
     assert receiver.connections == 2
 
 
-async def test_what_a_peer_says_unasked_is_nobodys_answer(authority: CertificateAuthority) -> None:
+async def test_bytes_on_an_idle_connection_are_not_the_next_response(authority: CertificateAuthority) -> None:
     """On an idle connection: the next request must not take it for its own."""
     said = asyncio.Event()
 
@@ -187,14 +189,14 @@ async def test_an_idle_connection_is_closed_in_time() -> None:
 
 
 @pytest.mark.parametrize("headers", [{"X-A": "1\r\nX-B: 2"}, {"X-A": "1\n2"}, {"X-A\r\nX-B": "1"}, {"X-A": "\0"}])
-async def test_no_header_smuggles_another(headers: dict[str, str]) -> None:
+async def test_a_header_with_a_line_break_is_refused(headers: dict[str, str]) -> None:
     async with ScriptedServer() as receiver, client() as out:
         with pytest.raises(Forbidden):
             await out.request("POST", receiver.url("127.0.0.1"), headers=headers, timeout=PATIENCE, guarded=False)
     assert receiver.connections == 0
 
 
-async def test_names_are_looked_up_once_for_many(authority: CertificateAuthority) -> None:
+async def test_simultaneous_requests_share_one_lookup(authority: CertificateAuthority) -> None:
     names = ScriptedResolver(shop_test=[["127.0.0.2"]])
     async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority, resolver=names) as out:
         await asyncio.gather(*(out.request("POST", receiver.url(HOST), timeout=PATIENCE) for _ in range(20)))

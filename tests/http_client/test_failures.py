@@ -59,7 +59,7 @@ async def test_a_peer_that_never_answers_is_lost(authority: CertificateAuthority
     assert len(receiver.received) == 1
 
 
-async def test_a_dripping_answer_does_not_extend_the_deadline(authority: CertificateAuthority) -> None:
+async def test_a_slow_body_does_not_extend_the_deadline(authority: CertificateAuthority) -> None:
     async with ScriptedServer(drips, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
         with pytest.raises(Lost) as caught:
             async with asyncio.timeout(PATIENCE):
@@ -67,7 +67,7 @@ async def test_a_dripping_answer_does_not_extend_the_deadline(authority: Certifi
     assert caught.value.status == 200
 
 
-async def test_a_dripping_head_does_not_extend_the_deadline(authority: CertificateAuthority) -> None:
+async def test_a_slow_head_does_not_extend_the_deadline(authority: CertificateAuthority) -> None:
     async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\n")
         while True:
@@ -117,7 +117,7 @@ async def test_a_peer_that_stops_reading_is_lost() -> None:
     ids=["no answer", "half a head", "not HTTP", "absurd length", "half a body", "half a chunk", "endless header"],
 )
 @pytest.mark.parametrize("method", ["POST", "PUT", "GET"])
-async def test_a_broken_answer_is_lost_and_asked_for_once(
+async def test_a_broken_response_is_lost_and_the_request_not_repeated(
     authority: CertificateAuthority, script: Callable[..., Awaitable[None]], status: int | None, method: str
 ) -> None:
     async with ScriptedServer(script, tls=authority.server(HOST)) as receiver, to_shop(authority) as out:
@@ -175,7 +175,7 @@ async def test_a_cancelled_request_is_cancelled_and_its_connection_not_reused(au
     assert receiver.connections == 2
 
 
-async def test_hung_requests_hold_up_nobody_else(authority: CertificateAuthority) -> None:
+async def test_hung_requests_delay_no_other_request(authority: CertificateAuthority) -> None:
     """Two hundred at one peer that never answers, and the next request leaves at once."""
     async with ScriptedServer(hangs) as slow, ScriptedServer() as fast, client() as out:
         stuck = [

@@ -181,7 +181,7 @@ async def test_a_handshake_that_hangs_leaves_no_socket_open(authority: Certifica
         await client.aclose()
 
 
-async def test_a_clean_exchange_keeps_its_socket(authority: CertificateAuthority) -> None:
+async def test_a_complete_exchange_keeps_its_socket_open(authority: CertificateAuthority) -> None:
     """What makes the counts above worth something."""
     async with client_and_peer(authority, answers(OK)) as (client, server):
         for _ in range(3):
@@ -207,7 +207,7 @@ async def test_a_clean_exchange_keeps_its_socket(authority: CertificateAuthority
     ],
     ids=["headers", "one header", "reason", "informational responses", "trailers", "one trailer", "chunk extensions"],
 )
-async def test_what_is_not_body_is_bounded(
+async def test_bytes_outside_the_body_are_bounded(
     authority: CertificateAuthority, first: bytes, piece: bytes, status: int | None
 ) -> None:
     """The peer would send for ever, as fast as it can; it is cut off, and long before the request times out."""
@@ -241,7 +241,7 @@ async def test_an_endless_body_is_cut(authority: CertificateAuthority, first: by
         assert open_sockets(server) == 0
 
 
-async def test_small_chunks_are_legitimate(authority: CertificateAuthority) -> None:
+async def test_a_body_in_small_chunks_is_accepted(authority: CertificateAuthority) -> None:
     """A whole body of the greatest size, in chunks that are half overhead."""
     raw = CHUNKED + b"8\r\n12345678\r\n" * (8 * 1024) + b"0\r\n\r\n"
     async with client_and_peer(authority, answers(raw)) as (client, server):
@@ -300,7 +300,7 @@ async def test_bytes_on_an_idle_connection_make_it_unusable(
     assert server.connections == 2
 
 
-async def test_a_second_response_behind_the_end_of_a_body_is_nobodys(authority: CertificateAuthority) -> None:
+async def test_a_second_response_after_the_body_is_ignored(authority: CertificateAuthority) -> None:
     """The body ends and the other response begins in one segment, after the head was already taken."""
 
     async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:

@@ -28,7 +28,7 @@ async def _merchant_with_webhooks(service: ServiceFixture, url: str, count: int)
     return merchant
 
 
-async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
+async def test_a_silent_name_server_of_many_merchants_delays_no_other(
     sqlite_settings: Settings, authority: CertificateAuthority
 ) -> None:
     """110 merchants whose names never resolve, two webhooks each; those of another merchant leave at once."""
@@ -62,7 +62,7 @@ async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
             await client.aclose()
 
 
-async def test_two_hundred_hung_lookups_hold_up_nobody(authority: CertificateAuthority) -> None:
+async def test_two_hundred_hung_lookups_delay_no_other(authority: CertificateAuthority) -> None:
     async with name_server() as (names, resolver), ScriptedServer(tls=authority.server("shop.test")) as server:
         client = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=resolver)
         hung = [

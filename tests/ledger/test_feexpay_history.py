@@ -49,7 +49,7 @@ class FakeFeexpayHistory:
         )
 
 
-async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
+async def test_a_full_history_response_is_split_until_it_is_complete() -> None:
     gateway = FakeFeexpayHistory({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
     found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 45 * DAY)
     assert isinstance(found, list)
@@ -64,14 +64,14 @@ async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
     assert {line.status for line in found} == {"succeeded", "failed"}
 
 
-async def test_a_day_that_cannot_be_had_whole_is_refused() -> None:
+async def test_a_day_that_cannot_be_read_completely_is_refused() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 600}, split=False)
     found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 3 * DAY)
     assert isinstance(found, Unknown)
     assert "2026-01-02 has more" in found.raw
 
 
-async def test_an_answer_that_is_none_is_refused() -> None:
+async def test_an_unreadable_history_response_is_refused() -> None:
     async def broken(_: Mapping[str, object]) -> ProviderResponse:
         return ProviderResponse(200, {}, b'{"success": true, "data": nul', True)
 

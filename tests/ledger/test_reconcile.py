@@ -57,7 +57,7 @@ def _said(done: CommandResult, code: int) -> Any:
     return json.loads(done.out)
 
 
-async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
+async def test_a_handmade_statement_is_reconciled(settings: Settings, cli: Cli) -> None:
     life = await _life(settings)
     cli = _with_operators(cli)
     everything = _said(cli("reconcile", "feexpay", _statement(cli, "reference,amount\n"), "--json"), 1)
@@ -107,7 +107,7 @@ async def _references(settings: Settings, status: str) -> Any:
     return str(reference)
 
 
-async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
+async def test_reconciliation_understands_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
     life = await _life(settings)
     cli = _with_operators(cli)
     long_ago = _statement(cli, f"reference,amount\n{life.paid['reference']},{_taken(life.paid)}\n")
@@ -153,7 +153,7 @@ async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
         ('reference,amount\n"x,5\n', "line 2: unexpected end of data"),
     ],
 )
-def test_what_cannot_be_read_is_named(sqlite_settings: Settings, text: str, sentence: str) -> None:
+def test_an_unreadable_statement_is_refused_by_name(sqlite_settings: Settings, text: str, sentence: str) -> None:
     cli = _with_operators(cli_for(sqlite_settings))
     done = cli("reconcile", "feexpay", _statement(cli, text))
     assert (done.code, done.out) == (2, "")
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_named(sqlite_settings: Settings, text: str, sent
     assert sentence in done.err
 
 
-def test_misuse(sqlite_settings: Settings) -> None:
+def test_wrong_arguments_are_refused(sqlite_settings: Settings) -> None:
     cli = _with_operators(cli_for(sqlite_settings))
     latin = cli.folder / "latin.csv"
     latin.write_bytes("reference;amount\nCaf\xe9;5\n".encode("latin-1"))
@@ -182,7 +182,7 @@ FEEXPAY = Setup(
 )
 
 
-async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
+async def test_the_history_of_the_provider_is_fetched_and_reconciled(settings: Settings, cli: Cli) -> None:
     """Real HTTP: the command asks the simulator's history for what the service did there."""
     async with open_simulated_providers(settings, FEEXPAY) as simulated:
         fetch = _fetching(cli, simulated)
@@ -221,7 +221,7 @@ def _fetching(cli: Cli, simulated: SimulatedProviders) -> Any:
     return fetch
 
 
-def test_the_guide_names_the_columns_that_are_known() -> None:
+def test_the_guide_names_the_known_columns() -> None:
     guide = (ROOT / "docs" / "admin-guide.md").read_text(encoding="utf-8")
     rows = guide.split("<!-- table: columns -->")[1].split("\n\n")[1].splitlines()
     told = {}

@@ -23,7 +23,7 @@ def _amount(payment: Any) -> int:
     return int(payment["amount"] * 100)
 
 
-async def test_it_adds_up(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+async def test_the_statement_adds_up_to_the_balance(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
     history, balance, _ = await _told(settings)
     done = cli("ledger", "statement", history.merchant.id, "xof", "--json")
     assert done.code == 0
@@ -56,7 +56,7 @@ async def test_it_adds_up(settings: Settings, cli: Cli, raw_sql: RawSql) -> None
     assert back["refund"] is not None
 
 
-async def test_periods_join(settings: Settings, cli: Cli) -> None:
+async def test_adjacent_periods_of_a_statement_join(settings: Settings, cli: Cli) -> None:
     history, balance, _ = await _told(settings)
     whole = json.loads(cli("ledger", "statement", history.merchant.id, "XOF", "--json").out)["movements"]
     cut = whole[3]["date"]
@@ -70,7 +70,7 @@ async def test_periods_join(settings: Settings, cli: Cli) -> None:
     assert after["movements"]
 
 
-async def test_the_csv_is_one_a_spreadsheet_reads(settings: Settings, cli: Cli) -> None:
+async def test_the_csv_opens_in_a_spreadsheet(settings: Settings, cli: Cli) -> None:
     history, balance, day = await _told(settings)
     done = cli("ledger", "statement", history.merchant.id, "XOF", "--from", day, "--to", day, "--csv")
     assert done.code == 0
@@ -91,7 +91,7 @@ async def test_the_csv_is_one_a_spreadsheet_reads(settings: Settings, cli: Cli) 
     assert rows[-1]["Nature"].startswith("Frais payés par les clients")
 
 
-async def test_screen_environments_and_refusals(settings: Settings, cli: Cli) -> None:
+async def test_the_statement_on_screen_by_environment_and_its_refusals(settings: Settings, cli: Cli) -> None:
     history, balance, _ = await _told(settings)
     shown = cli("ledger", "statement", history.merchant.id, "XOF")
     assert shown.code == 0

@@ -14,7 +14,7 @@ from tests.invariants import check_books
 from tests.payments.conftest import LivePayments, stored
 
 
-async def test_many_settlers_apply_one_success(live: LivePayments) -> None:
+async def test_a_success_settled_sixteen_times_is_credited_once(live: LivePayments) -> None:
     row = await stored(live, await live.merchant.pay())
     success = Succeeded(Hundredths(row.total_amount), row.currency, "tx")
     settled = await asyncio.gather(*(settle_payment(live.ctx, row, success) for _ in range(16)))
@@ -24,7 +24,7 @@ async def test_many_settlers_apply_one_success(live: LivePayments) -> None:
 
 
 @pytest.mark.parametrize("late", [Refused("expired"), Succeeded(Hundredths(1), "XOF")])
-async def test_what_comes_after_a_success_changes_nothing(live: LivePayments, late: Refused | Succeeded) -> None:
+async def test_a_result_after_a_success_changes_nothing(live: LivePayments, late: Refused | Succeeded) -> None:
     row = await stored(live, await live.merchant.pay())
     await settle_payment(live.ctx, row, Succeeded(Hundredths(row.total_amount), row.currency))
     after = await stored(live, {"reference": row.reference})
@@ -44,7 +44,7 @@ async def test_a_success_after_a_failure_changes_nothing(live: LivePayments) -> 
     assert await live.queued_events() == ["payment.failed"]
 
 
-async def test_a_success_and_a_failure_at_once_leave_one_of_them(live: LivePayments) -> None:
+async def test_a_simultaneous_success_and_failure_settle_once(live: LivePayments) -> None:
     rows = [await stored(live, await live.merchant.pay()) for _ in range(8)]
     both = [(Succeeded(Hundredths(row.total_amount), row.currency), Refused("expired")) for row in rows]
     await asyncio.gather(
@@ -55,7 +55,7 @@ async def test_a_success_and_a_failure_at_once_leave_one_of_them(live: LivePayme
     assert await live.balance() == 5000 * len(succeeded)
 
 
-async def test_one_asks_at_a_time(live: LivePayments) -> None:
+async def test_simultaneous_reads_send_one_status_query(live: LivePayments) -> None:
     """Twenty customers' reads at once make one question; who does not ask answers what is stored."""
     live.first.script("status", slow(done, 0.2))
     payment = await live.merchant.pay()
@@ -69,7 +69,7 @@ async def test_one_asks_at_a_time(live: LivePayments) -> None:
     assert len(live.first.asked("status")) == 1
 
 
-async def test_a_question_whose_process_died_is_asked_again_when_its_lease_ends(live: LivePayments) -> None:
+async def test_a_status_query_of_a_dead_process_is_repeated_when_its_lease_ends(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     row = await stored(live, payment)
     now = live.ctx.clock.now()

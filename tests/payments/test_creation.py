@@ -15,7 +15,7 @@ from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments, stored
 
 
-async def test_our_reference_is_stored_before_the_first_byte_leaves(live: LivePayments) -> None:
+async def test_a_payment_is_stored_before_its_request_is_sent(live: LivePayments) -> None:
     seen = []
 
     async def look(charge: Charge) -> Accepted:
@@ -30,7 +30,7 @@ async def test_our_reference_is_stored_before_the_first_byte_leaves(live: LivePa
     assert (await stored(live, payment)).provider_reference == f"op-{payment['reference'][:8]}"
 
 
-async def test_a_refusal_at_initiation_is_told_in_the_answer_and_nowhere_else(live: LivePayments) -> None:
+async def test_a_refusal_at_initiation_is_answered_402_without_a_webhook(live: LivePayments) -> None:
     live.first.script("initiate", Refused("insufficient_funds"))
     answer = await live.merchant.post(
         "/payments", {"amount": 5000, "operator": "mtn", "phone_number": "22997001234", "external_id": "e"}
@@ -43,7 +43,7 @@ async def test_a_refusal_at_initiation_is_told_in_the_answer_and_nowhere_else(li
     assert await live.queued_events() == []
 
 
-async def test_only_a_request_that_was_not_taken_goes_to_the_next_route(live: LivePayments) -> None:
+async def test_only_an_unprocessed_request_goes_to_the_next_route(live: LivePayments) -> None:
     live.first.script("initiate", NotProcessed())
     live.second.script("status", done)
     payment = await live.merchant.pay()
@@ -54,7 +54,7 @@ async def test_only_a_request_that_was_not_taken_goes_to_the_next_route(live: Li
     assert [verb for verb, _ in live.second.calls] == ["initiate", "status"]
 
 
-async def test_an_unknown_answer_stays_with_its_route(live: LivePayments) -> None:
+async def test_an_unknown_result_stays_with_its_route(live: LivePayments) -> None:
     live.first.script("initiate", Unknown("socket closed"))
     live.first.script("status", Unknown(), done)
     payment = await live.merchant.pay()
@@ -67,7 +67,7 @@ async def test_an_unknown_answer_stays_with_its_route(live: LivePayments) -> Non
     assert await live.queued_events() == ["payment.succeeded"]
 
 
-async def test_when_no_route_takes_it_the_payment_has_failed(live: LivePayments) -> None:
+async def test_a_payment_that_no_route_accepts_fails(live: LivePayments) -> None:
     live.first.script("initiate", NotProcessed())
     live.second.script("initiate", NotProcessed())
     answer = await live.merchant.post("/payments", {"amount": 5000, "operator": "mtn", "phone_number": "22997001234"})
@@ -76,7 +76,7 @@ async def test_when_no_route_takes_it_the_payment_has_failed(live: LivePayments)
 
 
 @pytest.mark.parametrize("others_say", [Refused("payer_not_found"), Unknown(), Accepted()])
-async def test_nobody_asks_about_a_debit_that_is_still_being_requested(live: LivePayments, others_say: Any) -> None:
+async def test_a_payment_that_is_still_being_initiated_is_not_polled(live: LivePayments, others_say: Any) -> None:
     """The first operator would say that it knows nothing of it, while the second is about to take the money."""
     live.first.script("initiate", slow(NotProcessed(), 0.15))
     live.first.script("status", others_say)
@@ -91,7 +91,7 @@ async def test_nobody_asks_about_a_debit_that_is_still_being_requested(live: Liv
     assert (await live.merchant.get("/payments/e")).data["status"] == "succeeded", "a read asks at once afterwards"
 
 
-async def test_a_payment_that_is_final_goes_to_no_other_route(live: LivePayments) -> None:
+async def test_a_final_payment_goes_to_no_other_route(live: LivePayments) -> None:
     """Whoever settled it meanwhile: the next operator must not debit for nothing."""
 
     async def settled_meanwhile(charge: Charge) -> NotProcessed:
@@ -105,7 +105,7 @@ async def test_a_payment_that_is_final_goes_to_no_other_route(live: LivePayments
     assert live.second.calls == []
 
 
-async def test_a_creation_that_never_came_back_is_asked_about(live: LivePayments) -> None:
+async def test_a_payment_of_a_killed_process_is_polled(live: LivePayments) -> None:
     """What a process killed between the insert and the operator's answer leaves behind."""
     payment = await live.merchant.pay()
     row = await stored(live, payment)

@@ -15,7 +15,7 @@ from tests.fakes.scripted_provider import done, slow
 from tests.payments.conftest import LivePayments, stored
 
 
-async def test_what_is_unknown_stays_pending_and_is_asked_at_growing_intervals(sqlite_live: LivePayments) -> None:
+async def test_an_unknown_payment_stays_pending_and_is_polled_at_growing_intervals(sqlite_live: LivePayments) -> None:
     """Then daily after 72 hours, for ever, with an incident for a person."""
     live, asked = sqlite_live, []
 
@@ -46,7 +46,7 @@ async def test_what_is_unknown_stays_pending_and_is_asked_at_growing_intervals(s
     assert await live.balance() == 5000
 
 
-async def test_reading_often_does_not_push_the_planned_question_away(sqlite_live: LivePayments) -> None:
+async def test_frequent_reads_do_not_postpone_the_next_poll(sqlite_live: LivePayments) -> None:
     live = sqlite_live
     live.first.script("status", Accepted())
     payment = await live.merchant.pay()
@@ -70,7 +70,9 @@ async def test_reading_often_does_not_push_the_planned_question_away(sqlite_live
         lambda charge: Succeeded(None, None),
     ],
 )
-async def test_another_amount_or_currency_is_never_credited(sqlite_live: LivePayments, wrong: Any) -> None:
+async def test_a_success_with_another_amount_or_currency_is_never_credited(
+    sqlite_live: LivePayments, wrong: Any
+) -> None:
     live = sqlite_live
     live.first.script("status", wrong)
     payment = await live.merchant.pay()
@@ -86,7 +88,7 @@ async def test_another_amount_or_currency_is_never_credited(sqlite_live: LivePay
     assert await live.balance() == 5000
 
 
-async def test_a_success_at_initiation_is_compared_too(live: LivePayments) -> None:
+async def test_a_success_at_initiation_is_checked_for_its_amount(live: LivePayments) -> None:
     live.first.script("initiate", lambda charge: Succeeded(charge.amount * 2, charge.currency), done)
     wrong, right = await live.merchant.pay(), await live.merchant.pay()
     assert await live.state(wrong["reference"]) == "pending"
@@ -97,7 +99,7 @@ async def test_a_success_at_initiation_is_compared_too(live: LivePayments) -> No
     assert await live.balance() == 10_000
 
 
-async def test_a_silent_operator_delays_nobody_elses_questions(sqlite_live: LivePayments) -> None:
+async def test_a_silent_provider_delays_no_other_polling(sqlite_live: LivePayments) -> None:
     live = sqlite_live
     live.first.script("status", slow(done, 60))
     live.second.script("status", done)

@@ -51,7 +51,7 @@ async def test_sixty_four_requests_at_once_make_one_refund(live: LivePayments, e
     await check_books(live.ctx.db)
 
 
-async def test_the_wallets_part_is_held_then_posted(live: LivePayments) -> None:
+async def test_a_refund_holds_the_wallets_part_then_posts_it(live: LivePayments) -> None:
     live.first.script("refund", Accepted("r-1"))
     live.first.script("refund_status", Accepted(), done)
     await paid(live, 3000)
@@ -78,7 +78,7 @@ async def test_the_wallets_part_is_held_then_posted(live: LivePayments) -> None:
     assert len(live.first.asked("refund")) == 1
 
 
-async def test_a_refused_disbursement_releases_what_was_held(live: LivePayments) -> None:
+async def test_a_refused_disbursement_releases_the_held_amount(live: LivePayments) -> None:
     live.first.script("refund", Refused("limit_reached"))
     payment = await paid(live)
     refund = await refund_of(live, payment)
@@ -91,7 +91,7 @@ async def test_a_refused_disbursement_releases_what_was_held(live: LivePayments)
     assert (await live.merchant.post(f"/payments/{payment['reference']}/refund")).status == 409, "one refund, ever"
 
 
-async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: LivePayments) -> None:
+async def test_a_refund_that_the_wallet_does_not_cover_is_refused(live: LivePayments) -> None:
     """D23. The merchant's money went elsewhere meanwhile."""
     payment = await paid(live)
     async with live.ctx.db.transaction() as tx:
@@ -136,7 +136,7 @@ async def test_only_a_succeeded_payment_can_be_refunded(live: LivePayments) -> N
     assert (await live.merchant.get("/refunds")).data == []
 
 
-async def test_an_unknown_disbursement_is_asked_about_and_never_sent_again(live: LivePayments) -> None:
+async def test_an_unknown_disbursement_is_polled_and_never_sent_again(live: LivePayments) -> None:
     live.first.script("refund", Unknown("timeout"))
     live.first.script("refund_status", Unknown(), Unknown(), done)
     payment = await paid(live)
@@ -148,7 +148,7 @@ async def test_an_unknown_disbursement_is_asked_about_and_never_sent_again(live:
     assert len(live.first.asked("refund_status")) == 3
 
 
-async def test_a_disbursement_that_was_not_taken_is_sent_again(live: LivePayments) -> None:
+async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> None:
     live.first.script("refund", NotProcessed(), NotProcessed(), done)
     payment = await paid(live)
     await refund_of(live, payment)
@@ -159,7 +159,7 @@ async def test_a_disbursement_that_was_not_taken_is_sent_again(live: LivePayment
     assert live.first.asked("refund_status") == []
 
 
-async def test_another_amount_given_back_is_not_booked(live: LivePayments) -> None:
+async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) -> None:
     live.first.script("refund", lambda asked: Succeeded(asked.amount - 100, asked.currency))
     live.first.script("refund_status", done)
     payment = await paid(live)
@@ -172,7 +172,7 @@ async def test_another_amount_given_back_is_not_booked(live: LivePayments) -> No
     assert await live.state(payment["reference"]) == "refunded"
 
 
-async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: LivePayments) -> None:
+async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: LivePayments) -> None:
     """The mark goes to disk before the first byte."""
     marks = []
 
@@ -211,7 +211,7 @@ async def test_several_workers_send_a_refund_once(live: LivePayments) -> None:
     assert len(live.first.asked("refund")) == 3
 
 
-async def test_a_test_refund_is_done_at_once_and_told_in_order(service: ServiceFixture) -> None:
+async def test_a_test_refund_succeeds_at_once_with_events_in_order(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     payment = await merchant.pay("0000")

@@ -26,7 +26,7 @@ def own_server(tmp_path: Path) -> Iterator[str]:
     server.cleanup()
 
 
-async def test_a_repetition_waits_for_the_standby_too(base_settings: Settings, own_server: str) -> None:
+async def test_a_repeated_request_waits_for_the_standby(base_settings: Settings, own_server: str) -> None:
     settings = replace(base_settings, database_url=own_server)
     await migrate.upgrade(settings)
     administrator = await asyncpg.connect(own_server)

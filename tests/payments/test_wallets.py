@@ -12,7 +12,9 @@ from tests.payments.conftest import LivePayments
 
 
 @pytest.mark.parametrize("closed", ["Gelé", "Fermé"])
-async def test_a_frozen_wallet_keeps_what_was_already_paid(live: LivePayments, closed: WalletStatus) -> None:
+async def test_a_payment_to_a_frozen_wallet_is_credited_when_it_reopens(
+    live: LivePayments, closed: WalletStatus
+) -> None:
     live.first.script("status", done)
     payment = await live.merchant.pay(external_id="e")
     await live.set_wallet(closed)
@@ -37,7 +39,7 @@ async def test_a_frozen_wallet_keeps_what_was_already_paid(live: LivePayments, c
     assert await live.balance() == 5000
 
 
-async def test_what_waited_can_be_refunded_as_soon_as_the_wallet_is_open(live: LivePayments) -> None:
+async def test_a_suspended_credit_can_be_refunded_as_soon_as_the_wallet_reopens(live: LivePayments) -> None:
     """Before the worker has looked: the one refund a payment can have must not be lost to a race."""
     live.first.script("status", done)
     live.first.script("refund", done)
@@ -51,7 +53,7 @@ async def test_what_waited_can_be_refunded_as_soon_as_the_wallet_is_open(live: L
     assert await live.balance() == 0
 
 
-async def test_a_frozen_wallet_stops_nothing_in_the_test_environment(live: LivePayments) -> None:
+async def test_a_frozen_wallet_does_not_stop_test_payments(live: LivePayments) -> None:
     await live.set_wallet("Gelé")
     test = replace(live.merchant, env="test")
     payment = await test.pay("0000")
@@ -71,7 +73,7 @@ async def test_a_frozen_wallet_stops_nothing_in_the_test_environment(live: LiveP
         ("EUR", 50.01, 0.88, 5_089),
     ],
 )
-async def test_rounding_to_what_an_operator_can_move_is_booked(
+async def test_the_rounding_of_a_debit_is_booked(
     live: LivePayments, currency: str, amount: float, fee: float, asked: int
 ) -> None:
     charges = []

@@ -65,7 +65,9 @@ async def merchant(company: SharedFleet) -> AsyncIterator[Merchant]:
         yield Merchant(client, await new_merchant(company.settings))
 
 
-async def test_one_payment_one_credit_one_attempt_at_a_time(company: SharedFleet, merchant: Merchant) -> None:
+async def test_concurrent_processes_make_one_payment_one_credit_and_one_attempt_at_a_time(
+    company: SharedFleet, merchant: Merchant
+) -> None:
     receiver = Receiver(pause=0.05)
     orders = [f"order-{number}" for number in range(10)]
     async with ScriptedServer(receiver) as scripted_server:
@@ -91,7 +93,7 @@ async def test_one_payment_one_credit_one_attempt_at_a_time(company: SharedFleet
         await check_books(opened.ctx.db)
 
 
-async def test_a_worker_hears_at_once_what_a_server_stored(company: SharedFleet, merchant: Merchant) -> None:
+async def test_a_worker_is_notified_at_once_of_a_stored_payment(company: SharedFleet, merchant: Merchant) -> None:
     """From the request of a server without loops to the webhook: without announcements it is a good part of a poll."""
     receiver = Receiver()
     servers = cycle(company.servers)
@@ -149,7 +151,7 @@ async def _admitted(company: SharedFleet, merchant: Merchant, address: str) -> i
     return counted[200]
 
 
-async def test_the_rate_limit_is_one_and_goes_on_without_redis(
+async def test_the_rate_limit_is_shared_and_continues_without_redis(
     company: SharedFleet, merchant: Merchant, redis: RedisServer
 ) -> None:
     assert await _admitted(company, merchant, "203.0.113.1") == RATE_LIMIT
@@ -169,7 +171,7 @@ async def test_the_rate_limit_is_one_and_goes_on_without_redis(
             await asyncio.sleep(1)
 
 
-def test_a_request_on_its_way_to_a_server_that_stops_is_answered(company: SharedFleet) -> None:
+def test_a_request_in_flight_to_a_stopping_server_is_answered(company: SharedFleet) -> None:
     """Its client kept the connection and could not know; the answer tells it not to come back."""
     server = company.servers[0]
     assert server.port is not None

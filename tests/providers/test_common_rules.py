@@ -28,15 +28,15 @@ UNREADABLE = [
     ("text", "plain"),
     [("Café « du Port » n° 3", "Cafe du Port n 3"), ("", "Paiement"), ("!!!", "Paiement"), ("اشتر", "Paiement")],
 )
-def test_plain_text(text: str, plain: str) -> None:
+def test_text_for_a_provider_is_reduced_to_plain_characters(text: str, plain: str) -> None:
     assert plain_text(text, 30) == plain
 
 
-def test_plain_text_is_cut() -> None:
+def test_text_for_a_provider_is_cut_to_its_length() -> None:
     assert plain_text("abc defgh", 4) == "abc"
 
 
-def test_where_a_providers_page_sends_the_customer_back() -> None:
+def test_the_return_url_is_the_merchants_the_accounts_or_ours() -> None:
     ours = "https://pay.example.com/"
     assert return_url(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
     assert return_url(charge(), "https://else.example") == "https://else.example"
@@ -50,7 +50,7 @@ VERBS = ("initiate", "status", "refund", "refund_status")
 
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
 @pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> None:
+async def test_an_unreadable_200_gives_unknown(family: str, body: bytes) -> None:
     """Wave's refund aside: there the status is the whole answer."""
     provider_case = PROVIDER_CASES[family]
     known = {"provider_reference": "theirs", "provider_data": {"pay_token": "p"}, "otp": "123456"}
@@ -72,7 +72,7 @@ async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> 
 
 @pytest.mark.parametrize("status", [301, 400, 418, 500, 502, 504])
 @pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_a_status_without_words_never_fails_a_payment(family: str, status: int) -> None:
+async def test_an_http_error_without_a_readable_body_never_fails_a_payment(family: str, status: int) -> None:
     provider_case = PROVIDER_CASES[family]
     async with provider_under_test(family, (status, b"<html>proxy</html>")) as asked:
         for known in ({"provider_reference": "theirs", "provider_data": {"pay_token": "p"}}, {}):
@@ -81,7 +81,7 @@ async def test_a_status_without_words_never_fails_a_payment(family: str, status:
 
 
 @pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_secrets_stay_inside(family: str) -> None:
+async def test_secrets_never_appear_in_results_or_repr(family: str) -> None:
     """What connectors print and what they report never shows a credential, whatever the operator echoes."""
     provider_case = PROVIDER_CASES[family]
     secrets = [value for name, value in provider_case.settings.items() if _is_secret(name)]

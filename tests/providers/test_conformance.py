@@ -65,17 +65,17 @@ async def _refunds(settings: Settings, provider_case: ProviderCase, only: Sequen
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-async def test_debits(settings: Settings, family: str) -> None:
+async def test_every_debit_scenario_ends_as_the_provider_booked_it(settings: Settings, family: str) -> None:
     assert await _debits(settings, PROVIDER_CASES[family]) == []
 
 
 @pytest.mark.parametrize("family", REFUNDING)
-async def test_refunds(settings: Settings, family: str) -> None:
+async def test_every_refund_scenario_ends_as_the_provider_booked_it(settings: Settings, family: str) -> None:
     assert await _refunds(settings, PROVIDER_CASES[family]) == []
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if PROVIDER_CASES[name].asks])
-async def test_a_question_answered_badly_is_asked_again(settings: Settings, family: str) -> None:
+async def test_a_failed_status_query_is_repeated(settings: Settings, family: str) -> None:
     """What spoils a question leaves the debit as it is: it simply succeeds."""
     provider_case = PROVIDER_CASES[family]
     async with ready(settings, provider_case) as simulated:

@@ -86,12 +86,12 @@ async def ask_and_pay(simulated: SimulatedProviders) -> None:
 
 
 @pytest.mark.parametrize("account", [CORIS, FEEXPAY], ids=lambda each: each.provider)
-async def test_from_the_code_to_the_receipt(settings: Settings, account: ProviderAccount) -> None:
+async def test_a_payment_with_a_texted_code_ends_with_a_receipt(settings: Settings, account: ProviderAccount) -> None:
     async with open_simulated_providers(settings, setup(account)) as simulated:
         await ask_and_pay(simulated)
 
 
-async def test_who_took_nothing_is_passed_over_for_the_code_and_for_the_payment(sqlite_settings: Settings) -> None:
+async def test_a_route_that_fails_is_skipped_for_the_code_and_the_payment(sqlite_settings: Settings) -> None:
     async with open_simulated_providers(sqlite_settings, setup(GONE, FEEXPAY)) as simulated:
         await ask_and_pay(simulated)
         assert {debit["family"] for debit in await simulated.held()} == {"feexpay"}
@@ -114,7 +114,7 @@ async def mode_of(simulated: SimulatedProviders, operator: str = "coris") -> Pay
     return mode
 
 
-async def test_an_unclear_answer_stays_with_its_operator(sqlite_settings: Settings) -> None:
+async def test_an_unknown_otp_result_is_not_retried_at_another_provider(sqlite_settings: Settings) -> None:
     """The code may be on its way: a second one from somebody else would only confuse."""
     async with open_simulated_providers(sqlite_settings, setup(CORIS, FEEXPAY)) as simulated:
         await simulated.force("coris", "error_500", "token")
@@ -128,7 +128,9 @@ async def test_an_unclear_answer_stays_with_its_operator(sqlite_settings: Settin
 @pytest.mark.parametrize(
     ("scenario", "reason"), [("unauthorized", "configuration"), ("rate_limited", "operator_unavailable")]
 )
-async def test_nobody_takes_it(sqlite_settings: Settings, scenario: str, reason: str) -> None:
+async def test_an_otp_request_that_no_provider_takes_fails(
+    sqlite_settings: Settings, scenario: str, reason: str
+) -> None:
     async with open_simulated_providers(sqlite_settings, setup(CORIS)) as simulated:
         await simulated.force("coris", scenario, "token")
         with pytest.raises(CodeNotSent) as raised:
@@ -136,7 +138,7 @@ async def test_nobody_takes_it(sqlite_settings: Settings, scenario: str, reason:
         assert raised.value.reason == reason
 
 
-async def test_no_route_and_no_such_mode(sqlite_settings: Settings) -> None:
+async def test_an_otp_request_without_a_route_or_mode_fails(sqlite_settings: Settings) -> None:
     async with open_simulated_providers(sqlite_settings, Setup({CORIS.name: CORIS}, {})) as simulated:
         with pytest.raises(CodeNotSent) as raised:
             await send_code(simulated.service.ctx, await mode_of(simulated), PHONE, Hundredths(5000_00), "XOF", "Pagne")

@@ -57,7 +57,7 @@ async def test_a_refused_connection_fails_over_and_charges_once(settings: Settin
 
 
 @pytest.mark.parametrize("scenario", ["unauthorized", "rate_limited", "not_configured"])
-async def test_what_was_provably_not_taken_fails_over(sqlite_settings: Settings, scenario: str) -> None:
+async def test_a_request_that_was_not_processed_fails_over(sqlite_settings: Settings, scenario: str) -> None:
     setup = route("mtn", account("first", "mtn", MTN), account("second", "pawapay", PAWAPAY))
     async with open_simulated_providers(sqlite_settings, setup) as simulated:
         await simulated.force("mtn", scenario)
@@ -81,7 +81,7 @@ async def test_an_unknown_answer_never_fails_over(sqlite_settings: Settings, sce
         assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
-async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings: Settings) -> None:
+async def test_a_payment_whose_connection_broke_stays_with_its_provider(sqlite_settings: Settings) -> None:
     """Nobody knows what it did: no other route is tried, however long it takes."""
     async with ScriptedServer(hangs_up) as server:
         first = account("first", "feexpay", FEEXPAY, server.url("127.0.0.1", ""))
@@ -95,7 +95,7 @@ async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings:
             assert (await shown(simulated, answer.data["reference"]))["status"] == "pending"
 
 
-async def test_where_no_route_takes_it_the_payment_fails(sqlite_settings: Settings) -> None:
+async def test_a_payment_that_no_route_accepts_fails(sqlite_settings: Settings) -> None:
     setup = route("mtn", account("first", "mtn", MTN), account("second", "feexpay", FEEXPAY))
     async with open_simulated_providers(sqlite_settings, setup) as simulated:
         await simulated.force("mtn", "rate_limited")
@@ -106,9 +106,7 @@ async def test_where_no_route_takes_it_the_payment_fails(sqlite_settings: Settin
 
 
 @pytest.mark.parametrize("family", ["mtn", "stripe"])
-async def test_a_request_lost_on_its_way_is_sent_again_under_the_same_id(
-    sqlite_settings: Settings, family: str
-) -> None:
+async def test_a_lost_request_is_sent_again_under_the_same_id(sqlite_settings: Settings, family: str) -> None:
     provider_case = PROVIDER_CASES[family]
     async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
         await simulated.force(family, "lost_request")
@@ -123,7 +121,7 @@ async def test_a_request_lost_on_its_way_is_sent_again_under_the_same_id(
 
 @pytest.mark.parametrize("scenario", ["lost_request", "error_500_not_stored", "lost_answer"])
 @pytest.mark.parametrize("family", ["mtn", "wave", "pawapay", "stripe"])
-async def test_a_refund_without_an_answer_is_repeated_and_paid_once(
+async def test_a_refund_without_a_response_is_repeated_and_paid_once(
     sqlite_settings: Settings, family: str, scenario: str
 ) -> None:
     provider_case = PROVIDER_CASES[family]
@@ -154,7 +152,7 @@ WITHOUT_DISBURSEMENT = {name: value for name, value in MTN.items() if not name.s
         ("mtn", "22997129001", "mtn", WITHOUT_DISBURSEMENT),
     ],
 )
-async def test_another_route_gives_back_what_one_took(
+async def test_a_refund_goes_through_another_provider_when_the_first_has_none(
     sqlite_settings: Settings, operator: str, phone: str, taker: str, settings_of_taker: Any, giver: str
 ) -> None:
     """Who took it has no way back: a payout to the same customer serves."""
@@ -176,7 +174,7 @@ async def test_another_route_gives_back_what_one_took(
 
 
 @pytest.mark.parametrize("family", ["orange", "coris"])
-async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_settings: Settings, family: str) -> None:
+async def test_a_refund_without_any_capable_provider_fails(sqlite_settings: Settings, family: str) -> None:
     provider_case = PROVIDER_CASES[family]
     async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
         await simulated.force(family, "succeeds")
@@ -190,7 +188,7 @@ async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_setting
 
 
 @pytest.mark.parametrize("bad_questions", [0, 6])
-async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings, bad_questions: int) -> None:
+async def test_a_redirect_url_that_comes_later_is_followed(sqlite_settings: Settings, bad_questions: int) -> None:
     """Usually in time for the answer; where it is not, it is kept for the payment's own page."""
     async with open_simulated_providers(
         sqlite_settings, route("wave_sn", account("pawapay", "pawapay", PAWAPAY))
@@ -209,7 +207,7 @@ async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings
 
 
 @pytest.mark.parametrize(("family", "operator", "dial"), [("wave", "wave_sn", "221"), ("orange", "orange_ml", "223")])
-async def test_an_operator_with_its_own_page_is_followed_there(
+async def test_a_customer_is_redirected_to_the_providers_page(
     sqlite_settings: Settings, family: str, operator: str, dial: str
 ) -> None:
     async with open_simulated_providers(sqlite_settings, PROVIDER_CASES[family].setup) as simulated:
@@ -258,7 +256,7 @@ CODES = [
 
 
 @pytest.mark.parametrize(("family", "code", "phone", "more"), CODES, ids=[f"{c[0]}-{c[1]}" for c in CODES])
-async def test_every_code_of_a_family_pays_and_is_paid_back(
+async def test_every_operator_code_of_a_provider_pays_and_refunds(
     sqlite_settings: Settings, family: str, code: str, phone: str, more: dict[str, Any]
 ) -> None:
     async with open_simulated_providers(
@@ -287,7 +285,7 @@ async def test_every_code_of_a_family_pays_and_is_paid_back(
 @pytest.mark.parametrize(
     ("code", "env", "currency"), [("mtn_ci", "mtnivorycoast", "XOF"), ("mtn_cg", "mtncongo", "XAF")]
 )
-async def test_mtn_has_one_connection_per_country(
+async def test_mtn_has_one_account_per_country(
     sqlite_settings: Settings, code: str, env: Environment, currency: str
 ) -> None:
     setup = route(code, account("wrong", "mtn", MTN), account("right", "mtn", {**MTN, "target_env": env}))
@@ -301,7 +299,7 @@ async def test_mtn_has_one_connection_per_country(
 
 
 @pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_the_probe_tells_good_credentials_from_bad_ones(sqlite_settings: Settings, family: str) -> None:
+async def test_the_probe_distinguishes_valid_from_invalid_credentials(sqlite_settings: Settings, family: str) -> None:
     provider_case = PROVIDER_CASES[family]
     bad = {
         name: value if name in ("target_env", "country") else "invalid"

@@ -18,7 +18,7 @@ from tests.server.metrics_reader import change, measured, scrape, value
 from tests.service_fixture import open_service
 
 
-async def test_what_the_database_holds(settings: Settings) -> None:
+async def test_metrics_show_the_state_of_the_database(settings: Settings) -> None:
     silent = ScriptedProvider()
     silent.script("initiate", taken)
     silent.script("status", Accepted())
@@ -87,7 +87,7 @@ async def test_what_the_database_holds(settings: Settings) -> None:
         assert value(later, "guichet_ledger_hash_chain_lag_seconds") == DAY / SECOND
 
 
-async def test_a_refund_that_waits(sqlite_settings: Settings) -> None:
+async def test_a_pending_refund_is_counted_by_age(sqlite_settings: Settings) -> None:
     op = ScriptedProvider()
     op.script("initiate", done)
     op.script("refund", Unknown("?"))
@@ -102,7 +102,7 @@ async def test_a_refund_that_waits(sqlite_settings: Settings) -> None:
     assert value(samples, "guichet_refunds_pending", env="live", age="10m") == 1
 
 
-async def test_a_database_that_is_away_is_a_figure(
+async def test_an_unreachable_database_is_shown_as_down(
     sqlite_settings: Settings, postgres_server: str, postgres_template: str
 ) -> None:
     """What the process counted is still served."""
@@ -126,7 +126,7 @@ async def test_a_database_that_is_away_is_a_figure(
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
-async def test_a_database_that_is_back_is_seen_at_once(settings: Settings) -> None:
+async def test_a_database_that_is_back_is_shown_as_up_at_once(settings: Settings) -> None:
     """A failed read takes as long as it waited; resting for twenty times that would be a false alarm."""
     import asyncpg
 
@@ -148,7 +148,7 @@ async def test_a_database_that_is_back_is_seen_at_once(settings: Settings) -> No
         assert await database_up() == 1
 
 
-async def test_scrapers_that_come_together_share_one_read(settings: Settings) -> None:
+async def test_simultaneous_scrapes_share_one_read(settings: Settings) -> None:
     async with open_service(measured(settings)) as service:
         answers = await asyncio.gather(*(scrape(service) for _ in range(8)))
     took = {value(samples, "guichet_database_read_seconds") for samples in answers}

@@ -15,12 +15,12 @@ from tests.server.metrics_reader import TOKEN, change, measured, parsed, scrape,
 from tests.service_fixture import ServiceFixture, open_service
 
 
-async def test_without_settings_there_is_no_such_address(sqlite_service: ServiceFixture) -> None:
+async def test_without_settings_metrics_are_not_served(sqlite_service: ServiceFixture) -> None:
     answer = await sqlite_service.call("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert (answer.status, answer.error["code"]) == (404, "not_found")
 
 
-async def test_the_token_is_asked_for(sqlite_settings: Settings) -> None:
+async def test_metrics_require_the_token(sqlite_settings: Settings) -> None:
     async with open_service(measured(sqlite_settings)) as service:
         for headers in ({}, {"Authorization": f"Bearer {TOKEN}x"}, {"Authorization": f"Basic {TOKEN}"}):
             answer = await service.call("GET", "/metrics", headers=headers)
@@ -29,7 +29,7 @@ async def test_the_token_is_asked_for(sqlite_settings: Settings) -> None:
         assert value(await scrape(service), "guichet_database_up") == 1
 
 
-async def test_a_port_of_its_own(sqlite_settings: Settings) -> None:
+async def test_metrics_are_served_on_their_own_port(sqlite_settings: Settings) -> None:
     """With a port the main one has none; each process of several has the next port."""
     port = free_port()
     for token, status in ((None, 200), (TOKEN, 401)):
@@ -49,7 +49,7 @@ async def test_a_port_of_its_own(sqlite_settings: Settings) -> None:
                 await asyncio.open_connection("127.0.0.1", port)
 
 
-async def test_requests_by_template(sqlite_settings: Settings) -> None:
+async def test_requests_are_counted_by_route_template(sqlite_settings: Settings) -> None:
     async with open_service(measured(sqlite_settings)) as service:
         merchant = await service.merchant()
         before = await scrape(service)
@@ -84,7 +84,7 @@ async def test_requests_by_template(sqlite_settings: Settings) -> None:
     assert payment["reference"] not in str(after)
 
 
-async def test_who_asks_too_often(sqlite_settings: Settings) -> None:
+async def test_rate_limited_requests_are_counted(sqlite_settings: Settings) -> None:
     limited = replace(measured(sqlite_settings), rate_limit=2, page_rate_limit=2)
     async with open_service(limited) as service:
         before = await scrape(service)
@@ -97,7 +97,7 @@ async def test_who_asks_too_often(sqlite_settings: Settings) -> None:
     assert change(before, after, "guichet_rate_limited_requests_total", interface="checkout") == 2
 
 
-async def test_operator_calls(settings: Settings) -> None:
+async def test_provider_calls_are_counted_by_result(settings: Settings) -> None:
     op, spare = ScriptedProvider(), ScriptedProvider()
     op.script("initiate", NotProcessed("operator_unavailable"))
     spare.script("initiate", taken)

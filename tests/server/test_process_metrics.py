@@ -13,7 +13,7 @@ from tests.ports import free_port
 from tests.server.metrics_reader import TOKEN, fetch, responds, value
 
 
-def test_every_process_of_a_fleet(cli: Cli) -> None:
+def test_every_server_process_has_its_metrics_port(cli: Cli) -> None:
     """`serve --workers 2`: one port each, from GUICHET_METRICS_PORT on; a token alone is refused there."""
     refusal = cli.having(GUICHET_METRICS_TOKEN=TOKEN)("serve", "--workers", 2, "--port", free_port()).refusal
     assert "GUICHET_METRICS_PORT" in refusal
@@ -30,7 +30,7 @@ def test_every_process_of_a_fleet(cli: Cli) -> None:
         server.stop()
 
 
-def test_a_worker_has_metrics_too(cli: Cli, settings: Settings) -> None:
+def test_a_worker_serves_metrics(cli: Cli, settings: Settings) -> None:
     port = free_port()
     address = f"http://127.0.0.1:{port}/metrics"
     with cli.having(GUICHET_METRICS_PORT=str(port)).start("worker") as worker:
@@ -46,7 +46,7 @@ def test_a_worker_has_metrics_too(cli: Cli, settings: Settings) -> None:
         assert worker.wait(10) == 0
 
 
-def test_a_port_that_is_taken(sqlite_cli: Cli) -> None:
+def test_a_metrics_port_in_use_stops_the_start(sqlite_cli: Cli) -> None:
     port = free_port()
     squatting = (
         f"import socket, time; s = socket.create_server(('127.0.0.1', {port})); print(flush=True); time.sleep(60)"

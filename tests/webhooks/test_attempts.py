@@ -24,7 +24,7 @@ from tests.webhooks.receivers import (
 )
 
 
-async def test_a_payment_is_told_at_once_as_the_contract_says(
+async def test_a_payment_event_is_sent_at_once_in_the_documented_form(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     async with receiver(authority) as server:
@@ -115,7 +115,7 @@ async def test_a_receiver_that_recovers_ends_the_retries(
     assert len(server.received) == 3
 
 
-async def test_any_2xx_is_enough_and_nothing_else(
+async def test_only_a_2xx_acknowledges_a_delivery(
     sqlite_service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     service = sqlite_service
@@ -147,7 +147,7 @@ async def test_a_redirect_is_not_followed(sqlite_service: ServiceFixture, author
 
 
 @pytest.mark.parametrize("fault", ["hangs up", "refuses", "is deaf", "is not known", "speaks no HTTP"])
-async def test_a_receiver_without_an_answer_has_no_code(
+async def test_a_receiver_without_a_response_has_no_response_code(
     sqlite_service: ServiceFixture, authority: CertificateAuthority, fault: str
 ) -> None:
     service = sqlite_service

@@ -23,7 +23,7 @@ async def killed_between_claim_and_record(service: ServiceFixture) -> Sequence[D
 
 
 @pytest.mark.parametrize("deaths", range(6))
-async def test_never_more_than_five_sends_whatever_dies(
+async def test_a_delivery_is_sent_at_most_five_times_despite_crashes(
     service: ServiceFixture, authority: CertificateAuthority, deaths: int
 ) -> None:
     async with receiver(authority, status(500)) as server:
@@ -38,7 +38,7 @@ async def test_never_more_than_five_sends_whatever_dies(
     assert len(server.received) == max(0, 5 - deaths), "a send that may have happened counts"
 
 
-async def test_an_attempt_that_outlived_its_lease_does_not_undo_the_next_one(
+async def test_a_result_after_the_end_of_the_lease_is_ignored(
     sqlite_service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     service = sqlite_service

@@ -45,7 +45,7 @@ async def test_first_attempts_of_one_payment_keep_their_order(
 
 
 @pytest.mark.slow
-async def test_ten_seconds_of_silence_hold_back_only_their_own_payment(
+async def test_a_silent_receiver_delays_only_the_events_of_its_payment(
     sqlite_service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     """The real limit, once."""
@@ -71,7 +71,7 @@ async def test_ten_seconds_of_silence_hold_back_only_their_own_payment(
     assert [event(request) for request in silent.received] == ["payment.succeeded", "refund.succeeded"]
 
 
-async def test_a_dead_endpoint_with_a_long_queue_delays_nobody_else(
+async def test_a_dead_endpoint_with_a_long_queue_delays_no_other_endpoint(
     sqlite_service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     service = sqlite_service

@@ -23,7 +23,7 @@ from tests.webhooks.receivers import (
 )
 
 
-async def test_a_payments_own_address_takes_the_place_of_the_accounts(
+async def test_a_callback_url_replaces_the_endpoint_of_the_account(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     async with receiver(authority) as account, receiver(authority) as own:
@@ -59,7 +59,7 @@ async def test_a_rotated_secret_signs_from_the_next_attempt(
     assert first.body == second.body
 
 
-async def test_disabling_ends_what_waits_for_the_endpoint_only(
+async def test_disabling_the_endpoint_fails_its_own_waiting_deliveries_only(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     async with (
@@ -87,7 +87,7 @@ async def test_disabling_ends_what_waits_for_the_endpoint_only(
     assert len(account.received) == 3
 
 
-async def test_an_address_is_frozen_when_it_is_queued(
+async def test_a_delivery_keeps_the_url_it_was_queued_with(
     sqlite_service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
     service = sqlite_service
@@ -101,7 +101,9 @@ async def test_an_address_is_frozen_when_it_is_queued(
     assert (len(old.received), len(new.received)) == (2, 1)
 
 
-async def test_the_test_event(service: ServiceFixture, authority: CertificateAuthority) -> None:
+async def test_a_test_event_is_sent_or_reported_as_unsent(
+    service: ServiceFixture, authority: CertificateAuthority
+) -> None:
     async with receiver(authority) as server:
         merchant, secret = await merchant_with_endpoint(service, server)
         sent = (await merchant.post("/webhooks/test")).data
