@@ -1,4 +1,4 @@
-"""Coris Money over real HTTP: one request per row of the sheet's tables."""
+"""Coris Money over real HTTP: one request for each row of the tables in docs/providers."""
 
 import hashlib
 from typing import Any

@@ -1,4 +1,4 @@
-"""FeexPay over real HTTP: one request per row of the sheet's tables."""
+"""FeexPay over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What belongs to no family: memory across a restart, control, the phone, the table of scenarios."""
+"""What all providers share: the store across a restart, the control API, the phone, the table of scenarios."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""MTN MoMo over real HTTP: one request per row of the sheet's tables."""
+"""MTN MoMo over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import base64

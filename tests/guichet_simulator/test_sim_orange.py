@@ -1,4 +1,4 @@
-"""Orange Web Payment over real HTTP: one request per row of the sheet's tables."""
+"""Orange Web Payment over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import base64

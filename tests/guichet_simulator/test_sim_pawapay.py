@@ -1,4 +1,4 @@
-"""pawaPay over real HTTP: one request per row of the sheet's tables."""
+"""pawaPay over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import base64
@@ -165,7 +165,7 @@ async def test_the_phone_number_chooses_the_scenario(
 
 
 async def verify(simulator: Simulator, notice: Received, url: str) -> bool:
-    """As RFC 9421 has it, written apart from the code that signs."""
+    """Verifies as RFC 9421 says, independently of the code that signs."""
     [key] = await simulator.json("GET", "/pawapay/v2/public-key/http")
     public = load_pem_public_key(key["key"].encode())
     assert isinstance(public, ec.EllipticCurvePublicKey)

@@ -1,4 +1,4 @@
-"""Misbehaviour on the wire, under both of uvicorn's HTTP implementations, mounted and behind middlewares."""
+"""Broken responses on the wire, under both of uvicorn's HTTP implementations, mounted and behind middlewares."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ PAYIN = "/feexpay/api/transactions/public/requesttopay/mtn"
 
 
 class Wrapping:
-    """A middleware of the pure kind: it hands on a closure over `send`."""
+    """A pure ASGI middleware that passes on a closure over `send`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -58,7 +58,7 @@ async def base(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 async def raw_answer(base: str, path: str, body: bytes) -> bytes:
-    """Every byte that comes back before the connection ends, read without any HTTP library."""
+    """Every byte of the response until the connection ends, read without an HTTP library."""
     host, port = base.removeprefix("http://").removesuffix("/simulator").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     head = (
@@ -124,7 +124,7 @@ async def test_a_buffering_middleware_does_not_hide_the_broken_connection(tmp_pa
 
 
 def test_broken_responses_work_under_uvloop() -> None:
-    """The command runs under uvloop, whose transports are no relation of asyncio's; tests run on asyncio's."""
+    """The command runs under uvloop, whose transports share no base class with asyncio's; tests run on asyncio."""
     sock, url = loopback()
     app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
     server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", log_level="warning"))

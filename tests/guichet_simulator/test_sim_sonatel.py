@@ -1,4 +1,4 @@
-"""Orange Money by Sonatel over real HTTP: one request per row of the sheet's tables."""
+"""Orange Money by Sonatel over real HTTP: one request for each row of the tables in docs/providers."""
 
 import base64
 import hashlib

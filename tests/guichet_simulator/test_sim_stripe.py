@@ -1,4 +1,4 @@
-"""Stripe Checkout over real HTTP: one request per row of the sheet's tables."""
+"""Stripe Checkout over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Wave over real HTTP: one request per row of the sheet's tables."""
+"""Wave over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import hashlib

@@ -28,7 +28,7 @@ Scripted = tuple[int, object]
 
 
 def charge(operator: str = "mtn", **changes: Any) -> Charge:
-    """5 000 XOF, sent just now and not answered yet."""
+    """A charge of 5 000 XOF, sent just now and not answered yet."""
     known = Charge(
         reference=REFERENCE,
         operator=operator,

@@ -112,7 +112,7 @@ async def test_any_stated_lifetime_of_a_token_is_accepted(expires_in: str) -> No
 async def test_a_success_with_another_amount_is_not_credited(
     sqlite_settings: Settings, stated: str, status: str, told: list[str]
 ) -> None:
-    """From the order to the books: the payment stays pending and staff are told."""
+    """The payment stays pending and an incident is opened for the staff."""
 
     async def feexpay(writer: Any, request: ReceivedRequest) -> None:
         body = b'{"reference": "r-1", "status": "PENDING"}'

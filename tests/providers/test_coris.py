@@ -1,4 +1,4 @@
-"""Coris Money: what each answer means (docs/providers/coris.md)."""
+"""Coris Money: the result of each response (docs/providers/coris.md)."""
 
 import hashlib
 from typing import Any

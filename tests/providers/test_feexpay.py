@@ -1,4 +1,4 @@
-"""FeexPay v2: what each answer means (docs/providers/feexpay.md)."""
+"""FeexPay v2: the result of each response (docs/providers/feexpay.md)."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def error(status: int, code: str, message: str = "…") -> Scripted:
     ],
 )
 async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
-    """A final status in the answer is not believed: it is asked about at once."""
+    """A final status in the response is not trusted: it is polled at once."""
     async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.initiate(charge("moov")), meant)
 
@@ -166,7 +166,7 @@ async def test_a_payment_missing_from_the_history_stays_unknown(said: Scripted) 
 
 
 async def test_a_history_of_five_hundred_rows_is_read_completely() -> None:
-    """Five hundred rows are far beyond what an answer usually may hold."""
+    """Five hundred rows are far above the usual size limit of a response."""
     rows = [{"reference": f"r-{n}", "callback_info": str(n), "description": "x" * 300} for n in range(499)]
     whole = (200, {"data": [*rows, {"reference": "ours", "callback_info": REFERENCE}]})
     async with provider_under_test("feexpay", whole, (200, {"status": "PENDING"})) as feexpay:

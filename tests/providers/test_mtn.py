@@ -1,4 +1,4 @@
-"""MTN MoMo: what each answer means (docs/providers/mtn.md)."""
+"""MTN MoMo: the result of each response (docs/providers/mtn.md)."""
 
 from typing import Any
 
@@ -130,7 +130,7 @@ NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
 async def test_a_404_is_repeated_or_refused_only_with_proof(
     age: int, known: str | None, meant: type, posts: int
 ) -> None:
-    """Sent again only while its answer is missing and the customer is there; failed only when it can come no more."""
+    """Sent again only while no response came and the customer still waits; failed only once it can no longer arrive."""
     async with provider_under_test("mtn", NEVER_SEEN, (202, b"")) as mtn:
         answer = await mtn.provider.status(charge(provider_reference=known, created_at=mtn.clock.now() - age))
     assert type(answer) is meant

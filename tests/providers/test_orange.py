@@ -1,4 +1,4 @@
-"""Orange Web Payment: what each answer means (docs/providers/orange.md)."""
+"""Orange Web Payment: the result of each response (docs/providers/orange.md)."""
 
 from typing import Any
 from uuid import uuid4

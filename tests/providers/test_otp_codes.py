@@ -41,7 +41,7 @@ async def text(simulated: SimulatedProviders, address: str) -> str:
 
 
 async def read_code(simulated: SimulatedProviders) -> str:
-    """The newest message on the simulated phone."""
+    """The code in the newest message on the simulated phone."""
     found = re.search(r"Votre code.*? est (\d+)\.", await text(simulated, f"{simulated.simulator}/phone"))
     assert found is not None
     return found[1]
@@ -65,7 +65,7 @@ async def token_of(simulated: SimulatedProviders, link: str) -> str:
 
 
 async def ask_and_pay(simulated: SimulatedProviders) -> None:
-    """The whole path; the books of both sides agree at the end."""
+    """Requests a code and pays; the books of both sides agree at the end."""
     link = await new_link(simulated)
     token = await token_of(simulated, link)
     status, page = await submit(simulated, link, token, do="code")
@@ -115,7 +115,7 @@ async def mode_of(simulated: SimulatedProviders, operator: str = "coris") -> Pay
 
 
 async def test_an_unknown_otp_result_is_not_retried_at_another_provider(sqlite_settings: Settings) -> None:
-    """The code may be on its way: a second one from somebody else would only confuse."""
+    """The code may be on its way: a second one from another provider would confuse the customer."""
     async with open_simulated_providers(sqlite_settings, setup(CORIS, FEEXPAY)) as simulated:
         await simulated.force("coris", "error_500", "token")
         with pytest.raises(CodeNotSent) as raised:

@@ -1,4 +1,4 @@
-"""pawaPay v2: what each answer means (docs/providers/pawapay.md)."""
+"""pawaPay v2: the result of each response (docs/providers/pawapay.md)."""
 
 from typing import Any
 
@@ -160,7 +160,7 @@ async def test_a_payout_refunds_a_payment_of_another_provider() -> None:
     ],
 )
 async def test_an_unknown_refund_is_sent_again(again: Scripted, waited: int, meant: Any) -> None:
-    """What the repeat is refused for may be the first one, still under way."""
+    """The repeat may be refused because the first request is still in progress."""
     async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
         pawapay.clock.advance(waited)
         check(await pawapay.provider.refund_status(reversal()), meant)

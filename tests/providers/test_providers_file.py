@@ -1,4 +1,4 @@
-"""The providers' file: every fault stops the start in one sentence that names the line."""
+"""The providers' file: every error stops the start with one sentence that names the line."""
 
 from pathlib import Path
 

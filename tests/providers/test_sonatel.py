@@ -1,4 +1,4 @@
-"""Orange Money Sénégal by Sonatel: what each answer means (docs/providers/sonatel.md)."""
+"""Orange Money Sénégal by Sonatel: the result of each response (docs/providers/sonatel.md)."""
 
 import base64
 from typing import Any
@@ -54,7 +54,7 @@ def done(status: str, **more: Any) -> Scripted:
     ],
 )
 async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
-    """A success states no amount here: it is asked about at once."""
+    """A success states no amount here, so the payment is polled at once."""
     async with provider_under_test("sonatel", said) as sonatel:
         check(await sonatel.provider.initiate(charge("orange_sn", otp="123456")), meant)
 
@@ -93,9 +93,9 @@ def row(status: str, **more: Any) -> dict[str, Any]:
 async def test_status_responses_become_results(said: Any, meant: Any) -> None:
     async with provider_under_test("sonatel", (200, said)) as sonatel:
         check(await sonatel.provider.status(charge("orange_sn")), meant)
-    [asked] = sonatel.received
+    [request] = sonatel.received
     assert sonatel.path() == f"/api/eWallet/v1/transactions?reference={REFERENCE}"
-    assert asked.headers["content-type"] == "application/json"
+    assert request.headers["content-type"] == "application/json"
 
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

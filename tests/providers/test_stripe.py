@@ -1,4 +1,4 @@
-"""Stripe Checkout: what each answer means (docs/providers/stripe.md)."""
+"""Stripe Checkout: the result of each response (docs/providers/stripe.md)."""
 
 from typing import Any
 from urllib.parse import parse_qs

@@ -1,4 +1,4 @@
-"""Wave Business: what each answer means (docs/providers/wave.md)."""
+"""Wave Business: the result of each response (docs/providers/wave.md)."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ DECLINED = {"last_payment_error": error("insufficient-funds")}
     ],
 )
 async def test_status_responses_become_results(said: Any, meant: Any) -> None:
-    """The same session means the same when it is read, and when it is searched."""
+    """A session gives the same result whether it is read or searched."""
     async with provider_under_test("wave", (200, said)) as wave:
         check(await wave.provider.status(charge("wave_sn", provider_reference="cos-1")), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1"
