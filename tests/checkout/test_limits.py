@@ -1,4 +1,4 @@
-"""Nobody may try addresses; everybody may wait for a payment."""
+"""Guessing addresses is limited; waiting for a payment is not."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

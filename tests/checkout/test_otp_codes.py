@@ -1,4 +1,4 @@
-"""The button that has the operator text a code: it never pays, keeps what was typed, and cannot be used to pester."""
+"""The button that makes the provider text a code: it never pays, keeps the input, and is limited."""
 
 import re
 
@@ -21,7 +21,7 @@ async def ask(checkout: CheckoutFixture, path: str, phone: str = PHONE, operator
 
 
 def fault(answer: Answer, field: str) -> str:
-    """What stands beside a field, found the way a screen reader finds it."""
+    """The error of a field, found as a screen reader finds it."""
     described = re.search(rf'id="{field}"[^>]*aria-invalid="true"[^>]*aria-describedby="([^" ]+)', answer.text)
     assert described is not None, field
     found = re.search(rf'id="{described[1]}">(.*?)</p>', answer.text, re.DOTALL)

@@ -1,4 +1,4 @@
-"""From the form to the receipt: the payment of a link is a payment like any other, and its page tells the truth."""
+"""From the form to the receipt: the payment of a link is an ordinary payment, and its page shows its state."""
 
 import asyncio
 import re

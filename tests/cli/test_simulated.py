@@ -1,4 +1,4 @@
-"""A server that carries the simulator lets time pass in it from its start, as operators do while nobody asks them."""
+"""A server with the simulator advances it from its start, as real providers advance without being called."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ APPROVED_AFTER = 1.5
 
 
 def as_stored(server: RunningCommand, key: str) -> Any:
-    """Listing asks no operator."""
+    """The stored status: listing polls no provider."""
     (payment,) = server.call("GET", "/v1/payments", key)[1]["data"]
     return payment["status"]
 

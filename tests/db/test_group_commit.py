@@ -162,7 +162,7 @@ async def test_a_failed_commit_fails_every_write_in_it(embedded: Database) -> No
 
 
 async def test_a_failed_commit_does_not_affect_later_writes(embedded: Database) -> None:
-    """Whoever arrives while it runs writes in the next one."""
+    """Writes that arrive while it runs are in the next commit."""
 
     async def poisonous() -> None:
         async with embedded.transaction() as tx:
@@ -188,7 +188,7 @@ async def test_the_database_recovers_after_a_full_disk(embedded: Database) -> No
     assert failed
     assert {type(each) for each in failed} == {StorageUnavailable}
     stored = len(await names(embedded))
-    assert stored == 12 - len(failed), "who was told yes is there, who was told no is not"
+    assert stored == 12 - len(failed), "acknowledged rows exist, refused ones do not"
     async with embedded.transaction() as tx:
         await tx.one(text("PRAGMA max_page_count = 1000000"))
     await add(embedded, "after")
@@ -196,7 +196,7 @@ async def test_the_database_recovers_after_a_full_disk(embedded: Database) -> No
 
 
 async def test_a_transaction_that_sqlite_rolled_back_fails_every_write_in_it(embedded: Database) -> None:
-    """SQLite may roll back by itself, on a failing disk for instance; here a body does what the disk would."""
+    """SQLite may roll back by itself, on a failing disk for instance; here a transaction does it instead."""
 
     async def before() -> None:
         async with embedded.transaction() as tx:
@@ -257,7 +257,7 @@ async def test_waiting_for_another_writing_process_does_not_block_the_loop(
 async def test_a_file_locked_by_another_process_is_waited_for(sqlite_settings: Settings) -> None:
     other = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None, check_same_thread=False)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
-    other.execute("PRAGMA user_version = 1")  # Nobody else may even look.
+    other.execute("PRAGMA user_version = 1")  # Exclusive: no other connection can read.
     leaving = threading.Timer(0.3, other.close)
     leaving.start()
     opened = database(sqlite_settings)

@@ -6,16 +6,16 @@ from tests.fakes.clock import ManualClock
 
 async def test_a_change_is_seen_within_a_second() -> None:
     clock, stored = ManualClock(), {"key": 1}
-    asked = 0
+    loads = 0
 
     async def load(key: str) -> int | None:
-        nonlocal asked
-        asked += 1
+        nonlocal loads
+        loads += 1
         return stored.get(key)
 
     memory = ReadCache(clock, load)
     assert [await memory.get("key") for _ in range(5)] == [1] * 5
-    assert asked == 1
+    assert loads == 1
     stored["key"] = 2
     clock.advance(0.89)
     assert await memory.get("key") == 1

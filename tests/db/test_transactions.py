@@ -19,7 +19,7 @@ async def test_committed_rows_exist_and_failed_ones_do_not(db: Database) -> None
     async with db.transaction() as tx:
         await tx.write(ADD.values(name="kept"))
         assert [row[0] for row in await tx.all(NAMES)] == ["kept"], "a transaction sees its own writes"
-        assert await db.all(NAMES) == [], "nobody else does"
+        assert await db.all(NAMES) == [], "no other connection sees it"
     with pytest.raises(Oops):  # noqa: PT012 - the body raises after writing
         async with db.transaction() as tx:
             await tx.write(ADD.values(name="lost"))

@@ -142,7 +142,7 @@ async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
 
 
 async def test_an_event_waits_until_the_one_before_it_was_tried(merchant_db: Database) -> None:
-    """Also where only the second look would find it."""
+    """Also if only the second read would find it."""
     async with merchant_db.transaction() as tx:
         for number in range(2 * WINDOW):
             crowd = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": "saturated"}

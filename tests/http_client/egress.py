@@ -1,6 +1,6 @@
 """Clients for the tests of outgoing requests, over real sockets.
 
-Every 127.x.y.z address is this machine: 127.0.0.2 plays the public address (the guard is told to allow it),
+Every 127.x.y.z address is this machine: 127.0.0.2 stands for a public address (the guard allows it),
 127.0.0.1 the private one that must not be reached.
 """
 

@@ -35,7 +35,7 @@ async def test_urls_are_checked_before_anything_is_looked_up(url: str) -> None:
     async with client(allow=[PUBLIC], resolver=names) as out:
         with pytest.raises(Forbidden) as caught:
             await out.request("POST", url, body=b"x", timeout=PATIENCE)
-    assert not names.asked
+    assert not names.lookups
     assert "secret" not in str(caught.value)
 
 
@@ -70,12 +70,12 @@ async def test_a_name_that_turns_private_between_two_lookups_is_refused(authorit
         assert (await out.request("POST", first.url(HOST), timeout=PATIENCE)).status == 200
         with pytest.raises(Forbidden):
             await out.request("POST", second.url(HOST), timeout=PATIENCE)
-    assert names.asked == [HOST, HOST]
+    assert names.lookups == [HOST, HOST]
     assert second.connections == 0
 
 
 async def test_a_connection_to_a_provider_is_not_reused_for_a_webhook(authority: CertificateAuthority) -> None:
-    """Same host and port: the open line's idle connection to a private address must not serve the guarded one."""
+    """Same host and port: an idle connection of an unguarded request must not serve a guarded one."""
     async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority, "127.0.0.1") as out:
         assert (await out.request("POST", receiver.url(HOST), timeout=PATIENCE, guarded=False)).status == 200
         with pytest.raises(Forbidden):

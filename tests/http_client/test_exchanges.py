@@ -200,5 +200,5 @@ async def test_simultaneous_requests_share_one_lookup(authority: CertificateAuth
     names = ScriptedResolver(shop_test=[["127.0.0.2"]])
     async with ScriptedServer(tls=authority.server(HOST)) as receiver, to_shop(authority, resolver=names) as out:
         await asyncio.gather(*(out.request("POST", receiver.url(HOST), timeout=PATIENCE) for _ in range(20)))
-    assert names.asked == [HOST]
+    assert names.lookups == [HOST]
     assert len(receiver.received) == 20

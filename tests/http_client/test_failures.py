@@ -129,7 +129,7 @@ async def test_a_broken_response_is_lost_and_the_request_not_repeated(
 
 
 async def test_a_connection_closed_right_after_it_was_made_is_lost() -> None:
-    """The peer read nothing, but nobody on this side can prove it."""
+    """The peer read nothing, but this side cannot know that."""
     async with ScriptedServer(deaf=True) as receiver, client() as out:
         with pytest.raises(Lost):
             await out.request("POST", receiver.url("127.0.0.1"), body=b"x", timeout=PATIENCE, guarded=False)

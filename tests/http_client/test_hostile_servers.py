@@ -1,6 +1,6 @@
 """Merchants' servers that try to exhaust this service, over TLS: bytes, sockets and time stay bounded.
 
-These tests also hold what `guichet/http_client/connector.py` takes from aiohttp's undocumented interface.
+They also check what `guichet/http_client/connector.py` uses of aiohttp's undocumented interface.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class Endless:
 
 
 async def ignores(writer: asyncio.StreamWriter) -> None:
-    """Keeps the connection open and reads no more, not even the goodbye of TLS."""
+    """Keeps the connection open and reads no more, not even the close_notify of TLS."""
     cast(asyncio.Transport, writer.transport).pause_reading()
     await asyncio.sleep(60)
 
@@ -182,7 +182,7 @@ async def test_a_handshake_that_hangs_leaves_no_socket_open(authority: Certifica
 
 
 async def test_a_complete_exchange_keeps_its_socket_open(authority: CertificateAuthority) -> None:
-    """What makes the counts above worth something."""
+    """Shows that the socket counts of the other tests can differ."""
     async with client_and_peer(authority, answers(OK)) as (client, server):
         for _ in range(3):
             assert (await post(client, server)).status == 200
@@ -275,7 +275,7 @@ async def test_a_slow_drip_does_not_extend_the_deadline(
         await until(lambda: open_sockets(server) == 0)
 
 
-# --- Bytes that nobody asked for --------------------------------------------------------------------------------------
+# --- Bytes outside a response -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unsolicited", [b"HTTP/1.1 204 Poison\r\n\r\n", b"HTTP/1.1 204 Poi", b"\r\n"])

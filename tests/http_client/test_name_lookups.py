@@ -44,7 +44,7 @@ async def test_a_silent_name_server_of_many_merchants_delays_no_other(
         worker.start()
         try:
             async with asyncio.timeout(PATIENCE):
-                while len([name for name in names.asked if name.endswith(".silent.test")]) < MERCHANTS:
+                while len([name for name in names.lookups if name.endswith(".silent.test")]) < MERCHANTS:
                     await asyncio.sleep(0.01)  # All of them hang.
             fast = await _merchant_with_webhooks(service, server.url("shop.test"), 20)
             async with asyncio.timeout(PATIENCE):
@@ -70,7 +70,7 @@ async def test_two_hundred_hung_lookups_delay_no_other(authority: CertificateAut
             for n in range(200)
         ]
         async with asyncio.timeout(PATIENCE):
-            while len(names.asked) < 200:
+            while len(names.lookups) < 200:
                 await asyncio.sleep(0.01)
         assert (await client.request("POST", server.url("shop.test"), timeout=PATIENCE)).status == 200
         assert not any(task.done() for task in hung)
@@ -91,7 +91,7 @@ async def test_names_of_this_machine_come_from_the_hosts_file(authority: Certifi
             with pytest.raises(Forbidden):
                 await client.request("GET", f"https://{name}:{server.port}/", timeout=PATIENCE)
         await client.aclose()
-    assert names.asked == {}
+    assert names.lookups == {}
 
 
 async def test_both_address_families_are_tried() -> None:

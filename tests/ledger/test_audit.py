@@ -1,4 +1,4 @@
-"""`guichet ledger audit`: a clean life is clean, and each kind of tampering is named by its row."""
+"""`guichet ledger audit`: an untouched ledger is clean, and each kind of tampering is reported with its row."""
 
 import asyncio
 import json

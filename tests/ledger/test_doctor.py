@@ -77,7 +77,7 @@ async def test_doctor_reports_one_line_for_each_fault(settings: Settings, cli: C
 
 
 async def test_doctor_reports_a_failing_route(settings: Settings, cli: Cli) -> None:
-    """Through no fault of the customer; a customer's refusal is not the route's."""
+    """Refusals by customers do not count as failures of the route."""
     op, down = ScriptedProvider(), ScriptedProvider()
     op.script("initiate", Refused("rejected_by_payer"), done)
     down.script("initiate", NotProcessed("configuration"), NotProcessed("operator_unavailable"), done)

@@ -1,4 +1,4 @@
-"""A live environment with two scripted operators: `mtn` goes to the first and falls over to the second."""
+"""A live environment with two scripted providers: `mtn` goes to the first and fails over to the second."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class LivePayments:
         return (await self.merchant.get(f"/balance?currency={currency}")).data["balance"]
 
     async def state(self, reference: str) -> str:
-        """As stored: nobody is asked."""
+        """The stored status; no provider is polled."""
         listed = (await self.merchant.get("/payments?per_page=100")).data
         return next(str(each["status"]) for each in listed if each["reference"] == reference)
 
@@ -58,7 +58,7 @@ async def _live(settings: Settings) -> AsyncIterator[LivePayments]:
     routes = {"mtn": ["first", "second"], "moov": ["second"]}
     async with open_service(settings, accounts=connections, routes=routes) as service:
         merchant = (await service.merchant()).live
-        # Nobody listens there: what is queued is what counts here.
+        # No server listens there: only the queued deliveries matter here.
         for env in ("live", "test"):
             await replace(merchant, env=env).put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
         yield LivePayments(service, merchant, first, second)

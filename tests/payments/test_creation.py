@@ -1,4 +1,4 @@
-"""A live payment is created: which provider account takes it, and what each answer to the request means."""
+"""A live payment is created: which provider account takes it, and what follows from each response."""
 
 import asyncio
 from typing import Any
@@ -39,7 +39,7 @@ async def test_a_refusal_at_initiation_is_answered_402_without_a_webhook(live: L
     assert live.second.calls == [], "a refusal is an answer: no other route is tried"
     assert (await live.merchant.get("/payments/e")).data["status"] == "failed"
     await live.service.run_worker(3600)
-    assert live.first.asked("status") == []
+    assert live.first.references_of("status") == []
     assert await live.queued_events() == []
 
 
@@ -77,22 +77,22 @@ async def test_a_payment_that_no_route_accepts_fails(live: LivePayments) -> None
 
 @pytest.mark.parametrize("others_say", [Refused("payer_not_found"), Unknown(), Accepted()])
 async def test_a_payment_that_is_still_being_initiated_is_not_polled(live: LivePayments, others_say: Any) -> None:
-    """The first operator would say that it knows nothing of it, while the second is about to take the money."""
+    """The first provider would not know the payment, while the second is about to take the money."""
     live.first.script("initiate", slow(NotProcessed(), 0.15))
     live.first.script("status", others_say)
     creating = asyncio.create_task(live.merchant.pay(external_id="e"))
     await asyncio.sleep(0.05)
     for _ in range(3):
         assert (await live.merchant.get("/payments/e")).data["status"] == "pending"
-    assert live.first.asked("status") == []
+    assert live.first.references_of("status") == []
     payment = await creating
     assert (await stored(live, payment)).provider_account == "second"
     live.second.script("status", done)
-    assert (await live.merchant.get("/payments/e")).data["status"] == "succeeded", "a read asks at once afterwards"
+    assert (await live.merchant.get("/payments/e")).data["status"] == "succeeded", "a read polls at once afterwards"
 
 
 async def test_a_final_payment_goes_to_no_other_route(live: LivePayments) -> None:
-    """Whoever settled it meanwhile: the next operator must not debit for nothing."""
+    """It was settled meanwhile: the next provider must not debit the customer."""
 
     async def settled_meanwhile(charge: Charge) -> NotProcessed:
         row = await stored(live, {"reference": charge.reference})
@@ -106,7 +106,7 @@ async def test_a_final_payment_goes_to_no_other_route(live: LivePayments) -> Non
 
 
 async def test_a_payment_of_a_killed_process_is_polled(live: LivePayments) -> None:
-    """What a process killed between the insert and the operator's answer leaves behind."""
+    """The payment was inserted, then the process was killed before the provider's response."""
     payment = await live.merchant.pay()
     row = await stored(live, payment)
     orphan = structs.replace(row, id=0, reference="0d4f4a52-6f7e-4a5b-9f6d-2f1f0f1a8f10", provider_reference=None)

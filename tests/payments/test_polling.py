@@ -16,11 +16,11 @@ from tests.payments.conftest import LivePayments, stored
 
 
 async def test_an_unknown_payment_stays_pending_and_is_polled_at_growing_intervals(sqlite_live: LivePayments) -> None:
-    """Then daily after 72 hours, for ever, with an incident for a person."""
-    live, asked = sqlite_live, []
+    """Then daily after 72 hours, without end, with an incident for the staff."""
+    live, polled_at = sqlite_live, []
 
     def silent(charge: Charge) -> Unknown:
-        asked.append(live.ctx.clock.now())
+        polled_at.append(live.ctx.clock.now())
         return Unknown("timeout")
 
     live.first.script("status", silent)
@@ -28,11 +28,11 @@ async def test_an_unknown_payment_stays_pending_and_is_polled_at_growing_interva
     started = live.ctx.clock.now()
     while live.ctx.clock.now() - started < 6 * DAY:
         (due,) = require(await live.ctx.db.one(text("SELECT min(next_poll_at) FROM payments WHERE status = 'pending'")))
-        assert due is not None, "nothing pending is ever without a next question"
+        assert due is not None, "a pending payment always has a next poll"
         assert due > live.ctx.clock.now()
         await live.service.run_worker((due - live.ctx.clock.now()) / SECOND)
-    gaps = [(b - a) // SECOND for a, b in zip([started, *asked], asked, strict=False)]
-    young = [gap for gap, at in zip(gaps, asked, strict=True) if at - started < 72 * HOUR + 1]
+    gaps = [(b - a) // SECOND for a, b in zip([started, *polled_at], polled_at, strict=False)]
+    young = [gap for gap, at in zip(gaps, polled_at, strict=True) if at - started < 72 * HOUR + 1]
     old = gaps[len(young) + 1 :]
     assert young[1 : 1 + len(POLL_INTERVALS)] == list(POLL_INTERVALS)
     assert set(young[len(POLL_INTERVALS) :]) == {3600}
@@ -53,7 +53,7 @@ async def test_frequent_reads_do_not_postpone_the_next_poll(sqlite_live: LivePay
     planned = (await stored(live, payment)).next_poll_at
     for _ in range(15):
         await live.merchant.get(f"/payments/{payment['reference']}")
-    assert len(live.first.asked("status")) == 15, "a read asks at once"
+    assert len(live.first.references_of("status")) == 15, "a read polls at once"
     assert (await stored(live, payment)).next_poll_at == planned
     live.first.script("status", done)
     await live.service.run_worker(5)
@@ -111,4 +111,4 @@ async def test_a_silent_provider_delays_no_other_polling(sqlite_live: LivePaymen
         while await live.state(other["reference"]) != "succeeded":
             await asyncio.sleep(0.02)
     await live.service.worker.stop()
-    assert len(live.first.asked("status")) <= 128
+    assert len(live.first.references_of("status")) <= 128

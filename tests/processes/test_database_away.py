@@ -93,7 +93,7 @@ async def db(own: Settings) -> AsyncIterator[PostgresDatabase]:
 
 
 async def test_lost_connections_are_replaced_without_errors(own: Settings, db: PostgresDatabase) -> None:
-    """Reads are asked again, transactions begun again, writes that never left sent again."""
+    """Reads are repeated, transactions begun again, and writes that were never sent are sent again."""
     before = len(await db.all(COUNT))
     killing = True
 

@@ -177,16 +177,16 @@ def test_a_request_in_flight_to_a_stopping_server_is_answered(company: SharedFle
     assert server.port is not None
     kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     with closing(kept):
-        assert _asked(kept) == (200, None)
+        assert _status_and_connection(kept) == (200, None)
         server.process.send_signal(signal.SIGTERM)
         until(lambda: _refuses(server.port), 5, server)
-        assert _asked(kept) == (200, "close")
+        assert _status_and_connection(kept) == (200, "close")
     assert server.process.wait(10) == 0
     company.servers[0] = company.fleet.server("--no-worker", port=server.port)
     company.fleet.ready(company.servers[0])
 
 
-def _asked(kept: http.client.HTTPConnection) -> tuple[int, str | None]:
+def _status_and_connection(kept: http.client.HTTPConnection) -> tuple[int, str | None]:
     kept.request("GET", "/healthz")
     answer = kept.getresponse()
     answer.read()
@@ -199,7 +199,7 @@ def _refuses(port: int | None) -> bool:
 
 
 async def test_a_rolling_restart_loses_no_request(company: SharedFleet, merchant: Merchant) -> None:
-    """Every server in turn is told to stop and started again, while clients go on with kept connections."""
+    """Every server in turn is stopped and started again, while clients continue on kept connections."""
     sent: Counter[str] = Counter()
     cut: list[str] = []
     stopping = asyncio.Event()

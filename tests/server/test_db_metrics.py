@@ -105,7 +105,7 @@ async def test_a_pending_refund_is_counted_by_age(sqlite_settings: Settings) -> 
 async def test_an_unreachable_database_is_shown_as_down(
     sqlite_settings: Settings, postgres_server: str, postgres_template: str
 ) -> None:
-    """What the process counted is still served."""
+    """The counters of the process are still served."""
     import asyncpg
 
     connection = await asyncpg.connect(postgres_server)
@@ -127,7 +127,7 @@ async def test_an_unreachable_database_is_shown_as_down(
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_a_database_that_is_back_is_shown_as_up_at_once(settings: Settings) -> None:
-    """A failed read takes as long as it waited; resting for twenty times that would be a false alarm."""
+    """A failed read takes as long as it waited; waiting twenty times that would show a false outage."""
     import asyncpg
 
     async with open_service(measured(settings)) as service:

@@ -1,4 +1,4 @@
-"""The rate limit across processes: exact with RedisServer, each for itself while Redis is away."""
+"""The rate limit across processes: exact with Redis, separate for each process while Redis is away."""
 
 from collections.abc import Iterator
 from dataclasses import replace

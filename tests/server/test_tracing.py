@@ -223,7 +223,7 @@ def boom(phone_number: str) -> Succeeded:
 async def test_requests_to_providers_carry_no_trace_headers(
     sqlite_settings: Settings, collector: tuple[Collector, str], authority: CertificateAuthority
 ) -> None:
-    """What every connector calls its operator with, while a span is current."""
+    """The client with which every provider class calls its API, while a span is current."""
     seen, address = collector
     with tracing.exporting(replace(sqlite_settings, otlp_endpoint=address)):
         spans = tracing.tracer()

@@ -22,7 +22,7 @@ def status(code: int, *headers: str) -> Script:
 
 
 def in_turn(*scripts: Script) -> Script:
-    """One script a request, the last one repeated."""
+    """Each request gets the next script; the last one is repeated."""
     waiting = list(scripts)
 
     async def script(writer: asyncio.StreamWriter, request: ReceivedRequest) -> None:
@@ -61,7 +61,7 @@ async def delivery_log(merchant: MerchantClient) -> list[Any]:
 
 
 def is_genuine(request: ReceivedRequest, secret: str, now: int) -> bool:
-    """What the contract tells merchants to do, written without looking at how we sign; `now` in Unix seconds."""
+    """Verifies as docs/contract.md tells merchants to, independently of our signing code; `now` in Unix seconds."""
     parts = dict(part.split("=", 1) for part in request.headers["x-service-signature"].split(","))
     expected = hmac.new(secret.encode("utf-8"), parts["t"].encode() + b"." + request.body, hashlib.sha256).hexdigest()
     return hmac.compare_digest(expected, parts["v1"]) and abs(now - int(parts["t"])) <= 300

@@ -63,7 +63,7 @@ async def test_a_payment_event_is_sent_at_once_in_the_documented_form(
 async def test_attempts_come_at_exactly_the_delays_of_the_contract(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
-    """Counted from the end of the attempt before: the receiver takes three seconds to say no."""
+    """Counted from the end of the previous attempt: the receiver takes three seconds to refuse."""
     ended: list[int] = []
 
     async def takes_three_seconds(writer: asyncio.StreamWriter, request: ReceivedRequest) -> None:

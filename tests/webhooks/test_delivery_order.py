@@ -1,4 +1,4 @@
-"""Events of one payment keep their order; a slow or dead server delays nobody else."""
+"""Events of one payment keep their order; a slow or dead server delays no other."""
 
 import asyncio
 import time
@@ -48,7 +48,7 @@ async def test_first_attempts_of_one_payment_keep_their_order(
 async def test_a_silent_receiver_delays_only_the_events_of_its_payment(
     sqlite_service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
-    """The real limit, once."""
+    """With the real time limit of ten seconds."""
     service = sqlite_service
     async with receiver(authority, hangs) as silent, receiver(authority) as account:
         merchant, _ = await merchant_with_endpoint(service, account)

@@ -1,4 +1,4 @@
-"""Old logs go by age and nothing else goes: seen through the API, with the clock turned by months."""
+"""Old logs are deleted by age and nothing else is: seen through the API, with the clock advanced by months."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 
 @asynccontextmanager
-async def told(service: ServiceFixture, authority: CertificateAuthority) -> AsyncIterator[MerchantClient]:
+async def merchant_with_webhooks(
+    service: ServiceFixture, authority: CertificateAuthority
+) -> AsyncIterator[MerchantClient]:
     """A merchant whose webhooks are acknowledged."""
     async with ScriptedServer(tls=authority.server("localhost")) as server:
         merchant = await service.merchant()
@@ -47,7 +49,7 @@ async def paid(service: ServiceFixture, merchant: MerchantClient, number: int) -
 
 
 async def run_housekeeping(service: ServiceFixture) -> None:
-    """One turn of housekeeping, and of nothing else."""
+    """Runs one step of the housekeeping loop."""
     (loop,) = [loop for loop in service.worker.loops if loop.name == "housekeeping"]
     await loop.step()
 
@@ -65,7 +67,10 @@ async def rows(service: ServiceFixture, table: Any) -> int:
 async def test_old_deliveries_are_deleted_and_the_total_stays_exact(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
-    async with told(service, authority) as merchant, told(service, authority) as other:
+    async with (
+        merchant_with_webhooks(service, authority) as merchant,
+        merchant_with_webhooks(service, authority) as other,
+    ):
         await paid(service, merchant, 7)
         await paid(service, other, 2)
         await service.run_worker(80 * _DAY_SECONDS)
@@ -157,7 +162,7 @@ async def test_a_retention_of_zero_keeps_its_kind_of_row_for_ever(
     settings: Settings, authority: CertificateAuthority
 ) -> None:
     for_ever = replace(settings, keep_deliveries_days=0, keep_incidents_days=1)
-    async with open_service(for_ever) as service, told(service, authority) as merchant:
+    async with open_service(for_ever) as service, merchant_with_webhooks(service, authority) as merchant:
         await paid(service, merchant, 2)
         await incidents.store_unmatched_callback(
             service.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=service.clock.now()
@@ -212,7 +217,7 @@ async def test_several_workers_prune_at_once_without_conflict(settings: Settings
 
 
 async def _round(db: Database, before: Instant, most: int) -> int:
-    """From the oldest delivery until no older one is left; how many went."""
+    """Prunes until nothing old is left; returns how many deliveries were deleted."""
     step = await pruning.prune(db, pruning.DELIVERIES, before, most=most)
     gone = step.pruned
     while step.reached is not None:
