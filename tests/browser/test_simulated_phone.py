@@ -68,7 +68,9 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
         ("Solde insuffisant", "Le paiement n’a pas abouti", "failed"),
     ],
 )
-async def test_the_phone_decides(browser: Browser, server: Server, button: str, title: str, status: str) -> None:
+async def test_the_simulated_phone_decides_the_payment(
+    browser: Browser, server: Server, button: str, title: str, status: str
+) -> None:
     async with customer(browser, server.url, f"simulated-{status}") as awa:
         await awa.open(await server.link())
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")

@@ -12,7 +12,7 @@ from tests.service_fixture import ServiceFixture
 
 
 @pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
-async def test_they_are_public_and_kept_by_their_tag(sqlite_service: ServiceFixture, path: str) -> None:
+async def test_both_are_public_and_cached_by_their_etag(sqlite_service: ServiceFixture, path: str) -> None:
     plain = await sqlite_service.call("GET", path, headers={"Accept-Encoding": "identity"})
     again = await sqlite_service.call(
         "GET", path, headers={"Accept-Encoding": "identity", "If-None-Match": f'"other", W/{plain.headers["ETag"]}'}
@@ -37,7 +37,7 @@ async def test_they_are_public_and_kept_by_their_tag(sqlite_service: ServiceFixt
         ("identity", None),
     ],
 )
-async def test_they_are_compressed_if_the_client_accepts_it(
+async def test_both_are_compressed_if_the_client_accepts_it(
     sqlite_service: ServiceFixture, accepted: str, encoding: str | None
 ) -> None:
     plain = await sqlite_service.call("GET", "/openapi.json", headers={"Accept-Encoding": "identity"})
@@ -50,7 +50,7 @@ async def test_they_are_compressed_if_the_client_accepts_it(
     assert answer.raw == plain.raw
 
 
-async def test_other_verbs_are_refused_in_the_envelope(sqlite_service: ServiceFixture) -> None:
+async def test_other_methods_are_refused_in_the_envelope(sqlite_service: ServiceFixture) -> None:
     answer = await sqlite_service.call("POST", "/docs")
 
     assert (answer.status, answer.error["code"], answer.headers["Allow"]) == (405, "method_not_allowed", "GET, HEAD")
@@ -82,7 +82,7 @@ class _Page(HTMLParser):
         self.text += data
 
 
-async def test_the_page_shows_all_and_loads_nothing(sqlite_service: ServiceFixture) -> None:
+async def test_the_page_shows_every_operation_and_loads_nothing(sqlite_service: ServiceFixture) -> None:
     answer = await sqlite_service.call("GET", "/docs")
     document = (await sqlite_service.call("GET", "/openapi.json")).body
     page = _Page()

@@ -15,7 +15,7 @@ async def test_d17_links_do_not_exist_for_a_test_key(service: ServiceFixture) ->
     check_error(await merchant.get(f"/payment-links/{link['id']}"), "not_found")
 
 
-async def test_d18_the_accent_of_limited_links(service: ServiceFixture) -> None:
+async def test_d18_the_type_of_a_limited_link_has_its_accent(service: ServiceFixture) -> None:
     merchant = (await service.merchant()).live
     for written in ('"limit\u00e9"'.encode(), b'"limit\\u00e9"'):
         body = b'{"amount":1,"description":"x","max_uses":1,"type":%s}' % written
@@ -26,7 +26,7 @@ async def test_d18_the_accent_of_limited_links(service: ServiceFixture) -> None:
         assert refused_fields(refused) == {"type"}
 
 
-async def test_d19_the_currency_and_the_dates_of_a_link(service: ServiceFixture) -> None:
+async def test_d19_a_link_has_the_merchants_currency_and_ordered_dates(service: ServiceFixture) -> None:
     euro, franc = (await service.merchant(currency="EUR")).live, (await service.merchant()).live
     assert (await euro.post("/payment-links", LINK | {"amount": 12.5})).data["amount"] == 12.5
     assert refused_fields(await franc.post("/payment-links", LINK | {"amount": 12.5})) == {"amount"}

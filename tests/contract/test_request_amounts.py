@@ -45,7 +45,9 @@ async def test_d02_types_are_strict_and_null_means_absent(sqlite_service: Servic
         ("EUR", b"5025e-2", True),
     ],
 )
-async def test_d03_decimals(sqlite_service: ServiceFixture, currency: str, amount: bytes, accepted: bool) -> None:
+async def test_d03_decimals_depend_on_the_currency(
+    sqlite_service: ServiceFixture, currency: str, amount: bytes, accepted: bool
+) -> None:
     merchant = await sqlite_service.merchant()
     body = b'{"amount":%s,"currency":"%s","operator":"mtn","phone_number":"22997001234"}'
     answer = await merchant.post("/payments", body % (amount, currency.encode()))
@@ -57,7 +59,7 @@ async def test_d03_decimals(sqlite_service: ServiceFixture, currency: str, amoun
 @pytest.mark.parametrize(
     "amount", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e99999999999999999999", b"9" * 5_000]
 )
-async def test_d03_what_is_no_finite_amount(sqlite_service: ServiceFixture, amount: bytes) -> None:
+async def test_d03_amounts_that_are_not_finite_are_refused(sqlite_service: ServiceFixture, amount: bytes) -> None:
     merchant = await sqlite_service.merchant()
     for path in ("/payments", "/payment-modes/fees"):
         answer = await merchant.post(path, b'{"amount":%s,"operator":"mtn","phone_number":"22997001234"}' % amount)

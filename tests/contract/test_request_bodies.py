@@ -32,7 +32,7 @@ BODY = b'{"amount":5000,"operator":"mtn","phone_number":"22997001234"%s}'
     ],
     ids=lambda body: f"{len(body)}-{bytes(body[:12])!r}",
 )
-async def test_d06_a_body_that_is_not_an_acceptable_object(sqlite_service: ServiceFixture, body: bytes) -> None:
+async def test_d06_an_unacceptable_body_is_refused(sqlite_service: ServiceFixture, body: bytes) -> None:
     merchant = await sqlite_service.merchant()
     for method, path in (("POST", "/payments"), ("POST", "/payment-modes/fees"), ("PUT", "/webhooks/endpoint")):
         if body.strip() or path != "/webhooks/endpoint":

@@ -80,7 +80,7 @@ async def test_d11_a_replay_is_validated_then_answers_what_exists(service: Servi
     assert (await merchant.get("/payments")).body["meta"]["total"] == 2
 
 
-async def test_d14_addresses(sqlite_service: ServiceFixture) -> None:
+async def test_d14_urls_are_accepted_or_refused(sqlite_service: ServiceFixture) -> None:
     merchant = await sqlite_service.merchant()
     good = {
         "return_url": ("http://shop.example/x", "https://shop.example:8443?a=b", "https://é.example/ü"),
@@ -106,7 +106,7 @@ async def test_d14_addresses(sqlite_service: ServiceFixture) -> None:
         assert refused_fields(await merchant.post("/payments", order(callback_url=value))) == {"callback_url"}
 
 
-async def test_d15_the_order_of_checks(service: ServiceFixture) -> None:
+async def test_d15_checks_run_in_their_documented_order(service: ServiceFixture) -> None:
     """Each request has every fault from its stage on: the stage that answers is the first."""
     merchant, inactive = await service.merchant(), (await service.merchant(status="pending")).live
     nothing = {"Authorization": "Bearer nothing"}
@@ -123,7 +123,7 @@ async def test_d15_the_order_of_checks(service: ServiceFixture) -> None:
     assert (await merchant.call("DELETE", "/payments/a")).headers["Allow"] == "GET"
 
 
-async def test_d16_mobile_money_in_every_currency(service: ServiceFixture) -> None:
+async def test_d16_mobile_money_accepts_every_currency(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     for currency in column("currencies", "Currency"):
         payment = (await merchant.post("/payments", order(currency=currency, amount=10))).data

@@ -149,7 +149,7 @@ async def test_no_answer_is_undocumented(limited_service: ServiceFixture, label:
 
 
 @pytest.mark.parametrize("label", LABELS)
-async def test_nothing_is_told_without_a_key(sqlite_service: ServiceFixture, label: str) -> None:
+async def test_nothing_is_answered_without_a_key(sqlite_service: ServiceFixture, label: str) -> None:
     schema = await _schema(sqlite_service, {"/payments": "a", "/refunds": "b", "/payment-links": "1"})
 
     statuses = await asyncio.to_thread(_drive, schema, label, None)

@@ -161,7 +161,9 @@ async def test_d36_disabling_ends_what_waits_for_the_endpoint_only(
         )
 
 
-async def test_d37_the_test_event(service: ServiceFixture, receiver: ScriptedServer) -> None:
+async def test_d37_a_test_event_is_queued_or_reported_as_unsent(
+    service: ServiceFixture, receiver: ScriptedServer
+) -> None:
     merchant = await service.merchant()
     row = endpoint("POST", "/webhooks/test")
     unsent = check_success(await merchant.post("/webhooks/test"), row, also=["message"])

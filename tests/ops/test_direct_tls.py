@@ -31,7 +31,7 @@ def issued(authority: trustme.CA, folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_https(
+def test_the_server_answers_over_https(
     request: pytest.FixtureRequest, sqlite_cli: Cli, authority: trustme.CA, tmp_path: Path, workers: int
 ) -> None:
     cli = sqlite_cli
@@ -74,7 +74,7 @@ def test_https(
             process.kill()
 
 
-def test_files_that_cannot_be_used(sqlite_cli: Cli, authority: trustme.CA, tmp_path: Path) -> None:
+def test_unusable_certificate_files_are_refused(sqlite_cli: Cli, authority: trustme.CA, tmp_path: Path) -> None:
     cert, key = issued(authority, tmp_path)
     (tmp_path / "other").mkdir()
     _, foreign = issued(authority, tmp_path / "other")

@@ -80,7 +80,7 @@ on_postgresql = pytest.mark.parametrize("settings", ["postgresql"], indirect=Tru
 
 
 @on_postgresql
-def test_every_expression_asks_for_what_there_is(exposed: dict[str, set[str]]) -> None:
+def test_every_expression_uses_existing_metrics_and_labels(exposed: dict[str, set[str]]) -> None:
     for title, expression in EXPRESSIONS.items():
         names = _names(expression)
         assert names, title
@@ -171,7 +171,7 @@ def test_the_dashboard_can_be_imported() -> None:
             assert set(re.findall(r"\$(\w+)", target["expr"])) <= variables
 
 
-def test_no_panel_lies_on_another() -> None:
+def test_no_panels_overlap() -> None:
     taken_cells: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
         place = panel["gridPos"]

@@ -11,8 +11,9 @@ from guichet.providers.fields import decode_json, hundredths
 from guichet.settings import Settings
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
 from tests.invariants import check_books
-from tests.providers.conformance import PROVIDER_CASES, no_fees
+from tests.providers.conformance import no_fees
 from tests.providers.expectations import check, succeeded
+from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import Scripted, callback, charge, provider_under_test
 from tests.providers.simulated_providers import Setup, open_simulated_providers
 

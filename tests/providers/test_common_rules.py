@@ -6,7 +6,7 @@ import pytest
 
 from guichet.providers.base import Unknown
 from guichet.providers.fields import plain_text, return_url
-from tests.providers.conformance import PROVIDER_CASES
+from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import callback, charge, provider_under_test, reversal
 
 #: Bodies of a 200 that state nothing: no call may conclude anything from them.

@@ -10,9 +10,7 @@ import pytest
 
 from guichet.settings import Settings
 from tests.providers.conformance import (
-    PROVIDER_CASES,
     Case,
-    ProviderCase,
     advance_to_the_end,
     check_money,
     faults_of_debit,
@@ -22,6 +20,7 @@ from tests.providers.conformance import (
     read_results,
     rows,
 )
+from tests.providers.provider_cases import PROVIDER_CASES, ProviderCase
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 
 PROVIDERS = list(PROVIDER_CASES)

@@ -189,7 +189,7 @@ async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
 def test_invalid_settings_are_refused() -> None:
     from guichet.providers.client import ProviderAccount
     from guichet.providers.mtn import Mtn
-    from tests.providers.conformance import PROVIDER_CASES
+    from tests.providers.provider_cases import PROVIDER_CASES
 
     good = dict(PROVIDER_CASES["mtn"].settings)
     for wrong in ({"target_env": "mtnghana"}, {"refund_via": "cheque"}):

@@ -12,7 +12,8 @@ from guichet_simulator.app import SECRETS
 from tests.fakes.http_server import ScriptedServer, hangs_up
 from tests.invariants import check_books
 from tests.ports import free_port
-from tests.providers.conformance import PROVIDER_CASES, no_fees
+from tests.providers.conformance import no_fees
+from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.simulated_providers import Setup, SimulatedProviders, open_simulated_providers
 
 SETTINGS = {name: provider_case.settings for name, provider_case in PROVIDER_CASES.items()}
