@@ -120,7 +120,7 @@ async def test_a_code_comes_by_sms(browser: Browser, server: Server, scripts: bo
         await awa.shoot("3-sent")
         assert await server.api("GET", "/payments") == []
         await code.fill(await _read_code(awa.context, server))
-        # Enter pays: it does not ask for another code.
+        # Enter pays: it does not request another code.
         await code.press("Enter")
         await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
         await awa.shoot("4-receipt")

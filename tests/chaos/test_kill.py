@@ -35,7 +35,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 @dataclass
 class Server:
-    """`guichet serve` as somebody would start it."""
+    """A process of `guichet serve`."""
 
     settings: Settings
     port: int
@@ -84,9 +84,9 @@ async def start(settings: Settings) -> Server:
 
 @asynccontextmanager
 async def calling(key: str) -> AsyncIterator[aiohttp.ClientSession]:
-    provider = aiohttp.TCPConnector(limit=32, force_close=False)
+    pool = aiohttp.TCPConnector(limit=32, force_close=False)
     headers = {"Authorization": f"Bearer {key}"}
-    async with aiohttp.ClientSession(connector=provider, headers=headers) as client:
+    async with aiohttp.ClientSession(connector=pool, headers=headers) as client:
         yield client
 
 

@@ -45,8 +45,8 @@ async def test_requesting_a_code_pays_nothing(any_checkout: CheckoutFixture) -> 
     answer = await ask(checkout, path, otp=" 12 ")
     assert answer.status == 200
     assert "Un code a été envoyé au +229" in answer.text
-    [asked] = checkout.operator.codes
-    assert (asked.operator, asked.phone_number, asked.amount, asked.currency, asked.otp) == (
+    [requested] = checkout.operator.codes
+    assert (requested.operator, requested.phone_number, requested.amount, requested.currency, requested.otp) == (
         "coris",
         "2290197000045",
         5100_00,
@@ -67,7 +67,7 @@ async def test_requesting_a_code_pays_nothing(any_checkout: CheckoutFixture) -> 
     paid = await checkout.post(path, form | {"otp": "123456"})
     assert paid.status == 303
     assert (checkout.operator.last.otp, checkout.operator.last.phone_number) == ("123456", "2290197000045")
-    # The form has paid: asking again with it shows the payment, and texts nobody.
+    # The form has paid: sending it again shows the payment and texts no code.
     again = await checkout.post(path, form | {"do": "code"})
     assert again.headers["Location"] == paid.headers["Location"]
     assert len(checkout.operator.codes) == 1

@@ -135,9 +135,9 @@ async def test_reloading_or_resending_after_the_end_shows_the_result(checkout: C
 async def test_the_status_for_the_script_is_small(checkout: CheckoutFixture) -> None:
     waiting = await checkout.waiting(await checkout.link())
     page = await checkout.get(waiting)
-    recording_db = re.search(r'data-wait="([^"]+)" data-stage="pending"', page.text)
-    assert recording_db is not None
-    state = await checkout.get(recording_db[1])
+    state_path = re.search(r'data-wait="([^"]+)" data-stage="pending"', page.text)
+    assert state_path is not None
+    state = await checkout.get(state_path[1])
     assert state.text == '{"stage":"pending"}'
     script = re.search(r'<script src="([^"]+)" defer></script>', page.text)
     assert script is not None
@@ -145,9 +145,9 @@ async def test_the_status_for_the_script_is_small(checkout: CheckoutFixture) -> 
     assert asset.wire_size < 1024
     assert "immutable" in asset.headers["Cache-Control"]
     checkout.operator.refuse(checkout.operator.last.reference)
-    assert (await checkout.get(recording_db[1])).text == '{"stage":"pending"}'  # just asked: not again so soon
+    assert (await checkout.get(state_path[1])).text == '{"stage":"pending"}'  # It was polled a moment ago.
     checkout.pass_time(6)
-    assert (await checkout.get(recording_db[1])).text == '{"stage":"failed"}'
+    assert (await checkout.get(state_path[1])).text == '{"stage":"failed"}'
 
 
 async def test_a_slow_provider_does_not_delay_the_page(checkout: CheckoutFixture) -> None:

@@ -40,7 +40,7 @@ def test_every_key_that_is_used_exists() -> None:
 def test_every_reason_for_a_failure_has_a_sentence(reason: str) -> None:
     text = Renderer().text("fr", f"failure.{reason}", mode="MTN MoMo", total="5 088 F CFA")
     assert "%" not in text
-    assert "client" not in text  # the customer is spoken to, not about
+    assert "client" not in text  # Texts address the customer directly.
 
 
 @pytest.mark.parametrize("state", STATES)

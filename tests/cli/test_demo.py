@@ -174,8 +174,8 @@ def test_the_demo_merchant_receives_webhooks(fresh: Cli) -> None:
         address = re.search(r"http://\S+", shown.wait("Ctrl-C stops it"))
         assert address is not None
         payment = pasted(commands[0])
-        told = shown.wait(r"payment\.succeeded")
-        assert f"{payment['reference']}  succeeded  5000 XOF  ✓ signature" in told
+        line = shown.wait(r"payment\.succeeded")
+        assert f"{payment['reference']}  succeeded  5000 XOF  ✓ signature" in line
         pasted(commands[2])
         shown.wait(r"refund\.succeeded .* succeeded  5087\.5 XOF  ✓ signature")
         shown.wait(r"payment\.refunded .* refunded  5000 XOF  ✓ signature")

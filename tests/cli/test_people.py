@@ -134,11 +134,11 @@ def test_modes_are_listed_and_overridden(cli: Cli) -> None:
         listed = cli("mode", "list", *more, "--json").json["modes"]
         return {mode["operator"]: (mode["active"], mode["fee_percent"], mode["fee_fixed"]) for mode in listed}
 
-    everybody, one = modes(), modes("--merchant", merchant)
-    assert len(everybody) == len(one) == 21
-    assert (everybody["mtn"], one["mtn"]) == ((True, 1.2345, 0), (True, 2.5, 100.5))
-    assert (everybody["moov"][0], one["moov"][0]) == (True, False)
-    assert (everybody["VISA"][0], one["VISA"][0]) == (False, False)
+    defaults, one = modes(), modes("--merchant", merchant)
+    assert len(defaults) == len(one) == 21
+    assert (defaults["mtn"], one["mtn"]) == ((True, 1.2345, 0), (True, 2.5, 100.5))
+    assert (defaults["moov"][0], one["moov"][0]) == (True, False)
+    assert (defaults["VISA"][0], one["VISA"][0]) == (False, False)
 
     closed = cli("mode", "enable", "visa", "--merchant", merchant).refusal
     assert closed == "VISA is closed for everybody; open it first with `guichet mode enable VISA`."

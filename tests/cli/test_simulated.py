@@ -18,7 +18,7 @@ def as_stored(server: RunningCommand, key: str) -> Any:
 
 def test_payments_due_while_the_server_was_down_are_settled_at_its_start(cli: Cli) -> None:
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["live"]
-    # Without loops nobody asks the simulated operator: only its own notification can settle the payment.
+    # Without loops the simulated provider is not polled: only its callback can settle the payment.
     with cli.running("serve", "--no-worker") as server:
         scenario = {"family": "mtn", "scenario": "succeeds", "after": APPROVED_AFTER}
         assert server.call("POST", "/simulator/control/next", key, scenario)[0] < 300

@@ -1,4 +1,4 @@
-"""Every error code that an endpoint can answer, produced through its own door; and the headers of every answer."""
+"""Every error code that an endpoint can answer, produced by its own request; and the headers of every answer."""
 
 import asyncio
 import sqlite3
@@ -95,7 +95,7 @@ def test_every_code_that_is_emitted_is_produced_here() -> None:
 
 
 async def test_more_requests_than_the_limit(limited_service: ServiceFixture) -> None:
-    """Whatever they ask, and whether they have a key."""
+    """With and without a key, whatever the request."""
     merchant = await limited_service.merchant()
     left = []
     for number in range(LIMIT):

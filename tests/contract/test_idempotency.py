@@ -1,4 +1,4 @@
-"""Many identical requests at once: one payment, one refund, and the same answer for everybody."""
+"""Many identical requests at once: one payment, one refund, and the same answer to each."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Nobody sees what is somebody else's, nor what belongs to the other environment, nor whether it exists."""
+"""A merchant sees neither the objects of other merchants or of the other environment, nor whether they exist."""
 
 from typing import Any
 

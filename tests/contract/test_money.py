@@ -190,7 +190,7 @@ async def test_d27_operators_without_decimals_debit_a_rounded_total(
     live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
     merchant_client = (await live_service.merchant()).live
-    for amount, currency, asked in (
+    for amount, currency, debited in (
         (5000, "XOF", 5088_00),
         (20, "XAF", 20_00),
         (5000, "EUR", 5087_50),
@@ -198,7 +198,7 @@ async def test_d27_operators_without_decimals_debit_a_rounded_total(
     ):
         payment = await merchant_client.pay(amount=amount, currency=currency)
         charge = operator.charges[-1]
-        assert (charge.amount, charge.currency) == (asked, currency)
+        assert (charge.amount, charge.currency) == (debited, currency)
         assert payment["total_amount"] == float(Decimal(str(amount)) + Decimal(str(payment["fee_amount"])))
 
 

@@ -126,8 +126,8 @@ async def test_successes_are_those_of_the_contract(document: dict[str, Any], row
 @pytest.mark.parametrize("name", tables("resource"))
 async def test_resources_are_those_of_the_contract(document: dict[str, Any], name: str) -> None:
     rows = tables("resource")[name]
-    told = [model.__name__ for model, _ in NOTIFICATIONS.values()]
-    notified = told if name == "webhook-envelope" else [NAMES[name]]
+    names = [model.__name__ for model, _ in NOTIFICATIONS.values()]
+    notified = names if name == "webhook-envelope" else [NAMES[name]]
     for schema in (schemas_of(document)[each] for each in notified):
         assert {row["Field"] for row in rows} == set(schema["required"])
         for row in rows:

@@ -129,8 +129,8 @@ async def test_required_fields_and_defaults(sqlite_service: ServiceFixture, fiel
             "payment_mode_id",
         }
         return
-    asking = {"mobile_money": "mtn", "requires_otp": "coris", "requires_return_url": "free_sn", "card": "VISA"}
-    operator = asking.get(row["Required"])
+    operators = {"mobile_money": "mtn", "requires_otp": "coris", "requires_return_url": "free_sn", "card": "VISA"}
+    operator = operators.get(row["Required"])
     for value in (..., None):
         body = _body(field, value) if operator is None else _without(order(operator), field, value)
         answer = await merchant.post("/payments", body)

@@ -24,7 +24,7 @@ async def _create(merchant: MerchantClient, row: Row, external_id: str) -> None:
 
 
 async def _stored(merchant: MerchantClient, external_id: str) -> str:
-    """The status as it is stored: a list asks no operator."""
+    """The status as it is stored: a list polls no provider."""
     [payment] = (await merchant.get(f"/payments?external_id={external_id}")).data
     status: str = payment["status"]
     return status

@@ -62,7 +62,7 @@ pytestmark = [
 
 @pytest.fixture
 async def limited_service(settings: Settings) -> AsyncIterator[ServiceFixture]:
-    """With a rate limit nobody reaches, so that its header is on every answer."""
+    """With a rate limit that is never reached, so that its header is on every answer."""
     async with open_service(replace(settings, rate_limit=1_000_000)) as opened:
         yield opened
 

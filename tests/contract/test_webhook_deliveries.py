@@ -132,8 +132,8 @@ async def test_d35_events_of_one_payment_leave_in_the_order_of_the_facts(
         await merchant.post(f"/payments/{reference}/refund")
     await service.run_worker()
     for reference in references:
-        told = [each.headers["x-service-event"] for each in receiver.received if reference.encode() in each.body]
-        assert told == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
+        events = [each.headers["x-service-event"] for each in receiver.received if reference.encode() in each.body]
+        assert events == ["payment.succeeded", "refund.succeeded", "payment.refunded"]
 
 
 async def test_d36_disabling_ends_what_waits_for_the_endpoint_only(

@@ -70,7 +70,7 @@ def _read_name(data: bytes, start: int) -> tuple[str, int]:
 
 @asynccontextmanager
 async def name_server() -> AsyncIterator[tuple[FakeNameServer, AsyncResolver]]:
-    """With a resolver that asks it."""
+    """With a resolver that queries it."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.create_datagram_endpoint(FakeNameServer, local_addr=("127.0.0.1", 0))
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)

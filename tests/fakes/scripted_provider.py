@@ -52,7 +52,7 @@ async def _answer(scripted: Scripted, request: Any) -> Any:
 
 @dataclass
 class ScriptedProvider(SilentProvider):
-    """A live connector whose answers the test writes: each verb has a list, the last one repeated.
+    """A live provider whose results the test sets: each verb has a list, whose last one is repeated.
 
     `calls` lists the calls in order, as (verb, our reference). `charges` and `reversals` are what was to be
     debited and paid back.

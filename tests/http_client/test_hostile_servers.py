@@ -26,7 +26,7 @@ HOST = "shop.test"
 PATIENCE = 20.0
 #: For peers that never finish.
 SHORT = 0.4
-#: What a server may push into the kernel's and the event loop's buffers before it notices that nobody reads.
+#: What a server can put into the buffers of the kernel and the event loop before it notices that nothing is read.
 BUFFERS = 16 * 1024 * 1024
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 

@@ -49,7 +49,7 @@ async def test_the_audit_of_an_untouched_ledger_finds_nothing(settings: Settings
 
 
 LINK = "Link 1 of the hash chain"
-#: What somebody does with SQL; {…} stands for the id of a row. Then what the audit says.
+#: The SQL of a tampering, where {…} stands for the id of a row; then what the audit reports.
 IN_THE_CHAIN = [
     (
         "UPDATE postings SET amount = amount + 100 WHERE id = {chained}",

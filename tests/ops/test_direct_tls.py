@@ -57,15 +57,15 @@ def test_the_server_answers_over_https(
         try:
             until(lambda: process.poll() is not None or ready(), 30)
             assert process.poll() is None, process.communicate()
-            asked = urllib.request.Request(
+            link_request = urllib.request.Request(
                 address + "/v1/payment-links",
                 json.dumps({"amount": 5000, "description": "Sac"}).encode(),
                 {"Authorization": f"Bearer {merchant['keys']['live']}"},
             )
-            with urllib.request.urlopen(asked, context=trusting, timeout=20) as answer:
-                told = json.load(answer)
-            assert told["data"]["url"].startswith(address), told
-            with urllib.request.urlopen(told["data"]["url"], context=trusting, timeout=20) as page:
+            with urllib.request.urlopen(link_request, context=trusting, timeout=20) as answer:
+                created = json.load(answer)
+            assert created["data"]["url"].startswith(address), created
+            with urllib.request.urlopen(created["data"]["url"], context=trusting, timeout=20) as page:
                 assert page.status == 200
             assert not answers(f"http://127.0.0.1:{port}/readyz")
             process.terminate()

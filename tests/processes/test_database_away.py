@@ -156,7 +156,7 @@ async def test_a_restart_is_waited_for_and_a_longer_outage_fails_fast(postgres: 
     began = time.monotonic()
     outcomes = await asyncio.gather(*(db.write(ADD) for _ in range(40)), return_exceptions=True)
     assert {type(each) for each in outcomes} <= {StorageUnavailable}
-    assert time.monotonic() - began < RECONNECT_TIMEOUT / 2, "who comes later is told at once"
+    assert time.monotonic() - began < RECONNECT_TIMEOUT / 2, "later requests fail at once"
     await postgres.start()
     await db.write(ADD)
 

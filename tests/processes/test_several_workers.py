@@ -67,8 +67,8 @@ def open_several(fleet: Fleet, count: int = 2) -> ServiceProcess:
 async def test_a_dead_process_is_restarted_without_refused_connections(fleet: Fleet) -> None:
     server = await asyncio.to_thread(open_several, fleet)
     receiver = Receiver()
-    provider = aiohttp.TCPConnector(force_close=True)
-    async with aiohttp.ClientSession(connector=provider) as client, ScriptedServer(receiver) as scripted_server:
+    pool = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(connector=pool) as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, await new_merchant(fleet.settings))
         await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
         os.kill(pids(server)[0], signal.SIGKILL)
@@ -115,8 +115,8 @@ async def test_writes_of_several_processes_survive_the_death_of_one(fleet: Fleet
     server = await asyncio.to_thread(open_several, fleet, 3)
     receiver = Receiver()
     orders = [f"order-{number}" for number in range(150)]
-    provider = aiohttp.TCPConnector(force_close=True, limit=24)
-    async with aiohttp.ClientSession(connector=provider) as client, ScriptedServer(receiver) as scripted_server:
+    pool = aiohttp.TCPConnector(force_close=True, limit=24)
+    async with aiohttp.ClientSession(connector=pool) as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, await new_merchant(fleet.settings))
         await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
 

@@ -127,7 +127,7 @@ PROVIDER_CASES = {
             {"client_id": "c", "client_secret": SECRETS["coris"], "code_pv": "PV1"},
             order={"otp": "123456"},
             base="coris/external/v1/api",
-            # A wrong code and a code used by somebody's repeat are refused in the same words; we never repeat.
+            # A wrong code and a code that was used already are refused in the same way; we never repeat a payment.
             undecidable=frozenset({"duplicate"}),
             stays_pending=LOST_BUT_TAKEN | LOST_AND_NOT_TAKEN,
             refunds=False,

@@ -107,11 +107,11 @@ async def test_any_stated_lifetime_of_a_token_is_accepted(expires_in: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("stated", "status", "told"),
+    ("stated", "status", "kinds"),
     [("5088", "succeeded", []), ("5088.0", "succeeded", []), ("5088.000000000000001", "pending", [incidents.MISMATCH])],
 )
 async def test_a_success_with_another_amount_is_not_credited(
-    sqlite_settings: Settings, stated: str, status: str, told: list[str]
+    sqlite_settings: Settings, stated: str, status: str, kinds: list[str]
 ) -> None:
     """The payment stays pending and an incident is opened for the staff."""
 
@@ -137,4 +137,4 @@ async def test_a_success_with_another_amount_is_not_credited(
             await check_books(simulated.service.ctx.db)
     assert payment["status"] == status
     assert balance == (5088 if status == "succeeded" else 0)
-    assert [incident.kind for incident in found] == told
+    assert [incident.kind for incident in found] == kinds

@@ -1,4 +1,4 @@
-"""A customer on a hosted page asks for the code, reads it on the simulated phone and pays, all over HTTP."""
+"""A customer on a hosted page requests the code, reads it on the simulated phone and pays, all over HTTP."""
 
 import re
 from html import unescape

@@ -107,9 +107,9 @@ def test_production_refuses_simulated_providers_unless_allowed(tmp_path: Path) -
     with pytest.raises(SettingsError, match="GUICHET_ALLOW_SIMULATOR"):
         live_providers(production)
     assert simulator(production, SystemClock(), NO_PROVIDERS) is None
-    told = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
-    assert live_providers(told).simulated == ["aggregator"]
-    assert simulator(told, SystemClock(), live_providers(told)) is not None
+    allowed = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
+    assert live_providers(allowed).simulated == ["aggregator"]
+    assert simulator(allowed, SystemClock(), live_providers(allowed)) is not None
 
 
 def test_without_a_file_development_has_the_simulator_and_production_no_provider(tmp_path: Path) -> None:

@@ -39,9 +39,9 @@ async def shown(simulated: SimulatedProviders, reference: str) -> Any:
 
 
 async def test_a_refused_connection_fails_over_and_charges_once(settings: Settings) -> None:
-    nobody = account("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
+    unreachable = account("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
     async with open_simulated_providers(
-        settings, route("mtn", nobody, account("second", "feexpay", FEEXPAY))
+        settings, route("mtn", unreachable, account("second", "feexpay", FEEXPAY))
     ) as simulated:
         answer = await pay(simulated, "mtn", "22997129001")
         assert answer.status == 201
@@ -320,10 +320,10 @@ async def test_the_probe_distinguishes_valid_from_invalid_credentials(
         {},
     )
     async with open_simulated_providers(sqlite_settings, setup) as simulated:
-        asked = {
+        probed = {
             name: await simulated.service.ctx.registry.provider(name).probe() for name in ("good", "bad", "nobody")
         }
-    assert asked["good"] == "ok"
-    assert asked["bad"] != "ok"
-    assert asked["nobody"] != "ok"
-    assert not any(secret in said for said in asked.values() for secret in SECRETS.values())
+    assert probed["good"] == "ok"
+    assert probed["bad"] != "ok"
+    assert probed["nobody"] != "ok"
+    assert not any(secret in result for result in probed.values() for secret in SECRETS.values())

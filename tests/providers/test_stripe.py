@@ -113,9 +113,9 @@ async def test_a_lost_response_is_repeated_under_the_same_idempotency_key() -> N
         check(await stripe.provider.status(charge("VISA")), succeeded(5000_00, "XOF"))
         assert stripe.received[0].headers["idempotency-key"] == REFERENCE
         late = charge("VISA", created_at=NOW - 20 * HOUR)
-        asked = len(stripe.received)
+        sent = len(stripe.received)
         check(await stripe.provider.status(late), UNKNOWN)
-        assert len(stripe.received) == asked
+        assert len(stripe.received) == sent
 
 
 def refund(status: str, **more: Any) -> Scripted:
