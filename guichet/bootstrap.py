@@ -86,15 +86,16 @@ async def service(
     accounts: Mapping[str, Provider] | None = None,
     routes: Mapping[str, Sequence[str]] | None = None,
     providers: ProvidersConfig = NO_PROVIDERS,
+    db: Database | None = None,
 ) -> AsyncIterator[Service]:
     """Opens everything, and closes it when the block ends. The schema must be up to date (`ensure_schema`).
 
     `providers`: what the providers' file says. Tests give `accounts` (providers by account) and `routes`
-    instead, with providers of their own.
+    instead, with providers of their own. `db`: a database that is not open yet; by default, that of the settings.
     """
     settings = with_development_key(settings)
     clock = clock or SystemClock()
-    db = database(settings)
+    db = db or database(settings)
     await db.open()
     http_client = HttpClient(
         allow=settings.egress_allow,

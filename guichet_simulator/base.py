@@ -16,7 +16,7 @@ from guichet_simulator.http_helpers import ErrorResponse, credential, json_respo
 from guichet_simulator.models import FAILED, Call, CallbackRequest, FinalState, QueuedCallback, Transaction
 from guichet_simulator.scenarios import ResponseKind, Scenario
 
-#: A 200 that nobody can read: the page of a proxy where JSON was promised.
+#: The body of an unreadable 200: a proxy's HTML page instead of JSON.
 _UNREADABLE: Final = '<html><head><title>200 OK</title></head><body>\ufffd{"status":'
 
 #: The kinds that a status or token call can have; the others are business responses to calls that move money.

@@ -26,7 +26,7 @@ class Transaction:
 
     `ref` is the provider's identifier, `client_ref` the client's (None where the API has no such field).
     `stated_amount` and `stated_currency` are what responses and callbacks say, which a scenario may falsify. The
-    transaction becomes `planned_state` at `due_at` if nobody decides before; without `due_at` it waits for ever.
+    transaction becomes `planned_state` at `due_at` unless it is decided before; without `due_at` it stays pending.
     `detail` holds what only this provider needs.
     """
 

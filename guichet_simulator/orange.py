@@ -1,4 +1,4 @@
-"""Orange Money Web Payment: Orange's own page, a status asked by order, no refunds (docs/providers/orange.md).
+"""Orange Money Web Payment: Orange's own page, a status query by order, no refunds (docs/providers/orange.md).
 
 Unlike the real API it accepts return and notification addresses on this machine.
 """

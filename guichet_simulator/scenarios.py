@@ -34,7 +34,7 @@ class ResponseKind(StrEnum):
     BUSINESS_500 = auto()
     #: HTTP 500 without a code.
     SERVER_ERROR = auto()
-    #: HTTP 200 with a body that nobody can read.
+    #: HTTP 200 with an unreadable body.
     UNREADABLE = auto()
     #: The connection is closed before the first byte.
     DROPPED = auto()
@@ -73,7 +73,7 @@ class Scenario:
     after: float = 2.0
     delay: float = 25.0
     callbacks: CallbackBehaviour = CallbackBehaviour.NORMAL
-    #: Waits for the simulated phone; `final_state` is what happens when nobody uses it in time.
+    #: Waits for the simulated phone; `final_state` is what happens when it is not used in time.
     waits_for_customer: bool = False
     #: Hundredths that are added to the amount stated in responses and callbacks.
     amount_error: int = 0

@@ -10,10 +10,8 @@ from starlette.routing import BaseRoute, Route
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
 from guichet_simulator import idempotency
-from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import (
-    acceptable,
     credential,
     form_fields,
     json_bytes,
@@ -22,36 +20,18 @@ from guichet_simulator.http_helpers import (
     smallest_unit,
 )
 from guichet_simulator.models import EXPIRED, PENDING, CallbackRequest, QueuedCallback, Transaction
-from guichet_simulator.scenarios import ResponseKind, Scenario
+from guichet_simulator.scenarios import Scenario
 from guichet_simulator.signatures import hmac_signature_header
-from guichet_simulator.stripe_payloads import error, event_payload, hundredths, invalid_request, missing, session_object
+from guichet_simulator.stripe_api import StripeApi
+from guichet_simulator.stripe_payloads import event_payload, hundredths, invalid_request, missing, session_object
 from guichet_simulator.stripe_refunds import StripeRefunds
 
-_MAX_KEY: Final = 255
 _MAX_REFERENCE: Final = 200
 _MAX_DIGITS: Final = 8
 _PRICE: Final = "line_items[0][price_data]"
 
 
-class Stripe(SimulatedProvider):
-    name = "stripe"
-    title = "Stripe"
-    retries = (5, 60, 300, 3600)
-    #: A declined card leaves the session open. The real one stays open for a day.
-    second_chance = 5.0
-    ends_as = EXPIRED
-    errors = {
-        ResponseKind.UNAUTHORIZED: error(401, "invalid_request_error", "Invalid API Key provided: sk_****"),
-        ResponseKind.RATE_LIMITED: error(
-            429, "rate_limit_error", "Too many requests.", code="rate_limit", headers={"Retry-After": "2"}
-        ),
-        ResponseKind.UNAVAILABLE: error(503, "api_error", "Stripe is temporarily unavailable."),
-        ResponseKind.NOT_CONFIGURED: error(403, "invalid_request_error", "This account cannot make live charges."),
-        ResponseKind.REFUSED: invalid_request("Invalid integer.", code="parameter_invalid_integer"),
-        ("credit", ResponseKind.REFUSED): invalid_request("Charge is disputed.", code="charge_disputed"),
-        ResponseKind.SERVER_ERROR: error(500, "api_error", "An unknown error occurred."),
-    }
-
+class Stripe(StripeApi):
     def __init__(self, ctx: SimulatorContext) -> None:
         super().__init__(ctx)
         self._refunds = StripeRefunds(self)
@@ -67,29 +47,6 @@ class Stripe(SimulatedProvider):
             Route("/v1/balance", self.balance),
             Route("/c/pay/{id}", self.hosted_page),
         ]
-
-    def check_access(self, request: Request) -> Response | None:
-        """The key is a bearer token, or the user name of HTTP Basic."""
-        key = credential(request) or credential(request, "Basic")
-        return None if acceptable(key) else self.error(ResponseKind.UNAUTHORIZED)
-
-    def stored_response(self, key: str | None, fingerprint: str) -> Response | None:
-        """The first response to this Idempotency-Key, even if it was lost; None for a new key."""
-        if key is None:
-            return None
-        if not 0 < len(key) <= _MAX_KEY:
-            return invalid_request("Invalid Idempotency-Key.").response()
-        try:
-            return idempotency.stored_response(self.ctx.store, self.name, key=key, fingerprint=fingerprint)
-        except idempotency.IdempotencyKeyReused:
-            message = "Keys for idempotent requests can only be used with the same parameters."
-            return error(400, "idempotency_error", message).response()
-
-    def store_response(self, key: str | None, fingerprint: str, payload: object) -> Response:
-        response = json_response(payload)
-        if key is None:
-            return response
-        return idempotency.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)
 
     async def create(self, request: Request) -> Response:
         if refusal := self.check_access(request):

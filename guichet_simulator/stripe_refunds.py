@@ -1,9 +1,7 @@
 """Stripe's refunds of a payment intent (docs/providers/stripe.md, "Refunds")."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,35 +9,33 @@ from starlette.responses import Response
 from guichet_simulator import idempotency
 from guichet_simulator.http_helpers import ErrorResponse, form_fields, json_response, new_uuid, smallest_unit
 from guichet_simulator.models import SUCCEEDED, Transaction
+from guichet_simulator.stripe_api import StripeApi
 from guichet_simulator.stripe_payloads import hundredths, invalid_request, missing, refund_object
-
-if TYPE_CHECKING:
-    from guichet_simulator.stripe import Stripe
 
 _REASONS: Final = ("", "duplicate", "fraudulent", "requested_by_customer")
 
 
 class StripeRefunds:
-    def __init__(self, stripe: Stripe) -> None:
-        self._stripe = stripe
-        self._ctx = stripe.ctx
+    def __init__(self, api: StripeApi) -> None:
+        self._api = api
+        self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
-        if refusal := self._stripe.check_access(request):
+        if refusal := self._api.check_access(request):
             return refusal
         form, key = await form_fields(request), request.headers.get("idempotency-key")
         fingerprint = idempotency.fingerprint("refunds", form)
-        if stored := self._stripe.stored_response(key, fingerprint):
+        if stored := self._api.stored_response(key, fingerprint):
             return stored
         found = self._refundable(form)
         if isinstance(found, ErrorResponse):
             return found.response()
         debit, amount = found
-        scenario = self._ctx.choose_scenario(self._stripe.name, "credit", debit.detail["digits"])
+        scenario = self._ctx.choose_scenario(self._api.name, "credit", debit.detail["digits"])
 
         def create() -> Response:
             tx = self._ctx.create_transaction(
-                self._stripe.name,
+                self._api.name,
                 "credit",
                 scenario,
                 operator="card",
@@ -48,13 +44,13 @@ class StripeRefunds:
                 parent=debit.ref,
                 amount=amount,
                 currency=debit.currency,
-                lifetime=self._stripe.lifetime,
+                lifetime=self._api.lifetime,
                 detail={"payment_intent": debit.detail["payment_intent"], "live": debit.detail["live"]},
             )
             self._ctx.queue_callback(tx, "created")
-            return self._stripe.store_response(key, fingerprint, refund_object(tx))
+            return self._api.store_response(key, fingerprint, refund_object(tx))
 
-        return await self._stripe.respond("credit", scenario, create)
+        return await self._api.respond("credit", scenario, create)
 
     def _refundable(self, form: Mapping[str, str]) -> tuple[Transaction, int] | ErrorResponse:
         """The debit to refund and how much of it, in hundredths."""
@@ -75,10 +71,10 @@ class StripeRefunds:
         return debit, amount
 
     async def read(self, request: Request) -> Response:
-        if refusal := self._stripe.check_access(request):
+        if refusal := self._api.check_access(request):
             return refusal
         ref = request.path_params["id"]
-        tx = self._ctx.find(self._stripe.name, "credit", ref)
+        tx = self._ctx.find(self._api.name, "credit", ref)
         if tx is None:
             return missing("refund", ref).response()
-        return await self._stripe.respond_to_status(tx, lambda: json_response(refund_object(tx)))
+        return await self._api.respond_to_status(tx, lambda: json_response(refund_object(tx)))

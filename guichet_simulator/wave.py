@@ -8,9 +8,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from guichet.domain import money
-from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
-from guichet_simulator.http_helpers import credential, hundredths, json_bytes, json_object, json_response, new_uuid
+from guichet_simulator.http_helpers import hundredths, json_bytes, json_object, json_response, new_uuid
 from guichet_simulator.models import (
     EXPIRED,
     FAILED,
@@ -23,29 +22,14 @@ from guichet_simulator.models import (
 )
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.signatures import hmac_signature_header
-from guichet_simulator.wave_payloads import EVENTS, LIFETIME_MINUTES, error, payout_object, session_object
+from guichet_simulator.wave_api import WaveApi
+from guichet_simulator.wave_payloads import EVENTS, error, payout_object, session_object
 from guichet_simulator.wave_payouts import WavePayouts
 
 _MAX_REFERENCE: Final = 255
 
 
-class Wave(SimulatedProvider):
-    name = "wave"
-    title = "Wave"
-    lifetime = LIFETIME_MINUTES * 60
-    #: The customer may try again before the payment counts as cancelled.
-    second_chance = 2.0
-    errors = {
-        ResponseKind.UNAUTHORIZED: error(401, "no-matching-api-key"),
-        ResponseKind.RATE_LIMITED: error(429, "rate-limit-exceeded", {"Retry-After": "2"}),
-        ResponseKind.UNAVAILABLE: error(503, "service-unavailable"),
-        ResponseKind.NOT_CONFIGURED: error(403, "invalid-wallet"),
-        ResponseKind.REFUSED: error(400, "request-validation-error"),
-        ("credit", ResponseKind.REFUSED): error(400, "checkout-refund-failed"),
-        ("payout", ResponseKind.REFUSED): error(400, "insufficient-funds"),
-        ResponseKind.SERVER_ERROR: error(500, "internal-server-error"),
-    }
-
+class Wave(WaveApi):
     def __init__(self, ctx: SimulatorContext) -> None:
         super().__init__(ctx)
         self._payouts = WavePayouts(self)
@@ -66,11 +50,6 @@ class Wave(SimulatedProvider):
             Route("/v1/balance", self.balance),
             Route("/c/{id}", self.hosted_page),
         ]
-
-    def check_access(self, request: Request) -> Response | None:
-        if "authorization" not in request.headers:
-            return error(401, "missing-auth-header").response()
-        return self.error(ResponseKind.UNAUTHORIZED) if credential(request) is None else None
 
     async def create(self, request: Request) -> Response:
         if refusal := self.check_access(request):

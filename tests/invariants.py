@@ -153,7 +153,7 @@ def _each_transition_is_told_once(
     for refund in returned.values():
         if refund.status != "pending":
             expected.add((refund.payment_id, f"refund.{refund.status}"))
-    # A failure at initiation was told in the answer and has no event (D20); the others have one.
+    # A failure at initiation was stated in the answer and has no event (D20); the others have one.
     failures = {(payment_id, event) for payment_id, event in events_queued if event == "payment.failed"}
     assert {payment_id for payment_id, _ in failures} <= {row.id for row in paid.values() if row.status == "failed"}
     assert set(events_queued) - failures == expected

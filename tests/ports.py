@@ -1,5 +1,5 @@
 """Ports for processes that a test starts: below what the system hands out by itself, and never the same for two test
-runners at once, so that nobody answers in another's place.
+runners at once, so that no process answers on the port of another.
 """
 
 import os
@@ -15,7 +15,7 @@ _turns = count(os.getpid() % 500)
 
 
 def free_port() -> int:
-    """A port that nobody listens on, with two more behind it."""
+    """A free port, with two more behind it."""
     while True:
         first = _FIRST + _RUNNER * _EACH + next(_turns) * _STEP % (_EACH - _STEP)
         if all(_free(port) for port in range(first, first + _STEP)):

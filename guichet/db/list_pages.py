@@ -71,30 +71,43 @@ async def read_page(
     offset: int,
     since: Instant | None = None,
     until: Instant | None = None,
+    *,
+    max_skipped: int = MAX_SKIPPED,
 ) -> tuple[list[Row], int]:
-    """One page of a list, newest first, and the total; `since` and `until` are inclusive instants of creation."""
-    position = await _locate(db, table, scope, offset, since, None if until is None else later(until, 1))
+    """One page of a list, newest first, and the total; `since` and `until` are inclusive instants of creation.
+
+    `max_skipped`: how many rows may be skipped one by one.
+    """
+    before = None if until is None else later(until, 1)
+    position = await _locate(db, table, scope, offset, since, before, max_skipped=max_skipped)
     if offset >= position.total:
         return [], position.total
     bounds = {"since": since, "before": position.before}
     params = {**scope.params, **{name: bound for name, bound in bounds.items() if bound is not None}}
     statement = statements.page_rows(table, frozenset(params))
     # Few rows are read through an index: on SQLite that is not worth a thread.
-    read = db.all if position.skip <= MAX_SKIPPED else db.scan
+    read = db.all if position.skip <= max_skipped else db.scan
     return await read(statement, **params, most=limit, skipped=position.skip), position.total
 
 
 async def _locate(
-    db: Database, table: Table, scope: ListScope, offset: int, since: Instant | None, before: Instant | None
+    db: Database,
+    table: Table,
+    scope: ListScope,
+    offset: int,
+    since: Instant | None,
+    before: Instant | None,
+    *,
+    max_skipped: int,
 ) -> _Position:
     """Where the page after the newest `offset` rows of `since <= t < before` begins."""
     by_status = scope.status is not None
     params = {**scope.params, "list_name": table.name}
-    if since is None and before is None and offset <= MAX_SKIPPED:
+    if since is None and before is None and offset <= max_skipped:
         return _Position(int((await db.all(statements.list_total(by_status), **params))[0][0]), None, offset)
     covered = cover(since, before)
     bounds = statements.cover_params(covered)
-    if offset <= MAX_SKIPPED:
+    if offset <= max_skipped:
         total = int((await db.scan(statements.range_total(table, by_status), **params, **bounds))[0][0])
         return _Position(total, before, offset)
     counts = await db.scan(statements.range_counts(table, by_status), **params, **bounds)
@@ -103,7 +116,7 @@ async def _locate(
     if offset >= total:
         return _Position(total, before, 0)
     segment, skip = _segment_at(segments, offset)
-    if skip > MAX_SKIPPED and segment.level not in (None, FINEST):
+    if skip > max_skipped and segment.level not in (None, FINEST):
         statement = statements.finest_bucket_at(segment.level, by_status)
         bucket_of_segment = segment.since // segment.level.width
         ((bucket, rest),) = await db.scan(statement, **params, bucket=bucket_of_segment, skipped=skip)

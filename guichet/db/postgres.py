@@ -17,7 +17,7 @@ from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import Row
 from guichet.db.errors import ConnectionLost, StatementNotSent
 from guichet.db.postgres_errors import BROKEN, translated
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, PLANNER_SETTINGS, Connection, ConnectionPool
+from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, PLANNER_SETTINGS, STATEMENT_TIMEOUT, Connection, ConnectionPool
 from guichet.db.statement_cache import StatementCache
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
@@ -36,13 +36,22 @@ class PostgresDatabase:
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
     statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the
     planner's settings are set for the role instead (docs/operations/postgresql.md).
+    `statement_timeout`: how long to wait for one statement, in seconds.
     """
 
-    def __init__(self, url: str, *, bouncer: bool = False, listen_url: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        bouncer: bool = False,
+        listen_url: str | None = None,
+        statement_timeout: float = STATEMENT_TIMEOUT,
+    ) -> None:
         self._pool = ConnectionPool(
             url,
             prepared_statements=0 if bouncer else 512,
             server_settings={} if bouncer else dict(PLANNER_SETTINGS),
+            statement_timeout=statement_timeout,
         )
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = _STATEMENTS

@@ -29,10 +29,19 @@ PLANNER_SETTINGS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", 
 
 
 class ConnectionPool:
-    """`prepared_statements`: how many each connection keeps prepared; 0 behind PgBouncer."""
+    """`prepared_statements`: how many each connection keeps prepared; 0 behind PgBouncer. `statement_timeout`: how long
+    to wait for one statement, in seconds."""
 
-    def __init__(self, url: str, *, prepared_statements: int, server_settings: dict[str, str]) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        prepared_statements: int,
+        server_settings: dict[str, str],
+        statement_timeout: float = STATEMENT_TIMEOUT,
+    ) -> None:
         self._url = url
+        self._statement_timeout = statement_timeout
         self._prepared_statements = prepared_statements
         self._server_settings = server_settings
         #: When the server was first found away, in the loop's time; None while it is there.
@@ -48,7 +57,7 @@ class ConnectionPool:
                 init=_set_codecs,
                 reset=_keep_session,
                 timeout=ACQUIRE_TIMEOUT,
-                command_timeout=STATEMENT_TIMEOUT,
+                command_timeout=self._statement_timeout,
                 statement_cache_size=self._prepared_statements,
                 server_settings=self._server_settings,
                 max_inactive_connection_lifetime=300,

@@ -22,18 +22,19 @@ from guichet.server import db_metrics_queries, health_checks
 FRESH_FOR: Final = 3.0
 #: A successful read is reused for this many times as long as it took.
 _REUSE_FACTOR: Final = 20
-#: Seconds after which a read is abandoned. Prometheus waits ten seconds for a scrape.
-_TIMEOUT: Final = 8.0
+#: Seconds after which a read is abandoned: Prometheus waits ten for its answer.
+READ_TIMEOUT: Final = 8.0
 _KINDS: Final = (MISMATCH, STUCK)
 _AUDITS: Final = ("clean", "faulty", "never")
 
 
 class DatabaseMetrics(Collector):
-    """A Prometheus collector: `refresh` reads the metrics, `collect` returns what was read last."""
+    """A Prometheus collector of what the last `refresh` read. `timeout`: seconds after which a read is abandoned."""
 
-    def __init__(self, db: Database, clock: Clock) -> None:
+    def __init__(self, db: Database, clock: Clock, timeout: float = READ_TIMEOUT) -> None:
         self._db = db
         self._clock = clock
+        self._timeout = timeout
         self._families: list[GaugeMetricFamily] = []
         self._stale_at = 0.0
         self._refreshing = asyncio.Lock()
@@ -52,7 +53,7 @@ class DatabaseMetrics(Collector):
             if started_at < self._stale_at:
                 return
             try:
-                async with asyncio.timeout(_TIMEOUT):
+                async with asyncio.timeout(self._timeout):
                     families = [family async for family in _read(self._db, self._clock.now())]
                 up = True
             except Exception as error:  # `/metrics` must still show the counters of the process.

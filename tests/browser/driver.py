@@ -17,7 +17,7 @@ _AXE: Final = Axe()
 
 @dataclass
 class Customer:
-    """`complaints` are console errors (a blocked script or style among them); `asked` every address requested."""
+    """`complaints`: console errors (also of blocked scripts and styles); `requested`: the addresses of all requests."""
 
     page: Page
     context: BrowserContext
@@ -25,7 +25,7 @@ class Customer:
     name: str
     scripts: bool
     complaints: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     async def open(self, path: str) -> int:
         response = await self.page.goto(self.base + path)
@@ -70,7 +70,7 @@ class Customer:
 
     def nothing_strange(self) -> None:
         assert not self.complaints
-        assert all(address.startswith((self.base, "data:")) for address in self.asked), self.asked
+        assert all(address.startswith((self.base, "data:")) for address in self.requested), self.requested
 
 
 @asynccontextmanager
@@ -100,12 +100,12 @@ async def customer(
         if message.type in ("error", "warning") and "the server responded with a status of" not in message.text:
             someone.complaints.append(message.text)
 
-    def asks(request: Request) -> None:
-        someone.asked.append(request.url)
+    def note_request(request: Request) -> None:
+        someone.requested.append(request.url)
 
     page.on("console", said)
     page.on("pageerror", lambda error: someone.complaints.append(str(error)))
-    page.on("request", asks)
+    page.on("request", note_request)
     try:
         yield someone
         assert not await context.cookies()

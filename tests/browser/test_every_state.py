@@ -179,7 +179,9 @@ STATES: Final[dict[str, State]] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-async def test_accessible_and_whole(browser: Browser, checkout: CheckoutFixture, state: str) -> None:
+async def test_every_page_is_accessible_and_fits_the_screen(
+    browser: Browser, checkout: CheckoutFixture, state: str
+) -> None:
     async with customer(browser, checkout.url, f"state-{state}") as awa:
         await STATES[state](checkout, awa)
         await awa.fits()

@@ -17,7 +17,9 @@ SCRIPTS = pytest.mark.parametrize("scripts", [True, False], ids=["js", "nojs"])
 
 @DEVICES
 @SCRIPTS
-async def test_the_whole_path(browser: Browser, checkout: CheckoutFixture, desktop: bool, scripts: bool) -> None:
+async def test_a_customer_pays_a_link_in_the_browser(
+    browser: Browser, checkout: CheckoutFixture, desktop: bool, scripts: bool
+) -> None:
     name = f"path-{'desktop' if desktop else 'phone'}-{'js' if scripts else 'nojs'}"
     path = await checkout.link(5000, "Commande 42 : trois pagnes wax")
     async with customer(browser, checkout.url, name, desktop=desktop, scripts=scripts) as awa:
@@ -86,7 +88,7 @@ async def test_a_double_click_charges_once(browser: Browser, checkout: CheckoutF
     assert len(checkout.operator.charges) == 1
 
 
-async def test_going_back_opens_a_new_form_and_charges_nobody(browser: Browser, checkout: CheckoutFixture) -> None:
+async def test_going_back_opens_a_new_form_without_a_charge(browser: Browser, checkout: CheckoutFixture) -> None:
     async with customer(browser, checkout.url, "back") as awa:
         await awa.open(await checkout.link())
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
@@ -99,7 +101,7 @@ async def test_going_back_opens_a_new_form_and_charges_nobody(browser: Browser, 
     assert len(checkout.operator.charges) == 1
 
 
-async def test_keyboard_only(browser: Browser, checkout: CheckoutFixture) -> None:
+async def test_a_link_can_be_paid_with_the_keyboard_only(browser: Browser, checkout: CheckoutFixture) -> None:
     async with customer(browser, checkout.url, "keyboard", desktop=True) as awa:
         await awa.open(await checkout.link())
         await _tab_to(awa.page, "Sénégal")
@@ -142,7 +144,9 @@ async def test_english_sticks_to_the_end(browser: Browser, checkout: CheckoutFix
         ama.nothing_strange()
 
 
-async def test_the_last_use_goes_to_somebody_else(browser: Browser, checkout: CheckoutFixture) -> None:
+async def test_losing_the_last_use_to_another_customer_is_explained(
+    browser: Browser, checkout: CheckoutFixture
+) -> None:
     path = await checkout.link(type="limité", max_uses=1)
     async with (
         customer(browser, checkout.url, "last-use") as awa,

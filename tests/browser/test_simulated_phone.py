@@ -68,7 +68,9 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
         ("Solde insuffisant", "Le paiement n’a pas abouti", "failed"),
     ],
 )
-async def test_the_phone_decides(browser: Browser, server: Server, button: str, title: str, status: str) -> None:
+async def test_the_simulated_phone_decides_the_payment(
+    browser: Browser, server: Server, button: str, title: str, status: str
+) -> None:
     async with customer(browser, server.url, f"simulated-{status}") as awa:
         await awa.open(await server.link())
         await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 45")
@@ -118,7 +120,7 @@ async def test_a_code_comes_by_sms(browser: Browser, server: Server, scripts: bo
         await awa.shoot("3-sent")
         assert await server.api("GET", "/payments") == []
         await code.fill(await _read_code(awa.context, server))
-        # Enter pays: it does not ask for another code.
+        # Enter pays: it does not request another code.
         await code.press("Enter")
         await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=20_000)
         await awa.shoot("4-receipt")

@@ -21,9 +21,9 @@ from tests.frozen.service import (
 
 #: Requests a minute, as the contract has it: counted at every request, and never reached here.
 RATE_LIMIT: Final = 120
-#: Seconds after which the worker asks a provider what became of a payment or a refund.
+#: Seconds after which the worker polls a payment or a refund.
 ASKED_AFTER: Final = 15
-#: In the simulator, a payment or a refund that succeeds after two seconds, and that nobody is told of.
+#: In the simulator, a payment or a refund that succeeds after two seconds, without a callback.
 SUCCEEDS: Final = "no_callback"
 _ORDER: Final = {"amount": 5000, "operator": "mtn", "phone_number": "2290197001234"}
 _CALLBACK: Final = b'{"status": "SUCCESSFUL"}'
@@ -77,7 +77,7 @@ class Walk:
         return payment
 
     async def pending(self) -> Any:
-        """A payment that the provider has made and nobody asked about yet, not recorded."""
+        """A payment that the provider has made and that was not polled yet, not recorded."""
         await self.script("debit")
         payment = await self.call("POST", "/payments", _ORDER)
         self.service.clock.advance(ASKED_AFTER)
@@ -111,12 +111,12 @@ async def _callback(walk: Walk) -> None:
 
 @dataclass(frozen=True)
 class Way:
-    """`told`: the events of which the merchant's server has heard in the end."""
+    """`events`: the events that the merchant's server has received in the end."""
 
     name: str
     env: str
     go: Callable[[Walk], Awaitable[None]]
-    told: tuple[str, ...]
+    events: tuple[str, ...]
 
 
 WAYS: Final = (
@@ -143,5 +143,5 @@ async def _gone(way: Way, walk: Walk) -> Walk:
     for _ in range(2):
         walk.trace = Trace()
         await way.go(walk)
-    assert tuple(each.headers["x-service-event"] for each in received)[-len(way.told) :] == way.told
+    assert tuple(each.headers["x-service-event"] for each in received)[-len(way.events) :] == way.events
     return walk

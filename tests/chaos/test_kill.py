@@ -1,4 +1,4 @@
-"""`kill -9` of the real command under load, then a restart: what was answered is there, once, and is told."""
+"""`kill -9` of the real command under load, then a restart: acknowledged payments exist once, with their events."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 @dataclass
 class Server:
-    """`guichet serve` as somebody would start it."""
+    """A process of `guichet serve`."""
 
     settings: Settings
     port: int
@@ -84,9 +84,9 @@ async def start(settings: Settings) -> Server:
 
 @asynccontextmanager
 async def calling(key: str) -> AsyncIterator[aiohttp.ClientSession]:
-    provider = aiohttp.TCPConnector(limit=32, force_close=False)
+    pool = aiohttp.TCPConnector(limit=32, force_close=False)
     headers = {"Authorization": f"Bearer {key}"}
-    async with aiohttp.ClientSession(connector=provider, headers=headers) as client:
+    async with aiohttp.ClientSession(connector=pool, headers=headers) as client:
         yield client
 
 
@@ -115,7 +115,7 @@ async def everything(client: aiohttp.ClientSession, url: str) -> list[Any]:
 
 
 def delivery_ids_by_payment(receiver: ScriptedServer) -> dict[str, set[str]]:
-    """Delivery ids by the external_id they speak of."""
+    """Delivery ids by the external_id of their payment."""
     by_payment: dict[str, set[str]] = {}
     for request in receiver.received:
         body = json.loads(request.body)
@@ -124,7 +124,7 @@ def delivery_ids_by_payment(receiver: ScriptedServer) -> dict[str, set[str]]:
     return by_payment
 
 
-async def test_what_was_answered_survives_a_kill_and_is_told(
+async def test_acknowledged_payments_survive_a_kill_and_are_notified(
     settings: Settings, authority: CertificateAuthority
 ) -> None:
     key = await merchant(settings)
@@ -147,7 +147,7 @@ async def test_what_was_answered_survives_a_kill_and_is_told(
             stored = Counter(row["external_id"] for row in rows)
             assert set(stored.values()) <= {1}
             assert {row["external_id"]: row["reference"] for row in rows if row["external_id"] in answered} == answered
-            # What was under way and is stored although nobody was answered is told as well.
+            # A stored payment that was never answered is notified as well.
             async with asyncio.timeout(20):
                 while set(delivery_ids_by_payment(receiver)) != set(stored):
                     await asyncio.sleep(0.1)
@@ -200,7 +200,7 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
 
 
 async def half_a_minute_passes(settings: Settings) -> None:
-    """While nobody is running: the leases of the dead run out, without this test waiting for it."""
+    """While no process runs: moves the leases of the killed ones back, so that the test need not wait for them."""
     async with service(settings) as opened, opened.ctx.db.transaction() as tx:
         for due in (payments.c.next_poll_at, refunds.c.next_poll_at, webhook_deliveries.c.next_attempt_at):
             earlier = update(due.table).where(due.table.c.status == "pending").values({due: due - 30 * SECOND})

@@ -1,4 +1,4 @@
-"""Seeded simulation: fake time, operators that say little, and a process that dies between any two steps.
+"""Seeded simulation: fake time, providers with unreliable answers, and a process that dies between any two steps.
 
 A scenario runs on a database that dies at its n-th point, for many n; then a fresh process takes over, the operators
 say what they know, and everything must end, once, with clean books that agree with the operators' own.
@@ -40,14 +40,14 @@ ROUTES = {"mtn": ["first", "second"]}
 
 @dataclass
 class SimulationRun:
-    """What outlives a process: operators, clock, database. `ground` lends what a process does not change."""
+    """What outlives a process: providers, clock, database. `ground` has what a process does not change."""
 
     settings: Settings
     clock: ManualClock
     operators: dict[str, UnreliableProvider]
     caller: Caller
     ground: Service
-    life: str
+    name: str
 
     @asynccontextmanager
     async def process(self, crash_point: CrashPoint | None = None) -> AsyncIterator[tuple[AppContext, Worker]]:
@@ -68,7 +68,7 @@ class SimulationRun:
             await inner.close()
 
 
-def operators_of(seed: int) -> dict[str, UnreliableProvider]:
+def providers_of(seed: int) -> dict[str, UnreliableProvider]:
     chance = random.Random(seed)
     fates: dict[str, bool] = {}
 
@@ -105,10 +105,10 @@ async def refund(ctx: AppContext, caller: Caller, name: str) -> None:
             return
 
 
-async def a_life(run: SimulationRun, ctx: AppContext, worker: Worker) -> None:
+async def run_scenario(run: SimulationRun, ctx: AppContext, worker: Worker) -> None:
     """Two live payments and a test one, settled, refunded."""
     test = Caller(run.caller.merchant, "test")
-    a, b, t = (f"{name} of {run.life}" for name in "abt")
+    a, b, t = (f"{name} of {run.name}" for name in "abt")
     await pay(ctx, run.caller, a)
     await pay(ctx, test, t, "0000")
     await pay(ctx, run.caller, b)
@@ -120,11 +120,11 @@ async def a_life(run: SimulationRun, ctx: AppContext, worker: Worker) -> None:
     await worker.run_until_idle()
 
 
-async def live_and_die(run: SimulationRun, crash_point: CrashPoint) -> None:
+async def run_until_crash(run: SimulationRun, crash_point: CrashPoint) -> None:
     async with run.process(crash_point) as (ctx, worker):
         before = asyncio.all_tasks()
         try:
-            await a_life(run, ctx, worker)
+            await run_scenario(run, ctx, worker)
         except ProcessDied:
             pass
         finally:
@@ -135,8 +135,8 @@ async def live_and_die(run: SimulationRun, crash_point: CrashPoint) -> None:
             await asyncio.gather(*left, return_exceptions=True)
 
 
-async def come_to_an_end(run: SimulationRun) -> None:
-    """A fresh process; the operators speak plainly now. Everything must be final within a few hours."""
+async def recover(run: SimulationRun) -> None:
+    """Starts a fresh process; the providers answer reliably now. Everything must be final within a few hours."""
     for operator in run.operators.values():
         operator.mood = lambda verb, reference: ""
     async with run.process() as (ctx, worker):
@@ -148,12 +148,12 @@ async def come_to_an_end(run: SimulationRun) -> None:
         returned = await refunds_of(run, ctx, made[0] + made[1])
         assert {row.status for row in returned} <= {"succeeded", "failed"}
         await check_books(ctx.db, events_queued=True)
-        the_operators_say_the_same(run, made[0], [row for row in returned if row.env == "live"])
+        check_provider_books(run, made[0], [row for row in returned if row.env == "live"])
 
 
 async def payments_of(run: SimulationRun, ctx: AppContext, env: Environment) -> list[Payment]:
-    """Of this life."""
-    wanted = [f"{name} of {run.life}" for name in "abt"]
+    """The payments of this scenario."""
+    wanted = [f"{name} of {run.name}" for name in "abt"]
     found = [await payments.by_external_id(ctx.db, run.caller.merchant.id, env, name) for name in wanted]
     return [row for row in found if row is not None]
 
@@ -163,7 +163,7 @@ async def refunds_of(run: SimulationRun, ctx: AppContext, made: list[Payment]) -
     return [row for row in everything if (row.payment_id, row.env) in {(each.id, each.env) for each in made}]
 
 
-def the_operators_say_the_same(run: SimulationRun, made: list[Payment], returned: list[Refund]) -> None:
+def check_provider_books(run: SimulationRun, made: list[Payment], returned: list[Refund]) -> None:
     operators = run.operators.values()
     taken = {reference for each in operators for reference in each.moved(each.debits)}
     assert {row.reference for row in made if row.status in ("succeeded", "refunded")} == taken, "each debit is credited"
@@ -175,7 +175,7 @@ def the_operators_say_the_same(run: SimulationRun, made: list[Payment], returned
 
 @pytest.fixture
 async def ground(settings: Settings) -> AsyncIterator[tuple[Service, Caller]]:
-    """A migrated database with a merchant whose endpoints nobody listens at: what is queued is what counts here."""
+    """A migrated database with a merchant whose endpoints have no server: only queued deliveries matter here."""
     async with service(settings) as opened:
         merchant, _ = await create_merchant(opened.ctx, "M")
         async with opened.ctx.db.transaction() as tx:
@@ -185,19 +185,19 @@ async def ground(settings: Settings) -> AsyncIterator[tuple[Service, Caller]]:
 
 
 async def run(ground: tuple[Service, Caller], clock: ManualClock, seed: int, death: int | None) -> int:
-    """One life and what follows it, on the same database as the lives before: nothing of them may be touched."""
+    """One scenario and its recovery, on the database of the earlier ones, whose rows must not change."""
     opened, caller = ground
-    made = SimulationRun(opened.ctx.settings, clock, operators_of(seed), caller, opened, f"{seed}/{death}")
+    made = SimulationRun(opened.ctx.settings, clock, providers_of(seed), caller, opened, f"{seed}/{death}")
     crash_point = CrashPoint(death)
-    await live_and_die(made, crash_point)
-    await come_to_an_end(made)
+    await run_until_crash(made, crash_point)
+    await recover(made)
     return crash_point.points
 
 
 LIVES = {"sqlite": ((1, 14), (2, 14), (3, 14)), "postgresql": ((4, 5), (5, 5))}
 
 
-async def test_a_process_may_die_between_any_two_steps(ground: tuple[Service, Caller]) -> None:
+async def test_a_crash_between_any_two_steps_loses_nothing(ground: tuple[Service, Caller]) -> None:
     clock = ManualClock()
     kind = "sqlite" if ground[0].ctx.settings.embedded else "postgresql"
     for seed, deaths in LIVES[kind]:

@@ -1,4 +1,4 @@
-"""A merchant whose hosted pages are really served: the real application, and an provider that obeys the test."""
+"""A merchant whose hosted pages are really served: the real application, and a provider that the test controls."""
 
 import contextlib
 import socket
@@ -139,7 +139,7 @@ def loopback() -> tuple[socket.socket, str]:
 async def open_checkout(
     settings: Settings, clock: Clock | None = None, name: str = "Boutique Kora", currency: Currency = "XOF"
 ) -> AsyncIterator[CheckoutFixture]:
-    """The schema must be there already. Without a `clock` the test turns its own."""
+    """The schema must be there already. Without a `clock`, one that the test advances."""
     sock, url = loopback()
     operator = ManualProvider()
     routes = {mode.operator: ["manual"] for mode in CATALOGUE.modes}

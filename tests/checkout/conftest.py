@@ -1,4 +1,4 @@
-"""Shops to pay at: on the embedded database, and on both."""
+"""A service with hosted pages: on the embedded database, and on both."""
 
 from collections.abc import AsyncIterator
 

@@ -9,7 +9,7 @@ from tests.checkout.checkout_fixture import CheckoutFixture
 
 
 @pytest.mark.parametrize(("choice", "status"), [("succeeded", "succeeded"), ("failed", "failed")])
-async def test_a_choice_leads_back_to_the_merchant(any_checkout: CheckoutFixture, choice: str, status: str) -> None:
+async def test_the_choice_redirects_to_the_merchant(any_checkout: CheckoutFixture, choice: str, status: str) -> None:
     checkout = any_checkout
     path = await checkout.card(return_url="https://shop.example.com/done?order=42&x=a%20b#end")
     page = await checkout.get(path)
@@ -33,7 +33,7 @@ async def test_a_choice_leads_back_to_the_merchant(any_checkout: CheckoutFixture
     assert payment["status"] == status
 
 
-async def test_without_a_return_page_there_is_a_result(checkout: CheckoutFixture) -> None:
+async def test_without_a_return_url_the_page_shows_the_result(checkout: CheckoutFixture) -> None:
     path = await checkout.card()
     answer = await checkout.post(path, {"outcome": "failed"})
     assert answer.headers["Location"] == path
@@ -43,7 +43,7 @@ async def test_without_a_return_page_there_is_a_result(checkout: CheckoutFixture
     assert "Environnement de test" in page.text
 
 
-async def test_after_the_end_nothing_changes(any_checkout: CheckoutFixture) -> None:
+async def test_a_final_payment_ignores_later_choices(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     path = await checkout.card(return_url="https://shop.example.com/")
     await checkout.api("PUT", "/webhooks/endpoint", checkout.test, json={"url": "https://merchant.example.com/hook"})
@@ -62,20 +62,20 @@ async def test_after_the_end_nothing_changes(any_checkout: CheckoutFixture) -> N
     assert len(await checkout.api("GET", "/webhooks/deliveries", checkout.test)) == 1
 
 
-async def test_no_choice_is_no_choice(checkout: CheckoutFixture) -> None:
+async def test_an_unknown_choice_decides_nothing(checkout: CheckoutFixture) -> None:
     path = await checkout.card()
     for form in ({}, {"outcome": ""}, {"outcome": "refunded"}, {"choice": "succeeded"}):
         assert (await checkout.post(path, form)).status == 422
     assert (await checkout.api("GET", "/payments", checkout.test))[0]["status"] == "pending"
 
 
-async def test_another_site_cannot_choose(checkout: CheckoutFixture) -> None:
+async def test_a_choice_from_another_site_is_refused(checkout: CheckoutFixture) -> None:
     path = await checkout.card()
     answer = await checkout.post(path, {"outcome": "succeeded"}, Sec_Fetch_Site="cross-site")
     assert answer.status == 403
     assert (await checkout.api("GET", "/payments", checkout.test))[0]["status"] == "pending"
 
 
-async def test_a_name_that_is_markup_stays_text(checkout: CheckoutFixture) -> None:
+async def test_markup_in_a_name_is_escaped(checkout: CheckoutFixture) -> None:
     page = await checkout.get(await checkout.card(description="</dd><script>alert(1)</script>"))
     assert "<script>alert" not in page.text

@@ -18,12 +18,12 @@ NB, NARROW = "\u00a0", "\u202f"
         (0, "XOF", f"0{NB}F{NB}CFA", f"0{NB}F{NB}CFA"),
     ],
 )
-def test_amounts(hundredths: int, currency: Currency, french: str, english: str) -> None:
+def test_amounts_are_formatted_for_people(hundredths: int, currency: Currency, french: str, english: str) -> None:
     assert formatting.amount(hundredths, currency, "fr") == french
     assert formatting.amount(hundredths, currency, "en") == english
 
 
-def test_dates_are_told_in_the_time_of_the_country() -> None:
+def test_dates_are_shown_in_the_time_of_the_country() -> None:
     instant = 1_795_256_130_000_000  # 2026-11-21 10:15:30 UTC
     assert formatting.date_time(instant, "fr") == "21 novembre 2026 à 10:15 (GMT)"
     assert formatting.date_time(instant, "fr", "SN") == "21 novembre 2026 à 10:15 (GMT)"
@@ -48,11 +48,11 @@ def test_dates_are_told_in_the_time_of_the_country() -> None:
         ("97000045", None, "97000045"),
     ],
 )
-def test_a_number_is_understood_however_it_is_typed(typed: str, dial_code: str | None, number: str) -> None:
+def test_a_phone_number_is_accepted_in_every_common_form(typed: str, dial_code: str | None, number: str) -> None:
     assert formatting.international_number(typed, dial_code) == number
 
 
-def test_a_shown_number_is_recognisable_but_not_callable() -> None:
+def test_a_shown_phone_number_is_partly_hidden() -> None:
     shown = formatting.masked_phone("2290197000045", "229").replace(NB, " ")
     assert shown == "+229 01 •• •• •• 45"
     foreign = formatting.masked_phone("2250701020304", "229")

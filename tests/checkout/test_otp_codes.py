@@ -1,4 +1,4 @@
-"""The button that has the operator text a code: it never pays, keeps what was typed, and cannot be used to pester."""
+"""The button that makes the provider text a code: it never pays, keeps the input, and is limited."""
 
 import re
 
@@ -21,7 +21,7 @@ async def ask(checkout: CheckoutFixture, path: str, phone: str = PHONE, operator
 
 
 def fault(answer: Answer, field: str) -> str:
-    """What stands beside a field, found the way a screen reader finds it."""
+    """The error of a field, found as a screen reader finds it."""
     described = re.search(rf'id="{field}"[^>]*aria-invalid="true"[^>]*aria-describedby="([^" ]+)', answer.text)
     assert described is not None, field
     found = re.search(rf'id="{described[1]}">(.*?)</p>', answer.text, re.DOTALL)
@@ -29,7 +29,7 @@ def fault(answer: Answer, field: str) -> str:
     return found[1]
 
 
-async def test_only_modes_that_text_codes_have_the_button(checkout: CheckoutFixture) -> None:
+async def test_only_modes_with_texted_codes_have_the_button(checkout: CheckoutFixture) -> None:
     page = (await checkout.get(await checkout.link())).text
     assert page.count('name="do" value="code"') == sum(mode.sends_code for mode in CATALOGUE.modes) == 1
     # Enter in a field presses the first button of a form: it must be the one that pays.
@@ -39,14 +39,14 @@ async def test_only_modes_that_text_codes_have_the_button(checkout: CheckoutFixt
     assert ["value=" in button for button in buttons] == [False, True, False]
 
 
-async def test_a_code_is_asked_for_and_nothing_is_paid(any_checkout: CheckoutFixture) -> None:
+async def test_requesting_a_code_pays_nothing(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     path = await checkout.link(5000, "Commande 42", type="limité", max_uses=1)
     answer = await ask(checkout, path, otp=" 12 ")
     assert answer.status == 200
     assert "Un code a été envoyé au +229" in answer.text
-    [asked] = checkout.operator.codes
-    assert (asked.operator, asked.phone_number, asked.amount, asked.currency, asked.otp) == (
+    [requested] = checkout.operator.codes
+    assert (requested.operator, requested.phone_number, requested.amount, requested.currency, requested.otp) == (
         "coris",
         "2290197000045",
         5100_00,
@@ -67,20 +67,20 @@ async def test_a_code_is_asked_for_and_nothing_is_paid(any_checkout: CheckoutFix
     paid = await checkout.post(path, form | {"otp": "123456"})
     assert paid.status == 303
     assert (checkout.operator.last.otp, checkout.operator.last.phone_number) == ("123456", "2290197000045")
-    # The form has paid: asking again with it shows the payment, and texts nobody.
+    # The form has paid: sending it again shows the payment and texts no code.
     again = await checkout.post(path, form | {"do": "code"})
     assert again.headers["Location"] == paid.headers["Location"]
     assert len(checkout.operator.codes) == 1
 
 
-async def test_in_english(checkout: CheckoutFixture) -> None:
+async def test_the_code_button_works_in_english(checkout: CheckoutFixture) -> None:
     path = await checkout.link() + "?lang=en"
     assert "Get the code by text message" in (await checkout.get(path)).text
     assert "A code was sent to +229" in (await ask(checkout, path)).text
 
 
 @pytest.mark.parametrize("phone", ["", "0197", "01 97 00 00 4x"])
-async def test_only_the_number_counts_and_it_must_be_one(checkout: CheckoutFixture, phone: str) -> None:
+async def test_a_code_request_needs_only_a_valid_phone_number(checkout: CheckoutFixture, phone: str) -> None:
     answer = await ask(checkout, await checkout.link(), phone)
     assert answer.status == 422
     assert fault(answer, "phone-number-coris")
@@ -103,7 +103,7 @@ async def test_only_the_number_counts_and_it_must_be_one(checkout: CheckoutFixtu
         (Unknown("timeout"), "otp-coris", "Attendez une minute"),
     ],
 )
-async def test_no_code_is_told_beside_its_field(
+async def test_a_code_that_was_not_sent_is_explained_beside_its_field(
     checkout: CheckoutFixture, said: OtpRequestResult, field: str, words: str
 ) -> None:
     checkout.operator.code_answer = said
@@ -119,13 +119,13 @@ async def test_no_code_is_told_beside_its_field(
     assert (await checkout.post(path, answer.form("coris") | {"do": "code"})).status == 200
 
 
-async def test_a_mode_that_texts_no_code_is_paid_whatever_the_button_says(checkout: CheckoutFixture) -> None:
+async def test_the_code_button_is_ignored_for_modes_without_texted_codes(checkout: CheckoutFixture) -> None:
     answer = await ask(checkout, await checkout.link(), operator="mtn")
     assert answer.status == 303
     assert not checkout.operator.codes
 
 
-async def test_a_forged_old_or_foreign_form_texts_nobody(checkout: CheckoutFixture) -> None:
+async def test_a_forged_old_or_foreign_form_sends_no_code(checkout: CheckoutFixture) -> None:
     path, other = await checkout.link(), await checkout.link(7000)
     form = (await checkout.get(other)).form("coris") | {"phone_number": PHONE, "do": "code"}
     for token in (form["token"], "", "forged", "A" * 22 + ".1." + "B" * 22):
@@ -143,7 +143,7 @@ async def test_a_forged_old_or_foreign_form_texts_nobody(checkout: CheckoutFixtu
 
 
 @pytest.mark.parametrize("amount", [2_000_000, 1])
-async def test_no_code_for_an_amount_that_cannot_be_paid(checkout: CheckoutFixture, amount: int) -> None:
+async def test_an_amount_out_of_bounds_sends_no_code(checkout: CheckoutFixture, amount: int) -> None:
     path = await checkout.link(amount)
     form = (await checkout.get(path)).form("VISA")
     answer = await checkout.post(path, form | {"operator": "coris", "phone_number": PHONE, "do": "code"})
@@ -152,14 +152,14 @@ async def test_no_code_for_an_amount_that_cannot_be_paid(checkout: CheckoutFixtu
     assert not checkout.operator.codes
 
 
-async def test_a_closed_link_texts_nobody(checkout: CheckoutFixture) -> None:
+async def test_a_closed_link_sends_no_code(checkout: CheckoutFixture) -> None:
     path = await checkout.link(expires_at="2020-01-01T00:00:00Z")
     form = (await checkout.get(await checkout.link())).form("coris") | {"phone_number": PHONE, "do": "code"}
     assert (await checkout.post(path, form)).status == 410
     assert not checkout.operator.codes
 
 
-async def test_nobody_can_fill_a_phone_with_codes(checkout: CheckoutFixture) -> None:
+async def test_codes_to_one_phone_number_are_limited(checkout: CheckoutFixture) -> None:
     """However its number is typed, and whichever link is used."""
     typed = ["01 97 00 00 45", "+229 01 97 00 00 45", "0197000045", "002290197000045", "2290197000045"]
     answers = [await ask(checkout, await checkout.link(), phone) for phone in typed]
@@ -174,7 +174,7 @@ async def test_nobody_can_fill_a_phone_with_codes(checkout: CheckoutFixture) -> 
     assert (await checkout.post(path, refused.form("coris") | {"otp": "123456"})).status == 303
 
 
-async def test_nobody_can_pester_many_phones(checkout: CheckoutFixture) -> None:
+async def test_codes_to_many_phone_numbers_are_limited(checkout: CheckoutFixture) -> None:
     path = await checkout.link()
     statuses = [
         (await ask(checkout, path, f"01 97 00 00 {n}")).status
@@ -184,7 +184,7 @@ async def test_nobody_can_pester_many_phones(checkout: CheckoutFixture) -> None:
     assert len(checkout.operator.codes) == OTP_CODES_PER_ADDRESS.requests
 
 
-def test_an_error_speaks_french_and_is_a_failed_payment_for_clients() -> None:
+def test_an_unsent_code_is_a_french_payment_failed_error() -> None:
     assert CodeNotSent("payer_not_found").message.startswith("Ce numéro")
     assert CodeNotSent(None).message.startswith("Nous ne savons pas")
     assert CodeNotSent(None).code == "payment_failed"

@@ -1,4 +1,4 @@
-"""From the form to the receipt: the payment of a link is a payment like any other, and its page tells the truth."""
+"""From the form to the receipt: the payment of a link is an ordinary payment, and its page shows its state."""
 
 import asyncio
 import re
@@ -10,7 +10,7 @@ from guichet.domain.money import french
 from tests.checkout.checkout_fixture import CheckoutFixture
 
 
-async def test_waiting_then_a_receipt(any_checkout: CheckoutFixture) -> None:
+async def test_the_page_waits_then_shows_a_receipt(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     await checkout.api("PUT", "/webhooks/endpoint", json={"url": "https://merchant.example.com/hook"})
     path = await checkout.link(5000, "Trois pagnes wax")
@@ -37,7 +37,7 @@ async def test_waiting_then_a_receipt(any_checkout: CheckoutFixture) -> None:
     assert (await checkout.api("GET", "/balance"))["balance"] == 5000
 
 
-async def test_a_refusal_is_told_with_its_reason_and_gives_the_use_back(any_checkout: CheckoutFixture) -> None:
+async def test_a_refusal_is_shown_with_its_reason_and_frees_its_use_of_the_link(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     path = await checkout.link(type="limité", max_uses=1)
     waiting = await checkout.waiting(path)
@@ -60,7 +60,7 @@ async def test_a_refusal_is_told_with_its_reason_and_gives_the_use_back(any_chec
 
 
 @pytest.mark.parametrize("uses", [3])
-async def test_fifty_customers_and_three_uses(any_checkout: CheckoutFixture, uses: int) -> None:
+async def test_fifty_customers_share_three_uses(any_checkout: CheckoutFixture, uses: int) -> None:
     checkout = any_checkout
     path = await checkout.link(type="limité", max_uses=uses)
     forms = [(await checkout.get(path)).form("mtn") for _ in range(50)]
@@ -102,7 +102,7 @@ async def test_a_double_click_charges_once(any_checkout: CheckoutFixture) -> Non
     assert len(await checkout.api("GET", "/payments")) == 1
 
 
-async def test_the_last_use_taken_while_typing_has_its_own_words(checkout: CheckoutFixture) -> None:
+async def test_losing_the_last_use_while_typing_is_explained(checkout: CheckoutFixture) -> None:
     path = await checkout.link(type="limité", max_uses=1)
     typed = (await checkout.get(path)).form("moov") | {"phone_number": "0195000000"}
     waiting = await checkout.waiting(path)
@@ -119,7 +119,7 @@ async def test_the_last_use_taken_while_typing_has_its_own_words(checkout: Check
     assert (await checkout.get(waiting)).status == 200
 
 
-async def test_reloading_or_sending_again_after_the_end_shows_the_outcome(checkout: CheckoutFixture) -> None:
+async def test_reloading_or_resending_after_the_end_shows_the_result(checkout: CheckoutFixture) -> None:
     path = await checkout.link(type="limité", max_uses=1)
     form = (await checkout.get(path)).form("mtn") | {"phone_number": "0197000045"}
     waiting = (await checkout.post(path, form)).headers["Location"]
@@ -132,12 +132,12 @@ async def test_reloading_or_sending_again_after_the_end_shows_the_outcome(checko
     assert len(checkout.operator.charges) == 1
 
 
-async def test_the_script_is_told_in_a_few_bytes(checkout: CheckoutFixture) -> None:
+async def test_the_status_for_the_script_is_small(checkout: CheckoutFixture) -> None:
     waiting = await checkout.waiting(await checkout.link())
     page = await checkout.get(waiting)
-    recording_db = re.search(r'data-wait="([^"]+)" data-stage="pending"', page.text)
-    assert recording_db is not None
-    state = await checkout.get(recording_db[1])
+    state_path = re.search(r'data-wait="([^"]+)" data-stage="pending"', page.text)
+    assert state_path is not None
+    state = await checkout.get(state_path[1])
     assert state.text == '{"stage":"pending"}'
     script = re.search(r'<script src="([^"]+)" defer></script>', page.text)
     assert script is not None
@@ -145,12 +145,12 @@ async def test_the_script_is_told_in_a_few_bytes(checkout: CheckoutFixture) -> N
     assert asset.wire_size < 1024
     assert "immutable" in asset.headers["Cache-Control"]
     checkout.operator.refuse(checkout.operator.last.reference)
-    assert (await checkout.get(recording_db[1])).text == '{"stage":"pending"}'  # just asked: not again so soon
+    assert (await checkout.get(state_path[1])).text == '{"stage":"pending"}'  # It was polled a moment ago.
     checkout.pass_time(6)
-    assert (await checkout.get(recording_db[1])).text == '{"stage":"failed"}'
+    assert (await checkout.get(state_path[1])).text == '{"stage":"failed"}'
 
 
-async def test_a_slow_operator_does_not_keep_the_customer_waiting(checkout: CheckoutFixture) -> None:
+async def test_a_slow_provider_does_not_delay_the_page(checkout: CheckoutFixture) -> None:
     waiting = await checkout.waiting(await checkout.link())
     checkout.operator.approve(checkout.operator.last.reference)
     checkout.operator.slowness = 3
@@ -163,7 +163,7 @@ async def test_a_slow_operator_does_not_keep_the_customer_waiting(checkout: Chec
             await asyncio.sleep(0.2)
 
 
-async def test_an_operator_with_a_page_of_its_own(checkout: CheckoutFixture) -> None:
+async def test_the_page_links_to_the_page_of_the_provider(checkout: CheckoutFixture) -> None:
     waiting = await checkout.waiting(await checkout.link(), operator="wave_sn", phone="771234567")
     page = await checkout.get(waiting)
     assert "Terminez le paiement chez Wave" in page.text
@@ -171,7 +171,7 @@ async def test_an_operator_with_a_page_of_its_own(checkout: CheckoutFixture) -> 
     assert urlsplit(checkout.operator.last.return_url or "").path == urlsplit(waiting).path
 
 
-async def test_a_long_wait_says_not_to_pay_again(checkout: CheckoutFixture) -> None:
+async def test_a_long_wait_warns_against_paying_again(checkout: CheckoutFixture) -> None:
     waiting = await checkout.waiting(await checkout.link())
     assert "deuxième fois" not in (await checkout.get(waiting)).text
     checkout.pass_time(120)
@@ -179,7 +179,7 @@ async def test_a_long_wait_says_not_to_pay_again(checkout: CheckoutFixture) -> N
     assert "Ne payez pas une deuxième fois" in page.text
 
 
-async def test_a_refunded_payment_says_so(any_checkout: CheckoutFixture) -> None:
+async def test_a_refunded_payment_is_shown_as_refunded(any_checkout: CheckoutFixture) -> None:
     checkout = any_checkout
     waiting = await checkout.waiting(await checkout.link())
     checkout.operator.approve(checkout.operator.last.reference)
@@ -190,6 +190,6 @@ async def test_a_refunded_payment_says_so(any_checkout: CheckoutFixture) -> None
     assert "Paiement remboursé" in (await checkout.get(waiting)).text
 
 
-async def test_development_shows_the_way_to_the_simulated_phone(checkout: CheckoutFixture) -> None:
+async def test_development_links_to_the_simulated_phone(checkout: CheckoutFixture) -> None:
     page = await checkout.get(await checkout.waiting(await checkout.link()))
     assert 'href="/simulator/phone"' in page.text

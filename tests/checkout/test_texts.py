@@ -40,7 +40,7 @@ def test_every_key_that_is_used_exists() -> None:
 def test_every_reason_for_a_failure_has_a_sentence(reason: str) -> None:
     text = Renderer().text("fr", f"failure.{reason}", mode="MTN MoMo", total="5 088 F CFA")
     assert "%" not in text
-    assert "client" not in text  # the customer is spoken to, not about
+    assert "client" not in text  # Texts address the customer directly.
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -50,7 +50,7 @@ def test_every_state_has_its_texts(state: str) -> None:
             assert Renderer().text(language, f"state.{state}.{part}", merchant="Boutique", moment="demain")
 
 
-def test_french_typography() -> None:
+def test_french_texts_follow_french_typography() -> None:
     for key, text in TEXTS["fr"].items():
         assert not re.search(r" [?!:;»]|« |'", text), f"{key}: a plain space or a straight apostrophe"
 
@@ -76,7 +76,7 @@ def test_values_are_escaped_into_texts() -> None:
         ("," * 1000, "fr"),
     ],
 )
-def test_language_from_the_header(header: str, language: str) -> None:
+def test_the_language_is_read_from_the_header(header: str, language: str) -> None:
     assert i18n.negotiate(header) == language
 
 
@@ -84,5 +84,5 @@ def test_language_from_the_header(header: str, language: str) -> None:
     ("header", "country"),
     [("fr-BJ,fr;q=0.9", "BJ"), ("fr, en-sn", "SN"), ("fr", None), ("zh-Hant-CG", "CG"), ("", None)],
 )
-def test_country_guessed_from_the_header(header: str, country: str | None) -> None:
+def test_the_country_is_guessed_from_the_header(header: str, country: str | None) -> None:
     assert i18n.region(header) == country

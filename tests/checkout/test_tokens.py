@@ -29,12 +29,12 @@ def test_a_token_is_fresh_for_its_own_link_only() -> None:
     assert not elsewhere.fresh
 
 
-def test_every_token_is_another_one() -> None:
+def test_every_token_is_different() -> None:
     tokens = FormTokens([NEW], Frozen())
     assert len({tokens.issue("link") for _ in range(100)}) == 100
 
 
-def test_a_token_grows_old() -> None:
+def test_a_token_expires() -> None:
     time = Frozen()
     tokens = FormTokens([NEW], time)
     issued = tokens.issue("link")
@@ -56,7 +56,7 @@ def test_rotating_the_keys_keeps_open_forms_working_twice() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "a.b.c", "é" * 22 + ".1.x", "A" * 22 + "." + "f" * 17 + "." + "A" * 22])
-def test_what_is_no_token_is_none(text: str) -> None:
+def test_an_invalid_token_is_refused(text: str) -> None:
     assert FormTokens([NEW], Frozen()).read("link", text) is None
 
 

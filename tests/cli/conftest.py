@@ -113,16 +113,16 @@ class Cli:
                 process.kill()
 
 
-def until(true: Callable[[], object], seconds: float) -> float:
-    """After how many seconds it was last asked and was not true yet; it fails when it does not come true in time."""
+def until(condition: Callable[[], object], seconds: float) -> float:
+    """Waits until `condition()` holds; fails after `seconds`. Returns when it last did not hold, in seconds."""
     started = time.monotonic()
     latest = 0.0
     while True:
-        asked = time.monotonic() - started
-        if true():
+        elapsed = time.monotonic() - started
+        if condition():
             return latest
-        assert asked < seconds, "it did not come true"
-        latest = asked
+        assert elapsed < seconds, "the condition did not come true in time"
+        latest = elapsed
         time.sleep(0.02)
 
 

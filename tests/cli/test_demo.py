@@ -65,7 +65,7 @@ def _base(shown: dict[str, str]) -> str:
     return shown["API base URL"].partition(" ")[0]
 
 
-def test_what_it_prints_works_when_it_is_pasted(fresh: Cli) -> None:
+def test_the_printed_commands_work_when_pasted(fresh: Cli) -> None:
     with demo(fresh) as (text, commands, process):
         assert len(text.splitlines()) <= 24
         assert len(commands) == 3
@@ -85,7 +85,7 @@ def test_what_it_prints_works_when_it_is_pasted(fresh: Cli) -> None:
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
-def test_a_second_run_reuses_everything(fresh: Cli) -> None:
+def test_a_second_demo_reuses_everything(fresh: Cli) -> None:
     seen = []
     for _ in range(2):
         with demo(fresh) as (text, commands, process):
@@ -97,7 +97,7 @@ def test_a_second_run_reuses_everything(fresh: Cli) -> None:
     assert [each["name"] for each in fresh("merchant", "list", "--json").json["merchants"]] == ["Boutique Démo"]
 
 
-def test_its_keys_are_learnt_by_another_database_and_replaced_once_revoked(cli: Cli) -> None:
+def test_demo_keys_are_added_to_another_database_and_replaced_once_revoked(cli: Cli) -> None:
     """Both kinds of database; the schema of the second one is made on the way."""
     with demo(cli) as (text, _, process):
         key = facts(text)["Test key"]
@@ -115,7 +115,7 @@ def test_its_keys_are_learnt_by_another_database_and_replaced_once_revoked(cli: 
         stopped(process)
 
 
-def test_it_refuses_production_and_a_damaged_file(fresh: Cli) -> None:
+def test_demo_refuses_production_and_a_damaged_file(fresh: Cli) -> None:
     key = fresh("secret-key").out.strip()
     production = fresh.having(
         GUICHET_PROFILE="production", GUICHET_SECRET_KEYS=key, GUICHET_PUBLIC_URL="https://pay.example.com"
@@ -129,7 +129,7 @@ def test_it_refuses_production_and_a_damaged_file(fresh: Cli) -> None:
     assert "demo.json is damaged: delete it" in fresh("demo", "--port", free_port()).refusal
 
 
-def test_it_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None:
+def test_demo_stops_in_time_while_a_receiver_and_a_client_hang(fresh: Cli) -> None:
     """Two seconds; on a machine too busy even for an idle stop, a second and a half more than that one takes."""
     with demo(fresh) as (_, _, process):
         idle = stopped(process)
@@ -168,14 +168,14 @@ class OutputLines:
         return next(line for line in self.seen if re.search(pattern, line))
 
 
-def test_a_newcomer_is_notified(fresh: Cli) -> None:
+def test_the_demo_merchant_receives_webhooks(fresh: Cli) -> None:
     with demo(fresh) as (_, commands, process), fresh.start("listen", "--configure", "--port", free_port()) as listener:
         shown = OutputLines(listener)
         address = re.search(r"http://\S+", shown.wait("Ctrl-C stops it"))
         assert address is not None
         payment = pasted(commands[0])
-        told = shown.wait(r"payment\.succeeded")
-        assert f"{payment['reference']}  succeeded  5000 XOF  ✓ signature" in told
+        line = shown.wait(r"payment\.succeeded")
+        assert f"{payment['reference']}  succeeded  5000 XOF  ✓ signature" in line
         pasted(commands[2])
         shown.wait(r"refund\.succeeded .* succeeded  5087\.5 XOF  ✓ signature")
         shown.wait(r"payment\.refunded .* refunded  5000 XOF  ✓ signature")
@@ -201,7 +201,7 @@ def test_a_newcomer_is_notified(fresh: Cli) -> None:
         stopped(process)
 
 
-def test_it_listens_with_any_secret_and_recognises_what_comes_again(fresh: Cli) -> None:
+def test_listen_accepts_any_secret_and_recognises_repeats(fresh: Cli) -> None:
     port = free_port()
     with fresh.start("listen", "--port", port, "--secret", "whsec_mine") as listener:
         shown = OutputLines(listener)
@@ -226,5 +226,5 @@ def stopped_listener(process: Child) -> None:
 
 
 @pytest.mark.parametrize("host", ["nowhere.invalid", "203.0.113.1"])
-def test_an_address_that_is_not_ours(fresh: Cli, host: str) -> None:
+def test_demo_refuses_to_listen_on_an_address_of_another_machine(fresh: Cli, host: str) -> None:
     assert f"Cannot listen on {host}" in fresh("demo", "--host", host, "--port", free_port()).refusal

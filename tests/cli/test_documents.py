@@ -26,7 +26,7 @@ def _lines() -> list[tuple[str, str]]:
     return [(document, line) for document, line in found if not line.startswith(("export ", "#"))]
 
 
-def test_the_settings_are_the_settings() -> None:
+def test_the_guide_lists_every_setting() -> None:
     table = GUIDE.split("<!-- table: settings -->")[1].split("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| `GUICHET_")]
     expected = [
@@ -41,7 +41,7 @@ def test_no_document_names_a_setting_that_does_not_exist() -> None:
         assert named <= {variable.name for variable in VARIABLES}, document
 
 
-def test_the_commands_are_the_commands() -> None:
+def test_the_guide_lists_every_command() -> None:
     chapter = GUIDE.split("\n## Every command\n")[1].split("\n## ")[0]
     entries = re.findall(r"^- `guichet ([a-z -]+)`.*?^  ```sh\n(.*?)^  ```", chapter, re.MULTILINE | re.DOTALL)
     assert sorted(path for path, _ in entries) == sorted(path for path, _ in leaves())
@@ -50,13 +50,13 @@ def test_the_commands_are_the_commands() -> None:
 
 
 @pytest.mark.parametrize(("document", "line"), _lines())
-def test_a_line_of_shell_is_one_that_the_command_understands(document: str, line: str) -> None:
+def test_documented_shell_lines_are_valid_commands(document: str, line: str) -> None:
     if line.endswith("--help"):
         return
     parses(line)
 
 
-def test_the_log_lines_worth_an_alert_are_logged() -> None:
+def test_documented_alert_log_lines_exist_in_the_code() -> None:
     table = GUIDE.split("\n## Logs\n")[1].split("\n## ")[0]
     events = re.findall(r"`([a-z]+\.[a-z_]+)`", "".join(re.findall(r"^\| (`.+?) \|", table, re.MULTILINE)))
     assert len(events) > 5
@@ -65,7 +65,7 @@ def test_the_log_lines_worth_an_alert_are_logged() -> None:
         assert re.search(rf'log\.\w+\(\s*"{re.escape(event)}"', source), event
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_of_the_documents_exist() -> None:
     for document in DOCUMENTS:
         path = ROOT / document
         text = path.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from tests.cli.conftest import Cli
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 
 
-def test_merchants(cli: Cli) -> None:
+def test_merchants_are_created_listed_and_changed(cli: Cli) -> None:
     made = cli("merchant", "create", "Boutique [Awa]", "--json").json
     assert made.keys() == {"id", "name", "status", "keys"}
     assert (made["name"], made["status"]) == ("Boutique [Awa]", "active")
@@ -37,7 +37,7 @@ def test_merchants(cli: Cli) -> None:
     assert "Boutique [Awa]" in table.out
 
 
-def test_merchants_refused(sqlite_cli: Cli) -> None:
+def test_invalid_merchant_commands_are_refused(sqlite_cli: Cli) -> None:
     assert sqlite_cli("merchant", "status", 999, "active").refusal == "There is no merchant with the id 999."
     assert "not one of" in sqlite_cli("merchant", "status", 1, "frozen").misuse
     assert "is not an id" in sqlite_cli("merchant", "status", 2**63, "active").misuse
@@ -46,7 +46,7 @@ def test_merchants_refused(sqlite_cli: Cli) -> None:
     assert "not one of" in sqlite_cli("merchant", "create", "X", "--currency", "GBP").misuse
 
 
-def test_keys(cli: Cli) -> None:
+def test_keys_are_created_listed_and_revoked(cli: Cli) -> None:
     merchant = cli("merchant", "create", "Awa", "--json").json
     made = cli(
         "key", "create", merchant["id"], "--env", "live", "--expires-at", "2090-01-31T12:00:00+01:00", "--json"
@@ -71,7 +71,7 @@ def test_keys(cli: Cli) -> None:
         assert secret[12:] not in cli("key", "list", merchant["id"]).out
 
 
-def test_keys_refused(sqlite_cli: Cli) -> None:
+def test_invalid_key_commands_are_refused(sqlite_cli: Cli) -> None:
     assert sqlite_cli("key", "create", 999, "--env", "test").refusal == "There is no merchant with the id 999."
     assert sqlite_cli("key", "list", 999).refusal == "There is no merchant with the id 999."
     assert sqlite_cli("key", "revoke", 999).refusal == "There is no key with the id 999."
@@ -82,7 +82,7 @@ def test_keys_refused(sqlite_cli: Cli) -> None:
     assert "not one of" in sqlite_cli("key", "create", 1, "--env", "prod").misuse
 
 
-async def test_a_frozen_wallet_and_the_credits_that_waited(cli: Cli, settings: Settings) -> None:
+async def test_unfreezing_a_wallet_releases_the_waiting_credits(cli: Cli, settings: Settings) -> None:
     merchant = cli("merchant", "create", "Awa", "--json").json["id"]
     frozen = cli("wallet", "status", merchant, "xof", "Gelé", "--json").json
     assert (frozen["merchant_id"], frozen["env"], frozen["currency"]) == (merchant, "live", "XOF")
@@ -108,19 +108,19 @@ async def test_a_frozen_wallet_and_the_credits_that_waited(cli: Cli, settings: S
     assert "250" in cli("wallet", "show", merchant).out
 
 
-def test_wallets_refused(sqlite_cli: Cli) -> None:
+def test_invalid_wallet_commands_are_refused(sqlite_cli: Cli) -> None:
     assert sqlite_cli("wallet", "show", 999).refusal == "There is no merchant with the id 999."
     assert sqlite_cli("wallet", "status", 999, "XOF", "Gelé").refusal == "There is no merchant with the id 999."
     assert "Actif, Gelé, Fermé" in sqlite_cli("wallet", "status", 1, "XOF", "Frozen").misuse
     assert "not one of" in sqlite_cli("wallet", "status", 1, "GBP", "Gelé").misuse
 
 
-def test_a_decomposed_status_is_the_same_word(sqlite_cli: Cli) -> None:
+def test_a_status_in_decomposed_unicode_is_accepted(sqlite_cli: Cli) -> None:
     merchant = sqlite_cli("merchant", "create", "Awa", "--json").json["id"]
     assert sqlite_cli("wallet", "status", merchant, "XOF", "Gele\u0301", "--json").json["status"] == "Gelé"
 
 
-def test_modes(cli: Cli) -> None:
+def test_modes_are_listed_and_overridden(cli: Cli) -> None:
     merchant = cli("merchant", "create", "Awa", "--json").json["id"]
     for_one = cli("mode", "fee", "MTN", "--percent", "2.5", "--fixed", "100.50", "--merchant", merchant, "--json").json
     assert (for_one["operator"], for_one["merchant_id"]) == ("mtn", merchant)
@@ -134,11 +134,11 @@ def test_modes(cli: Cli) -> None:
         listed = cli("mode", "list", *more, "--json").json["modes"]
         return {mode["operator"]: (mode["active"], mode["fee_percent"], mode["fee_fixed"]) for mode in listed}
 
-    everybody, one = modes(), modes("--merchant", merchant)
-    assert len(everybody) == len(one) == 21
-    assert (everybody["mtn"], one["mtn"]) == ((True, 1.2345, 0), (True, 2.5, 100.5))
-    assert (everybody["moov"][0], one["moov"][0]) == (True, False)
-    assert (everybody["VISA"][0], one["VISA"][0]) == (False, False)
+    defaults, one = modes(), modes("--merchant", merchant)
+    assert len(defaults) == len(one) == 21
+    assert (defaults["mtn"], one["mtn"]) == ((True, 1.2345, 0), (True, 2.5, 100.5))
+    assert (defaults["moov"][0], one["moov"][0]) == (True, False)
+    assert (defaults["VISA"][0], one["VISA"][0]) == (False, False)
 
     closed = cli("mode", "enable", "visa", "--merchant", merchant).refusal
     assert closed == "VISA is closed for everybody; open it first with `guichet mode enable VISA`."
@@ -147,7 +147,7 @@ def test_modes(cli: Cli) -> None:
     assert "1.2345 % + 0" in cli("mode", "list").out
 
 
-def test_modes_refused(sqlite_cli: Cli) -> None:
+def test_invalid_mode_commands_are_refused(sqlite_cli: Cli) -> None:
     unknown = "There is no operator 'mtm'; `guichet mode list` shows the codes."
     for verb in ("enable", "disable"):
         assert sqlite_cli("mode", verb, "mtm").refusal == unknown
@@ -168,12 +168,12 @@ def test_modes_refused(sqlite_cli: Cli) -> None:
         ("--fixed", "1e30", 2),
     ],
 )
-def test_a_fee_that_cannot_be_kept_exactly(sqlite_cli: Cli, option: str, figure: str, code: int) -> None:
+def test_a_fee_with_too_many_decimals_is_refused(sqlite_cli: Cli, option: str, figure: str, code: int) -> None:
     done = sqlite_cli("mode", "fee", "mtn", f"{option}={figure}")
     assert (done.refusal if code == 1 else done.misuse).count(option)
 
 
-async def test_names_are_kept_as_they_are(sqlite_cli: Cli, sqlite_settings: Settings) -> None:
+async def test_names_are_stored_unchanged(sqlite_cli: Cli, sqlite_settings: Settings) -> None:
     made = sqlite_cli("merchant", "create", " Chez Ngoné & fils ", "--json").json
     async with service(sqlite_settings) as opened:
         found = await merchants.get(opened.ctx.db, made["id"])

@@ -39,7 +39,7 @@ WRONG = {
 }
 
 
-def test_every_variable_is_tried() -> None:
+def test_every_setting_has_a_wrong_value_here() -> None:
     assert WRONG.keys() == {variable.name for variable in VARIABLES}
 
 
@@ -58,13 +58,15 @@ def test_production_refuses_to_start_without_its_secrets(fresh: Cli) -> None:
     assert not (fresh.folder / "var").exists()
 
 
-def test_an_unreachable_database_is_one_sentence(fresh: Cli) -> None:
+def test_an_unreachable_database_is_reported_in_one_sentence(fresh: Cli) -> None:
     lost = fresh.having(GUICHET_DATABASE_URL=f"postgresql://u:p@127.0.0.1:{free_port()}/none")
     for arguments in (("serve",), ("worker",), ("migrate",), ("merchant", "list")):
         assert "GUICHET_DATABASE_URL" in lost(*arguments).refusal
 
 
-def test_an_old_postgresql_schema(fresh: Cli, postgres_server: str, base_settings: Settings, tmp_path: Path) -> None:
+def test_an_old_postgresql_schema_stops_the_start(
+    fresh: Cli, postgres_server: str, base_settings: Settings, tmp_path: Path
+) -> None:
     async def create() -> None:
         connection = await asyncpg.connect(postgres_server)
         await connection.execute("CREATE DATABASE old_schema")
@@ -83,7 +85,7 @@ def test_an_old_postgresql_schema(fresh: Cli, postgres_server: str, base_setting
     assert "nobody_made_it" in missing("serve").refusal
 
 
-def test_a_second_server_on_the_embedded_database(sqlite_cli: Cli) -> None:
+def test_a_second_server_on_the_embedded_database_is_refused(sqlite_cli: Cli) -> None:
     with sqlite_cli.running("serve") as server:
         for arguments in (("serve", "--port", free_port()), ("worker",), ("demo", "--port", free_port())):
             assert sqlite_cli(*arguments).refusal == (
@@ -95,7 +97,7 @@ def test_a_second_server_on_the_embedded_database(sqlite_cli: Cli) -> None:
         """The lock went with the process."""
 
 
-def test_a_port_that_is_taken(fresh: Cli, sqlite_cli: Cli) -> None:
+def test_a_port_in_use_stops_the_start(fresh: Cli, sqlite_cli: Cli) -> None:
     with sqlite_cli.running("serve") as server:
         port = server.address.rpartition(":")[2]
         taken = f"Port {port} is already in use: stop what listens there, or choose another --port."

@@ -1,4 +1,4 @@
-"""A server that carries the simulator lets time pass in it from its start, as operators do while nobody asks them."""
+"""A server with the simulator advances it from its start, as real providers advance without being called."""
 
 import time
 from typing import Any
@@ -11,14 +11,14 @@ APPROVED_AFTER = 1.5
 
 
 def as_stored(server: RunningCommand, key: str) -> Any:
-    """Listing asks no operator."""
+    """The stored status: listing polls no provider."""
     (payment,) = server.call("GET", "/v1/payments", key)[1]["data"]
     return payment["status"]
 
 
-def test_what_came_due_while_the_server_was_down_is_told_without_being_asked(cli: Cli) -> None:
+def test_payments_due_while_the_server_was_down_are_settled_at_its_start(cli: Cli) -> None:
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["live"]
-    # Without loops nobody asks the simulated operator: only its own notification can settle the payment.
+    # Without loops the simulated provider is not polled: only its callback can settle the payment.
     with cli.running("serve", "--no-worker") as server:
         scenario = {"family": "mtn", "scenario": "succeeds", "after": APPROVED_AFTER}
         assert server.call("POST", "/simulator/control/next", key, scenario)[0] < 300

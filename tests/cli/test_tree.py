@@ -14,7 +14,7 @@ SERVING = {"serve", "worker", "demo", "listen", "simulator"}
 
 
 @pytest.mark.parametrize("path", LEAVES)
-def test_its_example_is_understood(path: str) -> None:
+def test_the_example_of_each_command_is_valid(path: str) -> None:
     examples = re.findall(r"`([^`]*guichet [^`]*)`", LEAVES[path].epilog or "")
     assert examples, f"{path} has no example"
     for example in examples:
@@ -23,12 +23,12 @@ def test_its_example_is_understood(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(LEAVES.keys() - SERVING))
-def test_it_speaks_to_programs_too(path: str) -> None:
+def test_each_command_has_a_json_option(path: str) -> None:
     assert any("--json" in parameter.opts for parameter in LEAVES[path].params)
 
 
 @pytest.mark.parametrize("path", ["merchant create", "wallet status", "mode fee", "demo", "migrate"])
-def test_its_help_shows_the_example(fresh: Cli, path: str) -> None:
+def test_the_help_of_each_command_shows_its_example(fresh: Cli, path: str) -> None:
     done = fresh(*path.split(), "--help")
     assert done.code == 0
     assert "Example: " in done.out
@@ -36,7 +36,7 @@ def test_its_help_shows_the_example(fresh: Cli, path: str) -> None:
     assert re.sub(r"[`\s]+", " ", LEAVES[path].epilog).strip() in re.sub(r"[`\s]+", " ", shown)
 
 
-def test_nothing_and_nonsense(fresh: Cli) -> None:
+def test_help_version_and_unknown_words_are_answered(fresh: Cli) -> None:
     assert "merchant" in fresh("--help").out
     assert fresh("--version").out.strip() == __version__
     assert "No such command" in fresh("nonsense").misuse

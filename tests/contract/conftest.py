@@ -1,6 +1,7 @@
-"""A merchant's own webhook server, and a service whose live environment has a scripted provider."""
+"""A merchant's own webhook server, a service whose live environment has a scripted provider, and `/openapi.json`."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -28,3 +29,11 @@ async def live_service(settings: Settings, operator: ScriptedProvider) -> AsyncI
     routes = {code: ["scripted"] for code in column("operators", "Code")}
     async with open_service(settings, accounts={"scripted": operator}, routes=routes) as opened:
         yield opened
+
+
+@pytest.fixture
+async def document(sqlite_service: ServiceFixture) -> dict[str, Any]:
+    """The OpenAPI document as the service answers it."""
+    answer = await sqlite_service.call("GET", "/openapi.json")
+    assert answer.status == 200
+    return dict(answer.body)

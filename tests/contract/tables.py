@@ -50,7 +50,7 @@ def parsed() -> dict[str, list[Row]]:
 
 
 def parse(text: str) -> dict[str, list[Row]]:
-    """All announced tables of a Markdown text; one that nobody announced is an error, since nothing would read it."""
+    """All announced tables of a Markdown text; one that is not announced is an error, since nothing would read it."""
     found: dict[str, list[Row]] = {}
     lines = text.splitlines()
     read_until = 0

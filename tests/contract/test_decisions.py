@@ -1,10 +1,21 @@
-"""A decision that is cited exists, and every number is given once."""
+"""A decision that is cited exists, every number is given once, and every decision of the contract has its test."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DECISIONS = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+#: Seen on hosted pages, where tests/checkout and tests/browser check it.
+ELSEWHERE = {30}
+#: The files with the decisions about requests, D1 to D19; D42 is about dates, with D13.
+ABOUT_REQUESTS = (
+    "test_request_amounts.py",
+    "test_request_bodies.py",
+    "test_request_fields.py",
+    "test_lists_and_dates.py",
+    "test_link_requests.py",
+)
 
 
 def _given() -> list[int]:
@@ -28,3 +39,18 @@ def test_what_the_code_and_the_docs_cite_was_decided() -> None:
 
     assert files
     assert not unknown
+
+
+def test_every_decision_of_the_contract_has_a_test_named_after_it() -> None:
+    inherited = DECISIONS.partition("## Ours")[0]
+    decided = {int(number) for number in re.findall(r"^- \*\*D(\d+)\*\* ", inherited, re.MULTILINE)}
+    assert decided - _tested(Path(__file__).parent.glob("test_*.py")) == ELSEWHERE
+
+
+def test_the_decisions_about_requests_are_tested_together() -> None:
+    assert _tested(Path(__file__).parent / name for name in ABOUT_REQUESTS) == {*range(1, 20), 42}
+
+
+def _tested(files: Iterable[Path]) -> set[int]:
+    """The numbers of the decisions that tests of these files are named after."""
+    return {int(number) for file in files for number in re.findall(r"def test_d(\d+)_", file.read_text("utf-8"))}

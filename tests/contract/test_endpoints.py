@@ -124,7 +124,7 @@ async def test_a_key_works_in_the_environment_it_names(sqlite_service: ServiceFi
 
 
 @pytest.mark.parametrize("key", ["absent", "", "Bearer", "Bearer ", "Basic {key}", "{key}", "Bearer x{key}"])
-async def test_a_key_that_is_missing_or_malformed(sqlite_service: ServiceFixture, key: str) -> None:
+async def test_a_missing_or_malformed_key_is_refused(sqlite_service: ServiceFixture, key: str) -> None:
     merchant = await sqlite_service.merchant()
     header = key.format(key=merchant.keys["test"])
     answer = await sqlite_service.call(
@@ -134,7 +134,7 @@ async def test_a_key_that_is_missing_or_malformed(sqlite_service: ServiceFixture
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-async def test_a_verb_that_a_path_does_not_know(sqlite_service: ServiceFixture) -> None:
+async def test_a_method_that_a_path_does_not_have_is_refused(sqlite_service: ServiceFixture) -> None:
     merchant = await sqlite_service.merchant()
     for path in dict.fromkeys(column("endpoints", "Path")):
         for verb in set(VERBS) - _allowed(path):
@@ -148,7 +148,7 @@ async def test_a_verb_that_a_path_does_not_know(sqlite_service: ServiceFixture) 
 @pytest.mark.parametrize(
     "path", ["", "/", "/nothing", "/payments/", "/payments/a/b", "/payments//refund", "/%2Fbalance"]
 )
-async def test_an_address_that_does_not_exist(sqlite_service: ServiceFixture, path: str) -> None:
+async def test_an_unknown_path_is_not_found(sqlite_service: ServiceFixture, path: str) -> None:
     merchant = await sqlite_service.merchant()
     for verb in ("GET", "POST", "DELETE"):
         check_error(await merchant.call(verb, path), "not_found")

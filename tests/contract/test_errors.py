@@ -1,4 +1,4 @@
-"""Every error code that an endpoint can answer, produced through its own door; and the headers of every answer."""
+"""Every error code that an endpoint can answer, produced by its own request; and the headers of every answer."""
 
 import asyncio
 import sqlite3
@@ -82,7 +82,7 @@ PRODUCED: dict[str, Callable[[ServiceFixture], Awaitable[Answer]]] = {
 
 
 @pytest.mark.parametrize("code", PRODUCED)
-async def test_an_error_through_its_own_door(service: ServiceFixture, code: str) -> None:
+async def test_each_error_is_produced_by_its_own_request(service: ServiceFixture, code: str) -> None:
     error = check_error(await PRODUCED[code](service), code)
     assert ("details" in error) is (code == "invalid_request")
 
@@ -95,7 +95,7 @@ def test_every_code_that_is_emitted_is_produced_here() -> None:
 
 
 async def test_more_requests_than_the_limit(limited_service: ServiceFixture) -> None:
-    """Whatever they ask, and whether they have a key."""
+    """With and without a key, whatever the request."""
     merchant = await limited_service.merchant()
     left = []
     for number in range(LIMIT):
@@ -188,8 +188,16 @@ async def test_every_answer_names_its_request(sqlite_service: ServiceFixture) ->
         assert (await merchant.get("/balance", headers={"X-Request-Id": odd})).headers["X-Request-Id"] != odd
 
 
-async def test_only_a_401_asks_for_a_key(sqlite_service: ServiceFixture) -> None:
+async def test_only_a_401_has_the_www_authenticate_header(sqlite_service: ServiceFixture) -> None:
     for code, produce in PRODUCED.items():
         answer = await produce(sqlite_service)
         assert answer.headers.get("WWW-Authenticate") == ("Bearer" if answer.status == 401 else None), code
         assert ("Allow" in answer.headers) is (code == "method_not_allowed")
+
+
+def test_d41_withdrawal_codes_are_listed_and_never_emitted() -> None:
+    assert [row["Code"] for row in table("errors") if row["Emitted"] == "no"] == [
+        "insufficient_funds",
+        "payout_failed",
+        "payout_limit_exceeded",
+    ]

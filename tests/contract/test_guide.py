@@ -111,7 +111,7 @@ def test_operators_are_all_there_under_their_country() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(set(column("endpoints", "Path"))))
-def test_every_endpoint_of_the_contract_is_told_of(path: str) -> None:
+def test_the_guide_mentions_every_endpoint_of_the_contract(path: str) -> None:
     called = re.escape(path).replace(r"\{reference\}", r"(?:\{reference\}|commande-\d+)")
 
     assert re.search(rf'(?:\$GUICHET|`(?:GET|POST|PUT) ){called}["?`]', GUIDE)

@@ -1,4 +1,4 @@
-"""Many identical requests at once: one payment, one refund, and the same answer for everybody."""
+"""Many identical requests at once: one payment, one refund, and the same answer to each."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ async def test_64_payments_without_external_id_are_64_payments(service: ServiceF
     assert (await merchant.get("/payments")).body["meta"]["total"] == MANY
 
 
-async def test_a_live_operator_is_asked_once(live_service: ServiceFixture, operator: ScriptedProvider) -> None:
+async def test_a_live_provider_gets_one_request(live_service: ServiceFixture, operator: ScriptedProvider) -> None:
     merchant = (await live_service.merchant()).live
     answers = await _at_once(merchant, "/payments", [order(external_id="a")] * MANY)
     assert {answer.status for answer in answers} == {201}
@@ -69,7 +69,7 @@ async def test_64_refunds_at_once_are_one_refund(service: ServiceFixture) -> Non
     assert (await merchant.get("/balance")).data["balance"] == 0
 
 
-async def test_64_live_refunds_at_once_leave_the_wallet_right(
+async def test_64_live_refunds_at_once_are_booked_once(
     live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
     merchant = (await live_service.merchant()).live

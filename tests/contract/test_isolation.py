@@ -1,4 +1,4 @@
-"""Nobody sees what is somebody else's, nor what belongs to the other environment, nor whether it exists."""
+"""A merchant sees neither the objects of other merchants or of the other environment, nor whether they exist."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def _same(left: Answer, right: Answer) -> None:
     assert names[0] == names[1]
 
 
-async def test_nothing_of_another_account_or_environment_is_seen(
+async def test_objects_of_another_account_or_environment_are_not_found(
     live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
     operator.script("status", done)

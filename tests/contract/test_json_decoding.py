@@ -81,7 +81,7 @@ def test_a_value_is_read_exactly(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", MALFORMED)
-def test_what_is_not_an_object_in_json_is_refused(body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidRequest):
         parse_object(body)
 
@@ -101,7 +101,7 @@ _VALUES = st.recursive(
 
 
 @given(_VALUES)
-def test_the_text_of_any_member_is_found_in_the_body(text: str) -> None:
+def test_the_text_of_each_member_is_found_in_the_body(text: str) -> None:
     body = f'{{"b": [], "a":  {text} , "c": {{"a": 1}}}}'.encode()
     parse_object(body)
     assert raw_member(body, "a") == (None if text == "null" else text)

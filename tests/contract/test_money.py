@@ -30,7 +30,7 @@ async def _events(service: ServiceFixture, server: ScriptedServer, secret: str) 
     return [each.event for each in notifications(server, secret, service.clock.now() // SECOND)]
 
 
-async def test_d20_a_refusal_at_initiation_is_recorded_and_told_once(
+async def test_d20_a_refusal_at_initiation_is_recorded_and_answered_once(
     live_service: ServiceFixture, operator: ScriptedProvider, receiver: ScriptedServer
 ) -> None:
     merchant = await live_service.merchant()
@@ -63,7 +63,7 @@ def _unclear(charge: Charge) -> StatusResult:
 
 
 @pytest.mark.parametrize("word", [_unclear, _too_little, _wrong_currency, _no_amount])
-async def test_d21_what_is_unclear_stays_pending(
+async def test_d21_an_unknown_result_stays_pending(
     live_service: ServiceFixture, operator: ScriptedProvider, word: Callable[[Charge], StatusResult]
 ) -> None:
     merchant_client = (await live_service.merchant()).live
@@ -99,7 +99,7 @@ async def test_d22_one_refund_ever_for_the_whole_total(
     check_error(await merchant_client.post("/payments/a/refund"), "conflict")
 
 
-async def test_d23_a_refund_that_the_wallet_does_not_cover(
+async def test_d23_a_refund_that_the_wallet_does_not_cover_is_refused(
     live_service: ServiceFixture, operator: ScriptedProvider, receiver: ScriptedServer
 ) -> None:
     """A withdrawal, for which the contract has no endpoint, took a part of it."""
@@ -171,7 +171,7 @@ async def test_d25_the_test_balance_counts_what_is_succeeded_now(service: Servic
     assert await balance("XOF") == (700, 70_000, "Actif")
 
 
-async def test_d26_a_currency_that_never_moved(service: ServiceFixture) -> None:
+async def test_d26_a_currency_without_movements_has_a_zero_balance(service: ServiceFixture) -> None:
     born = iso(service.clock.now())
     merchant_client = await service.merchant()
     service.clock.advance(100)
@@ -186,11 +186,11 @@ async def test_d26_a_currency_that_never_moved(service: ServiceFixture) -> None:
     assert (await merchant_client.get("/balance?currency=EUR")).data["updated_at"] == born
 
 
-async def test_d27_operators_without_decimals_are_asked_for_a_rounded_total(
+async def test_d27_operators_without_decimals_debit_a_rounded_total(
     live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
     merchant_client = (await live_service.merchant()).live
-    for amount, currency, asked in (
+    for amount, currency, debited in (
         (5000, "XOF", 5088_00),
         (20, "XAF", 20_00),
         (5000, "EUR", 5087_50),
@@ -198,7 +198,7 @@ async def test_d27_operators_without_decimals_are_asked_for_a_rounded_total(
     ):
         payment = await merchant_client.pay(amount=amount, currency=currency)
         charge = operator.charges[-1]
-        assert (charge.amount, charge.currency) == (asked, currency)
+        assert (charge.amount, charge.currency) == (debited, currency)
         assert payment["total_amount"] == float(Decimal(str(amount)) + Decimal(str(payment["fee_amount"])))
 
 
@@ -223,7 +223,7 @@ async def test_d29_the_refusal_of_0003_is_there_at_once(service: ServiceFixture)
         assert (await merchant_client.get(f"/payments/{payment['reference']}")).data["status"] == status
 
 
-async def test_d31_an_operators_own_page_is_told_where_a_payment_is_made(
+async def test_d31_the_page_of_an_operator_is_in_the_created_payment_only(
     live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
     merchant_client = (await live_service.merchant()).live

@@ -129,7 +129,7 @@ async def test_a_merchants_own_fees_are_the_ones_applied(service: ServiceFixture
 
 @pytest.mark.parametrize("code", CODES)
 async def test_every_operator_can_be_live(live_service: ServiceFixture, operator: ScriptedProvider, code: str) -> None:
-    """The operator is asked for exactly the total, rounded to what the currency has (D27)."""
+    """The debit is exactly the total, rounded to what the currency has (D27)."""
     merchant = (await live_service.merchant()).live
     payment = check_success(await merchant.post("/payments", order(code)), CREATED)
     [charge] = operator.charges

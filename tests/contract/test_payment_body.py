@@ -79,7 +79,7 @@ async def test_lengths_are_inclusive_and_count_characters(sqlite_service: Servic
         assert refused_fields(await _send(merchant, field, _text(field, shortest - 1))) == {field}
 
 
-async def test_an_operator_code_longer_than_any(sqlite_service: ServiceFixture) -> None:
+async def test_an_overlong_operator_code_is_refused(sqlite_service: ServiceFixture) -> None:
     merchant = await sqlite_service.merchant()
     longest = int(ROWS["operator"]["Max length"])
     for length in (longest, longest + 1):
@@ -105,7 +105,7 @@ async def test_an_operator_code_longer_than_any(sqlite_service: ServiceFixture) 
         (b"123456789012345678901234567890", False),
     ],
 )
-async def test_the_bounds_of_amount(sqlite_service: ServiceFixture, amount: bytes, accepted: bool) -> None:
+async def test_the_amount_is_bounded(sqlite_service: ServiceFixture, amount: bytes, accepted: bool) -> None:
     """A card knows no debit bounds: only those of `amount` are seen."""
     assert (ROWS["amount"]["Min"], ROWS["amount"]["Max"]) == ("1", "99999999")
     merchant = await sqlite_service.merchant()
@@ -129,8 +129,8 @@ async def test_required_fields_and_defaults(sqlite_service: ServiceFixture, fiel
             "payment_mode_id",
         }
         return
-    asking = {"mobile_money": "mtn", "requires_otp": "coris", "requires_return_url": "free_sn", "card": "VISA"}
-    operator = asking.get(row["Required"])
+    operators = {"mobile_money": "mtn", "requires_otp": "coris", "requires_return_url": "free_sn", "card": "VISA"}
+    operator = operators.get(row["Required"])
     for value in (..., None):
         body = _body(field, value) if operator is None else _without(order(operator), field, value)
         answer = await merchant.post("/payments", body)
@@ -162,7 +162,7 @@ async def test_accepted_values_of_currency(sqlite_service: ServiceFixture) -> No
         assert refused_fields(await merchant.post("/payments", order(currency=other))) == {"currency"}
 
 
-async def test_all_faults_are_told_at_once(sqlite_service: ServiceFixture) -> None:
+async def test_all_errors_are_reported_at_once(sqlite_service: ServiceFixture) -> None:
     merchant = await sqlite_service.merchant()
     everything: dict[str, object] = {
         "amount": 0,

@@ -131,12 +131,12 @@ async def test_an_unknown_status_is_read_as_pending(sqlite_service: ServiceFixtu
         "%00",
     ],
 )
-async def test_a_date_that_cannot_be_read(sqlite_service: ServiceFixture, name: str, text: str) -> None:
+async def test_an_unreadable_date_is_refused(sqlite_service: ServiceFixture, name: str, text: str) -> None:
     merchant = await sqlite_service.merchant()
     assert refused_fields(await merchant.get(f"/payments?{name}={text}")) == {name}
 
 
-async def test_every_fault_of_a_query_is_told_at_once(sqlite_service: ServiceFixture) -> None:
+async def test_every_error_of_a_query_is_reported_at_once(sqlite_service: ServiceFixture) -> None:
     merchant = await sqlite_service.merchant()
     answer = await merchant.get("/payments?from=x&to=y&per_page=0&page=0&status=unknown")
     assert refused_fields(answer) == {"from", "to", "per_page", "page"}
@@ -191,7 +191,7 @@ async def test_the_balance_of_each_currency_in_any_case(service: ServiceFixture)
 
 
 @pytest.mark.parametrize("path", LISTS)
-async def test_a_page_past_the_end_of_an_empty_list(sqlite_service: ServiceFixture, path: str) -> None:
+async def test_a_page_past_the_end_of_an_empty_list_is_empty(sqlite_service: ServiceFixture, path: str) -> None:
     merchant = await sqlite_service.merchant()
     answer = await merchant.get(f"{path}?page=9&per_page=100")
     assert answer.data == []

@@ -24,14 +24,14 @@ async def _create(merchant: MerchantClient, row: Row, external_id: str) -> None:
 
 
 async def _stored(merchant: MerchantClient, external_id: str) -> str:
-    """The status as it is stored: a list asks no operator."""
+    """The status as it is stored: a list polls no provider."""
     [payment] = (await merchant.get(f"/payments?external_id={external_id}")).data
     status: str = payment["status"]
     return status
 
 
 @pytest.mark.parametrize("row", ROWS, ids=column("sandbox", "Suffix"))
-async def test_a_number_decides_as_its_row_says_for_whoever_asks(service: ServiceFixture, row: Row) -> None:
+async def test_a_phone_number_decides_as_documented_when_the_payment_is_read(service: ServiceFixture, row: Row) -> None:
     merchant = await service.merchant()
     await _create(merchant, row, "a")
     assert await _stored(merchant, "a") == row["At creation"]
@@ -48,7 +48,7 @@ async def test_a_number_decides_as_its_row_says_for_whoever_asks(service: Servic
 
 
 @pytest.mark.parametrize("row", ROWS, ids=column("sandbox", "Suffix"))
-async def test_a_number_decides_by_itself_when_nobody_asks(service: ServiceFixture, row: Row) -> None:
+async def test_a_phone_number_decides_as_documented_without_a_read(service: ServiceFixture, row: Row) -> None:
     merchant = await service.merchant()
     await _create(merchant, row, "a")
     delay = float(row["Delay (seconds)"] or 0)

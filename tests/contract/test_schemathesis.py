@@ -62,7 +62,7 @@ pytestmark = [
 
 @pytest.fixture
 async def limited_service(settings: Settings) -> AsyncIterator[ServiceFixture]:
-    """With a rate limit nobody reaches, so that its header is on every answer."""
+    """With a rate limit that is never reached, so that its header is on every answer."""
     async with open_service(replace(settings, rate_limit=1_000_000)) as opened:
         yield opened
 
@@ -149,7 +149,7 @@ async def test_no_answer_is_undocumented(limited_service: ServiceFixture, label:
 
 
 @pytest.mark.parametrize("label", LABELS)
-async def test_nothing_is_told_without_a_key(sqlite_service: ServiceFixture, label: str) -> None:
+async def test_nothing_is_answered_without_a_key(sqlite_service: ServiceFixture, label: str) -> None:
     schema = await _schema(sqlite_service, {"/payments": "a", "/refunds": "b", "/payment-links": "1"})
 
     statuses = await asyncio.to_thread(_drive, schema, label, None)

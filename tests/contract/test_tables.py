@@ -5,14 +5,14 @@ import pytest
 from tests.contract.tables import TableError, parse, table, tables
 
 
-def test_a_table_that_is_not_there_is_an_error() -> None:
+def test_a_missing_table_is_an_error() -> None:
     with pytest.raises(TableError, match="has no table named 'errors '"):
         table("errors ")
     with pytest.raises(TableError, match="starts with 'nothing '"):
         tables("nothing")
 
 
-def test_cells_are_read_as_they_are_meant() -> None:
+def test_cells_are_read_without_their_markup() -> None:
     text = "<!-- table: t -->\n\n| A | B | C |\n|---|---|---|\n| `a` | – | `b` and `c` |\n"
 
     assert parse(text) == {"t": [{"A": "a", "B": "", "C": "`b` and `c`"}]}
@@ -33,6 +33,6 @@ def test_cells_are_read_as_they_are_meant() -> None:
         ),
     ],
 )
-def test_a_table_that_would_not_be_read_is_an_error(text: str, sentence: str) -> None:
+def test_an_unreadable_table_is_an_error(text: str, sentence: str) -> None:
     with pytest.raises(TableError, match=sentence):
         parse(text)

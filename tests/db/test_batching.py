@@ -5,7 +5,7 @@ import asyncio
 from guichet.db.batching import Batching
 
 
-async def test_what_comes_together_is_written_together() -> None:
+async def test_simultaneous_items_are_written_in_one_batch() -> None:
     written: list[list[int]] = []
     gate = asyncio.Event()
 

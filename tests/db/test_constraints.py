@@ -102,7 +102,7 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
 ]
 
 
-def test_no_named_constraint_is_forgotten() -> None:
+def test_every_named_constraint_is_tested() -> None:
     named = {
         str(getattr(each, "name", None))
         for table in t.metadata.tables.values()
@@ -117,7 +117,7 @@ def test_no_named_constraint_is_forgotten() -> None:
     assert {fault[-1] for fault in FAULTS} == named - never_collide - foreign
 
 
-async def test_a_constraint_says_its_name(db: Database, settings: Settings) -> None:
+async def test_a_violated_constraint_is_named(db: Database, settings: Settings) -> None:
     async with service(settings) as opened:
         await create_merchant(opened.ctx, "M")
     for reference in (PAYMENT["reference"], UUID):
@@ -133,7 +133,7 @@ async def test_a_constraint_says_its_name(db: Database, settings: Settings) -> N
     assert said == [(table.name, difference, name) for table, _, _, difference, name in FAULTS]
 
 
-async def test_a_row_of_nobody_is_refused(db: Database, settings: Settings) -> None:
+async def test_a_row_without_its_parent_is_refused(db: Database, settings: Settings) -> None:
     """PostgreSQL names the foreign key; SQLite only says that there was one."""
     with pytest.raises(ConstraintViolated) as violated:
         await db.write(insert(t.payments).values({**PAYMENT, "reference": str(uuid4())}))

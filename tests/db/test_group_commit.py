@@ -41,7 +41,9 @@ ORPHAN = insert(payment_links).values(
 )
 
 
-async def test_many_bodies_share_few_commits_and_all_are_durable(embedded: Database, sqlite_settings: Settings) -> None:
+async def test_many_transactions_share_few_commits_and_are_all_durable(
+    embedded: Database, sqlite_settings: Settings
+) -> None:
     """A commit changes `data_version` as another connection sees it: counting these changes counts commits."""
     watcher = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None)
     seen: set[int] = set()
@@ -75,7 +77,7 @@ async def test_many_bodies_share_few_commits_and_all_are_durable(embedded: Datab
         await embedded.open()
 
 
-async def test_one_failing_statement_among_many_is_alone(embedded: Database) -> None:
+async def test_a_failing_statement_among_many_fails_alone(embedded: Database) -> None:
     async def one(number: int) -> None:
         await embedded.write(ADD.values(name=str(number), status="closed" if number % 7 == 3 else "active"))
 
@@ -86,7 +88,7 @@ async def test_one_failing_statement_among_many_is_alone(embedded: Database) -> 
     assert sorted(await names(embedded)) == sorted(str(number) for number in range(40) if number % 7 != 3)
 
 
-async def test_a_statement_whose_caller_left_before_its_turn_is_not_run(embedded: Database) -> None:
+async def test_a_statement_of_a_cancelled_caller_is_not_run(embedded: Database) -> None:
     leaving = asyncio.create_task(add(embedded, "left"))
     await asyncio.sleep(0)
     leaving.cancel()
@@ -95,7 +97,7 @@ async def test_a_statement_whose_caller_left_before_its_turn_is_not_run(embedded
     assert await names(embedded) == ["stayed"]
 
 
-async def test_bodies_have_their_turn_among_endless_statements(embedded: Database) -> None:
+async def test_transactions_get_their_turn_among_endless_statements(embedded: Database) -> None:
     """Statements never stop coming, so that one commit begins where another ends."""
     finished = False
 
@@ -115,7 +117,7 @@ async def test_bodies_have_their_turn_among_endless_statements(embedded: Databas
     assert {f"body {number}" for number in range(5)} <= set(await names(embedded))
 
 
-async def test_a_body_that_waits_for_something_foreign_is_refused_and_harms_nobody(embedded: Database) -> None:
+async def test_a_transaction_that_awaits_something_else_is_refused_alone(embedded: Database) -> None:
     async def foreign() -> None:
         async with embedded.transaction() as tx:
             await tx.write(ADD.values(name="foreign"))
@@ -144,7 +146,7 @@ async def test_a_transaction_inside_a_transaction_is_refused_at_once(embedded: D
     assert await names(embedded) == ["after"]
 
 
-async def test_a_commit_that_fails_is_told_to_everybody_in_it(embedded: Database) -> None:
+async def test_a_failed_commit_fails_every_write_in_it(embedded: Database) -> None:
     """A foreign key that is only checked at the commit makes one fail."""
 
     async def poisonous() -> None:
@@ -159,8 +161,8 @@ async def test_a_commit_that_fails_is_told_to_everybody_in_it(embedded: Database
     assert await names(embedded) == ["after"]
 
 
-async def test_a_commit_that_fails_is_nobody_elses_business(embedded: Database) -> None:
-    """Whoever arrives while it runs writes in the next one."""
+async def test_a_failed_commit_does_not_affect_later_writes(embedded: Database) -> None:
+    """Writes that arrive while it runs are in the next commit."""
 
     async def poisonous() -> None:
         async with embedded.transaction() as tx:
@@ -177,7 +179,7 @@ async def test_a_commit_that_fails_is_nobody_elses_business(embedded: Database) 
     assert sorted(await names(embedded)) == [f"later {turns}" for turns in (2, 3, 4, 5)]
 
 
-async def test_a_full_disk_is_an_error_and_not_the_end(embedded: Database) -> None:
+async def test_the_database_recovers_after_a_full_disk(embedded: Database) -> None:
     (pages,) = await embedded.one(text("PRAGMA page_count")) or (0,)
     async with embedded.transaction() as tx:
         await tx.one(text(f"PRAGMA max_page_count = {pages + 2}"))
@@ -186,15 +188,15 @@ async def test_a_full_disk_is_an_error_and_not_the_end(embedded: Database) -> No
     assert failed
     assert {type(each) for each in failed} == {StorageUnavailable}
     stored = len(await names(embedded))
-    assert stored == 12 - len(failed), "who was told yes is there, who was told no is not"
+    assert stored == 12 - len(failed), "acknowledged rows exist, refused ones do not"
     async with embedded.transaction() as tx:
         await tx.one(text("PRAGMA max_page_count = 1000000"))
     await add(embedded, "after")
     assert len(await names(embedded)) == stored + 1
 
 
-async def test_a_transaction_that_the_database_gave_up_is_told_to_everybody_in_it(embedded: Database) -> None:
-    """SQLite may roll back by itself, on a failing disk for instance; here a body does what the disk would."""
+async def test_a_transaction_that_sqlite_rolled_back_fails_every_write_in_it(embedded: Database) -> None:
+    """SQLite may roll back by itself, on a failing disk for instance; here a transaction does it instead."""
 
     async def before() -> None:
         async with embedded.transaction() as tx:
@@ -224,7 +226,7 @@ connection.execute("COMMIT")
 """
 
 
-async def test_another_process_that_writes_is_waited_for_without_blocking(
+async def test_waiting_for_another_writing_process_does_not_block_the_loop(
     embedded: Database, sqlite_settings: Settings
 ) -> None:
     other = await asyncio.create_subprocess_exec(
@@ -252,10 +254,10 @@ async def test_another_process_that_writes_is_waited_for_without_blocking(
     assert sorted(await names(embedded)) == sorted(["other", *(str(number) for number in range(20))])
 
 
-async def test_a_file_that_another_process_just_opens_or_closes_is_waited_for(sqlite_settings: Settings) -> None:
+async def test_a_file_locked_by_another_process_is_waited_for(sqlite_settings: Settings) -> None:
     other = sqlite3.connect(sqlite_settings.sqlite_path, isolation_level=None, check_same_thread=False)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
-    other.execute("PRAGMA user_version = 1")  # Nobody else may even look.
+    other.execute("PRAGMA user_version = 1")  # Exclusive: no other connection can read.
     leaving = threading.Timer(0.3, other.close)
     leaving.start()
     opened = database(sqlite_settings)
@@ -279,7 +281,7 @@ async def test_reads_do_not_wait_for_another_writer(embedded: Database, sqlite_s
     assert await names(embedded) == ["changed"]
 
 
-async def test_a_slow_question_leaves_the_loop_free(embedded: Database) -> None:
+async def test_a_slow_query_does_not_block_the_loop(embedded: Database) -> None:
     slow: Any = text(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000) SELECT count(*) FROM n"
     )

@@ -7,9 +7,10 @@ import pytest
 from msgspec import structs
 
 from guichet.clock import DAY, HOUR, SECOND, Instant
-from guichet.db import list_pages
 from guichet.db.engine import Database
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.tables import payments as payment_table
 from guichet.db.time_buckets import LEVELS, cover
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
@@ -53,11 +54,8 @@ def _expected(stored: list[Payment], wanted: PaymentFilter) -> list[int]:
 
 
 @pytest.mark.parametrize("near", [0, 5, 500])
-async def test_pages_equal_the_naive_ones_rolled_up_or_not(
-    service: ServiceFixture, near: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pages_equal_counted_and_skipped_ones_before_and_after_rollup(service: ServiceFixture, near: int) -> None:
     """`near` small: pages are located through the levels rather than skipped to."""
-    monkeypatch.setattr(list_pages, "MAX_SKIPPED", near)
     rng = random.Random(20261121)
     merchant = await service.merchant()
     spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
@@ -84,15 +82,18 @@ async def test_pages_equal_the_naive_ones_rolled_up_or_not(
                 until=rng.choice(edges),
             )
             offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
-            rows, total = await payments.page(service.ctx.db, merchant.id, "test", wanted, 10, offset)
+            scope = ListScope(merchant.id, "test", wanted.status)
+            rows, total = await read_page(
+                service.ctx.db, payment_table, scope, 10, offset, wanted.since, wanted.until, max_skipped=near
+            )
             expected = _expected(stored, wanted)
-            assert (total, [row.id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
+            assert (total, [Payment(*row).id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
                 wanted,
                 offset,
             )
 
 
-def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
+def test_a_cover_contains_every_instant_of_its_range_exactly_once() -> None:
     """And few buckets: none but the coarsest level gives more than fit in two of the next."""
     rng = random.Random(7)
     for _ in range(500):
@@ -109,7 +110,7 @@ def test_a_cover_holds_every_moment_of_its_range_exactly_once() -> None:
             assert run.last - run.first < 2 * coarser.width // run.level.width
 
 
-async def test_rollup_loses_nothing_and_leaves_nothing(service: ServiceFixture) -> None:
+async def test_rollup_counts_every_change_and_leaves_none(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     for _ in range(30):
         await merchant.pay("0000")
@@ -122,7 +123,7 @@ async def test_rollup_loses_nothing_and_leaves_nothing(service: ServiceFixture) 
     assert answers == [0, 30]
 
 
-async def test_another_merchant_and_the_other_environment_count_apart(service: ServiceFixture) -> None:
+async def test_merchants_and_environments_are_counted_separately(service: ServiceFixture) -> None:
     one, two = await service.merchant(), await service.merchant()
     await one.pay("0000")
     await service.run_worker()

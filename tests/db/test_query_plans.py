@@ -92,15 +92,15 @@ BIG = (
 )
 
 
-async def test_plans_use_indexes(settings: Settings) -> None:
+async def test_frequent_statements_use_indexes(settings: Settings) -> None:
     """A full scan of what grows is a fault, on both databases."""
     async with service(settings) as opened:
         db = opened.ctx.db
         await _load(db, embedded=settings.embedded)
         faults = []
-        for name, ask in HOT.items():
+        for name, run in HOT.items():
             recording_db = RecordingDatabase(db)
-            await ask(recording_db)
+            await run(recording_db)
             assert recording_db.seen, name
             for statement, params in recording_db.seen:
                 plan = await _plan(db, statement, params, embedded=settings.embedded)
@@ -118,9 +118,7 @@ MANY: dict[str, tuple[Any, str]] = {
 }
 
 
-async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
-    postgres_server: str, postgres_template: str
-) -> None:
+async def test_batch_statements_use_keys_on_empty_tables(postgres_server: str, postgres_template: str) -> None:
     server = await asyncpg.connect(postgres_server)
     await server.execute(f"CREATE DATABASE first_day TEMPLATE {postgres_template}")
     await server.close()
@@ -138,11 +136,11 @@ async def test_many_rows_are_reached_by_their_keys_from_the_first_day(
 
 
 async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, embedded: bool) -> str:
-    """Explained as text, with the values in it: what the database would do with exactly this question."""
+    """Explained as text, with the values in it: what the database would do with exactly this statement."""
     if embedded:
-        asked = statement.compile(dialect=sqlite_dialect(paramstyle="named"))  # type: ignore[attr-defined]
-        explain = text(f"EXPLAIN QUERY PLAN {asked}")
-        return "\n".join(row[3] for row in await db.all(explain, **{**asked.params, **params}))
+        compiled_statement = statement.compile(dialect=sqlite_dialect(paramstyle="named"))  # type: ignore[attr-defined]
+        explain = text(f"EXPLAIN QUERY PLAN {compiled_statement}")
+        return "\n".join(row[3] for row in await db.all(explain, **{**compiled_statement.params, **params}))
     compiled = CompiledStatement(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
     explain = text("EXPLAIN " + re.sub(r"\$(\d+)(::\w+)?", r":p\1", compiled.text).replace("::", r"\:\:"))
     async with db.transaction() as tx:
@@ -154,12 +152,12 @@ async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, 
 
 def _literally(explain: Any, values: Sequence[Any]) -> Executable:
     """With literals in place of the parameters."""
-    told = str(explain)
+    literal_sql = str(explain)
     for number in range(len(values), 0, -1):
         value = values[number - 1]
         literal: str = "NULL" if value is None else str(value) if isinstance(value, int) else "'" + value + "'"
-        told = re.sub(rf":p{number}\b", literal.replace("\\", r"\\"), told)
-    return text(re.sub(r"(?<!\\):(?=\w)", r"\:", told.replace(r"\:\:", "::")).replace("::", r"\:\:"))
+        literal_sql = re.sub(rf":p{number}\b", literal.replace("\\", r"\\"), literal_sql)
+    return text(re.sub(r"(?<!\\):(?=\w)", r"\:", literal_sql.replace(r"\:\:", "::")).replace("::", r"\:\:"))
 
 
 def _is_costly(plan: str, *, embedded: bool) -> bool:

@@ -6,16 +6,16 @@ from tests.fakes.clock import ManualClock
 
 async def test_a_change_is_seen_within_a_second() -> None:
     clock, stored = ManualClock(), {"key": 1}
-    asked = 0
+    loads = 0
 
     async def load(key: str) -> int | None:
-        nonlocal asked
-        asked += 1
+        nonlocal loads
+        loads += 1
         return stored.get(key)
 
     memory = ReadCache(clock, load)
     assert [await memory.get("key") for _ in range(5)] == [1] * 5
-    assert asked == 1
+    assert loads == 1
     stored["key"] = 2
     clock.advance(0.89)
     assert await memory.get("key") == 1
@@ -26,7 +26,7 @@ async def test_a_change_is_seen_within_a_second() -> None:
     assert await memory.get("key") is None
 
 
-async def test_what_does_not_exist_is_not_remembered() -> None:
+async def test_a_missing_row_is_not_cached() -> None:
     stored: dict[str, int] = {}
 
     async def load(key: str) -> int | None:
@@ -38,7 +38,7 @@ async def test_what_does_not_exist_is_not_remembered() -> None:
     assert await memory.get("new") == 1
 
 
-async def test_a_clock_that_goes_back_freezes_nothing() -> None:
+async def test_a_clock_that_goes_back_does_not_freeze_the_cache() -> None:
     clock, stored = ManualClock(), {"key": 1}
 
     async def load(key: str) -> int | None:
@@ -51,7 +51,7 @@ async def test_a_clock_that_goes_back_freezes_nothing() -> None:
     assert await memory.get("key") == 2
 
 
-async def test_the_memory_is_bounded() -> None:
+async def test_the_size_of_the_cache_is_bounded() -> None:
     async def load(key: int) -> int | None:
         return key
 

@@ -12,7 +12,7 @@ INSTANTS = st.integers(0, 4_102_444_800_000_000)  # until 2100
 
 
 @given(INSTANTS)
-def test_they_are_uuids_of_the_form_operators_ask_for(now: int) -> None:
+def test_references_have_the_form_of_uuid_version_4(now: int) -> None:
     reference = new_reference(now)
     parsed = UUID(reference)
     assert str(parsed) == reference
@@ -20,10 +20,10 @@ def test_they_are_uuids_of_the_form_operators_ask_for(now: int) -> None:
 
 
 @given(INSTANTS, st.integers(1000, 10**12))
-def test_later_ones_come_after(now: int, later: int) -> None:
+def test_later_references_sort_after_earlier_ones(now: int, later: int) -> None:
     assert new_reference(now) < new_reference(now + later)
 
 
-def test_those_of_one_instant_differ() -> None:
+def test_references_of_one_instant_differ() -> None:
     now = SystemClock().now()
     assert len({new_reference(now) for _ in range(100_000)}) == 100_000

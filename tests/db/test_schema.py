@@ -69,7 +69,7 @@ async def _in_connection(settings: Settings, work: Any) -> Any:
         await asynchronous.dispose()
 
 
-async def test_the_migrations_make_the_tables(settings: Settings) -> None:
+async def test_migrations_create_exactly_the_tables(settings: Settings) -> None:
     assert await _in_connection(settings, _differences) == []
 
 
@@ -92,7 +92,7 @@ async def test_two_processes_may_migrate_at_once(postgres_server: str, base_sett
     assert sorted(before or "" for before, _ in both) == ["", REQUIRED_REVISION]
 
 
-def test_autogenerate_does_not_look_at_checks_so_we_do_on_sqlite(sqlite_template: Path, tmp_path: Path) -> None:
+def test_migrated_checks_equal_the_tables_on_sqlite(sqlite_template: Path, tmp_path: Path) -> None:
     made = tmp_path / "made.db"
     engine = create_engine(f"sqlite:///{made}", poolclass=NullPool)
     t.metadata.create_all(engine)
@@ -111,9 +111,7 @@ def _sqlite_schema(path: Path) -> dict[str, list[str]]:
     return {name: sorted(re.sub(r"\s+", " ", part).strip(" ,)") for part in sql.split("\n")) for name, sql in rows}
 
 
-async def test_autogenerate_does_not_look_at_checks_so_we_do_on_postgresql(
-    postgres_server: str, postgres_template: str
-) -> None:
+async def test_migrated_checks_equal_the_tables_on_postgresql(postgres_server: str, postgres_template: str) -> None:
     connection = await asyncpg.connect(postgres_server)
     await connection.execute("CREATE DATABASE made_from_tables")
     await connection.close()
@@ -141,11 +139,11 @@ async def _postgres_schema(url: str) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("table", "described"), CLASSES.items(), ids=lambda x: getattr(x, "name", ""))
-def test_a_row_is_its_class(table: Table, described: type) -> None:
+def test_row_columns_are_the_fields_of_its_class(table: Table, described: type) -> None:
     assert [column.name for column in table.columns] == _names(described)
 
 
-def test_an_override_is_selected_in_the_order_of_its_class() -> None:
+def test_overrides_are_selected_in_the_field_order_of_their_class() -> None:
     columns = [column.name for column in t.payment_mode_overrides.columns if column.name != "id"]
     assert columns == [field.name for field in fields(ModeOverride)]
 

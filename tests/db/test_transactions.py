@@ -15,11 +15,11 @@ class Oops(Exception):
     pass
 
 
-async def test_what_is_committed_is_there_and_what_failed_is_not(db: Database) -> None:
+async def test_committed_rows_exist_and_failed_ones_do_not(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.write(ADD.values(name="kept"))
         assert [row[0] for row in await tx.all(NAMES)] == ["kept"], "a transaction sees its own writes"
-        assert await db.all(NAMES) == [], "nobody else does"
+        assert await db.all(NAMES) == [], "no other connection sees it"
     with pytest.raises(Oops):  # noqa: PT012 - the body raises after writing
         async with db.transaction() as tx:
             await tx.write(ADD.values(name="lost"))
@@ -27,7 +27,7 @@ async def test_what_is_committed_is_there_and_what_failed_is_not(db: Database) -
     assert await names(db) == ["kept"]
 
 
-async def test_a_cancelled_body_leaves_nothing(db: Database) -> None:
+async def test_a_cancelled_transaction_leaves_nothing(db: Database) -> None:
     with pytest.raises(asyncio.CancelledError):  # noqa: PT012
         async with db.transaction() as tx:
             await tx.write(ADD.values(name="lost"))
@@ -44,7 +44,7 @@ async def test_a_constraint_rolls_back_what_was_written_before_it(db: Database) 
     assert await names(db) == []
 
 
-async def test_one_failing_body_among_many_is_alone(db: Database) -> None:
+async def test_a_failing_transaction_among_many_fails_alone(db: Database) -> None:
     async def one(number: int) -> None:
         async with db.transaction() as tx:
             await tx.write(ADD.values(name=str(number)))
@@ -107,7 +107,7 @@ async def test_many_rows_are_written_as_if_one_by_one(db: Database) -> None:
     assert len(await db.all(kept)) == 20, "all or none"
 
 
-async def test_a_number_is_never_given_twice(db: Database) -> None:
+async def test_an_id_is_never_given_twice(db: Database) -> None:
     """Not even the number of a row that was rolled back at the top (D28)."""
     given = []
     with pytest.raises(Oops):  # noqa: PT012

@@ -66,14 +66,14 @@ async def test_no_row_is_claimed_twice(merchant_db: Database, worker_dbs: list[D
 
 
 @pytest.mark.parametrize("queue", CLAIMS)
-async def test_a_claim_takes_the_oldest_and_never_more_than_asked(merchant_db: Database, queue: str) -> None:
+async def test_a_claim_takes_the_oldest_rows_up_to_its_limit(merchant_db: Database, queue: str) -> None:
     """On fresh tables, whose statistics say nothing, as after `guichet migrate`."""
     await fill(merchant_db)
     assert sorted(row.id for row in await claimed_of(queue, merchant_db, 5)) == [1, 2, 3, 4, 5]
     assert sorted(row.id for row in await claimed_of(queue, merchant_db, 5)) == [6, 7, 8, 9, 10]
 
 
-async def test_a_claim_comes_back_when_its_lease_runs_out(merchant_db: Database) -> None:
+async def test_a_row_can_be_claimed_again_when_its_lease_ends(merchant_db: Database) -> None:
     await fill(merchant_db, 3)
     for queue in CLAIMS:
         assert len(await claimed_of(queue, merchant_db, 9)) == 3
@@ -83,7 +83,7 @@ async def test_a_claim_comes_back_when_its_lease_runs_out(merchant_db: Database)
     assert [row.attempts for row in again["deliveries"]] == [2, 2, 2]
 
 
-async def test_rows_of_a_saturated_partition_hide_no_others(merchant_db: Database) -> None:
+async def test_rows_of_a_saturated_partition_do_not_hide_others(merchant_db: Database) -> None:
     """However many they are, and although they are older."""
     crowd = [{"due": number, "saturated": True} for number in range(1, 2 * WINDOW)]
     others = [{"due": 5_000 + number, "saturated": False} for number in range(3)]
@@ -107,7 +107,7 @@ async def test_rows_of_a_saturated_partition_hide_no_others(merchant_db: Databas
         assert len(await claimed_of(queue, merchant_db, 9)) == 9, "not saturated any more"
 
 
-async def test_a_merchant_with_many_destinations_is_a_partition_too(merchant_db: Database) -> None:
+async def test_a_merchant_with_many_destinations_is_one_partition(merchant_db: Database) -> None:
     async with merchant_db.transaction() as tx:
         merchant = {"name": "N", "status": "active", "currency": "XOF", "created_at": 1}
         await tx.write(insert(t.merchants).values(merchant))
@@ -142,7 +142,7 @@ async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
 
 
 async def test_an_event_waits_until_the_one_before_it_was_tried(merchant_db: Database) -> None:
-    """Also where only the second look would find it."""
+    """Also if only the second read would find it."""
     async with merchant_db.transaction() as tx:
         for number in range(2 * WINDOW):
             crowd = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": "saturated"}
@@ -157,7 +157,7 @@ async def test_an_event_waits_until_the_one_before_it_was_tried(merchant_db: Dat
     assert second.id > first.id
 
 
-async def test_outcomes_are_recorded_together(merchant_db: Database) -> None:
+async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:
     await fill(merchant_db, 4)
     one, two, three, four = await claimed_of("deliveries", merchant_db, 4)
     outcomes = [

@@ -45,7 +45,7 @@ def test_a_good_citation_is_no_fault(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "fault"),
     [
         ("docs/" + "nowhere.md", "no file docs/" + "nowhere.md"),
         ("`" + "payments/nowhere.py" + "`", "no file payments/nowhere.py"),
@@ -56,8 +56,8 @@ def test_a_good_citation_is_no_fault(text: str) -> None:
         ("D" + "3.", "D" + "3 is not in docs/decisions.md"),
     ],
 )
-def test_a_bad_citation_is_a_fault(text: str, told: str) -> None:
-    assert faults("guichet/module.py", f"first line\n{text}", KNOWN) == [f"guichet/module.py:2: {told}"]
+def test_a_bad_citation_is_a_fault(text: str, fault: str) -> None:
+    assert faults("guichet/module.py", f"first line\n{text}", KNOWN) == [f"guichet/module.py:2: {fault}"]
 
 
 @pytest.mark.parametrize("phrase", FORBIDDEN)

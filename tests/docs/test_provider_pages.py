@@ -34,5 +34,5 @@ def test_every_family_has_its_page() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_page_answers_the_same_questions(family: str) -> None:
+def test_every_provider_page_has_the_same_headings(family: str) -> None:
     assert headings((PAGES / f"{family}.md").read_text(encoding="utf-8")) >= HEADINGS

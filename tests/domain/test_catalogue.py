@@ -188,11 +188,11 @@ def test_an_override_changes_only_what_it_says() -> None:
         ([_override(7, active=None)], True),
     ],
 )
-def test_a_mode_closed_for_everybody_stays_closed_for_each(overrides: list[ModeOverride], open_: bool) -> None:
+def test_a_globally_closed_mode_stays_closed_for_each_merchant(overrides: list[ModeOverride], open_: bool) -> None:
     assert ("mtn" in {mode.operator for mode in CATALOGUE.with_overrides(overrides).active()}) is open_
 
 
-def test_what_the_file_closes_can_be_opened_for_everybody_but_not_for_one() -> None:
+def test_a_mode_closed_by_the_file_can_be_opened_globally_only() -> None:
     assert CATALOGUE.with_overrides([_override(None, "moov", active=True)]).choose("moov", None).id == 3
     with pytest.raises(InvalidRequest):
         CATALOGUE.with_overrides([_override(7, "moov", active=True)]).choose("moov", None)

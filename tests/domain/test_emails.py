@@ -27,7 +27,7 @@ def accepted(address: str) -> bool:
 
 
 @given(ADDRESSES | st.text(ALPHABET, max_size=30))
-def test_what_is_plain_is_accepted_by_the_whole_rule(address: str) -> None:
+def test_plain_addresses_are_accepted_by_the_complete_rule(address: str) -> None:
     assert not is_plain_email(address) or accepted(address)
 
 
@@ -43,5 +43,5 @@ def test_ordinary_addresses_take_the_short_cut(address: str) -> None:
     "address",
     ["awa@shop.test", "awa@localhost", "awa@a--b.com", "awa@xn--80ak6aa92e.com", "a..b@x.org", "a@b.123", "é@x.org"],
 )
-def test_anything_else_is_left_to_the_whole_rule(address: str) -> None:
+def test_other_addresses_are_checked_by_the_complete_rule(address: str) -> None:
     assert not is_plain_email(address)

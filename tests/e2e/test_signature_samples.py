@@ -34,7 +34,7 @@ class Sample:
             timeout=20,
             check=False,
         )
-        # A crash also exits with 1 in all three languages; only a silent 1 is a verdict.
+        # A crash also exits with 1 in all three languages; only a 1 without output is a refused signature.
         assert (done.stdout, done.stderr) == (b"", b""), done.stderr.decode()
         assert done.returncode in (0, 1)
         return done.returncode == 0

@@ -25,7 +25,7 @@ class ManualProvider(SilentProvider):
     remote: bool = True
     charges: dict[str, Charge] = field(default_factory=dict)
     decided: dict[str, StatusResult] = field(default_factory=dict)
-    #: Debits to come for which a code was asked, and what is answered.
+    #: Future debits for which a code was requested, and the result of the request.
     codes: list[Charge] = field(default_factory=list)
     code_answer: OtpRequestResult = field(default_factory=Accepted)
     #: Seconds an answer takes.

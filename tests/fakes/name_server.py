@@ -18,12 +18,12 @@ class ScriptedResolver(AbstractResolver):
 
     def __init__(self, **names: Sequence[Sequence[str]]) -> None:
         self._answers = {name.replace("_", "."): list(found) for name, found in names.items()}
-        self.asked: list[str] = []
+        self.lookups: list[str] = []
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        self.asked.append(host)
+        self.lookups.append(host)
         found = self._answers.get(host)
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "name unknown")
@@ -38,10 +38,10 @@ class ScriptedResolver(AbstractResolver):
 
 
 class FakeNameServer(asyncio.DatagramProtocol):
-    """Answers `merchant.test` with 127.0.0.2, and never answers anything else. `asked` counts queries by name."""
+    """Answers `merchant.test` with 127.0.0.2, and never answers anything else. `lookups` counts queries by name."""
 
     def __init__(self) -> None:
-        self.asked: dict[str, int] = {}
+        self.lookups: dict[str, int] = {}
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)  # asyncio's own is no subclass
@@ -50,7 +50,7 @@ class FakeNameServer(asyncio.DatagramProtocol):
         identifier, *_ = HEADER.unpack_from(data)
         name, end = _read_name(data, HEADER.size)
         (kind,) = struct.unpack_from("!H", data, end)
-        self.asked[name] = self.asked.get(name, 0) + 1
+        self.lookups[name] = self.lookups.get(name, 0) + 1
         if name != "shop.test":
             return
         # An A record; for AAAA no record at all. The name of the record points to the question's (0xC00C).
@@ -70,7 +70,7 @@ def _read_name(data: bytes, start: int) -> tuple[str, int]:
 
 @asynccontextmanager
 async def name_server() -> AsyncIterator[tuple[FakeNameServer, AsyncResolver]]:
-    """With a resolver that asks it."""
+    """With a resolver that queries it."""
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.create_datagram_endpoint(FakeNameServer, local_addr=("127.0.0.1", 0))
     transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024 * 1024)

@@ -1,4 +1,4 @@
-"""A database seen from outside: what it is asked, and a process that dies at a chosen moment."""
+"""A database seen from outside: the statements that it receives, and a process that dies at a chosen moment."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

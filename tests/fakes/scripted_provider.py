@@ -17,44 +17,44 @@ from guichet.providers.base import (
 )
 from tests.fakes.silent_provider import SilentProvider
 
-#: An answer, or what makes one of what was asked, at once or later.
+#: A result, or a function that makes one from the request, at once or later.
 Scripted = InitiationResult | Callable[[Any], InitiationResult | Awaitable[InitiationResult]]
 
 
-def done(asked: Charge | Reversal) -> Succeeded:
-    """The operator moved exactly what it was asked for."""
-    return Succeeded(asked.amount, asked.currency, f"tx-{asked.reference[:8]}")
+def done(request: Charge | Reversal) -> Succeeded:
+    """The provider moved exactly the requested amount."""
+    return Succeeded(request.amount, request.currency, f"tx-{request.reference[:8]}")
 
 
-def taken(asked: Charge | Reversal) -> Accepted:
-    return Accepted(provider_reference=f"op-{asked.reference[:8]}")
+def taken(request: Charge | Reversal) -> Accepted:
+    return Accepted(provider_reference=f"op-{request.reference[:8]}")
 
 
-def refused(asked: Charge | Reversal) -> Refused:
-    return Refused("rejected_by_payer" if isinstance(asked, Charge) else "refused")
+def refused(request: Charge | Reversal) -> Refused:
+    return Refused("rejected_by_payer" if isinstance(request, Charge) else "refused")
 
 
 def slow(answer: Scripted, seconds: float) -> Scripted:
-    async def later(asked: Any) -> InitiationResult:
+    async def later(request: Any) -> InitiationResult:
         await asyncio.sleep(seconds)
-        told: InitiationResult = await _answer(answer, asked)
-        return told
+        result: InitiationResult = await _answer(answer, request)
+        return result
 
     return later
 
 
-async def _answer(scripted: Scripted, asked: Any) -> Any:
+async def _answer(scripted: Scripted, request: Any) -> Any:
     if not callable(scripted):
         return scripted
-    answer = scripted(asked)
+    answer = scripted(request)
     return await answer if inspect.isawaitable(answer) else answer
 
 
 @dataclass
 class ScriptedProvider(SilentProvider):
-    """A live connector whose answers the test writes: each verb has a list, the last one repeated.
+    """A live provider whose results the test sets: each verb has a list, whose last one is repeated.
 
-    `calls` says what was asked, in order, as (verb, our reference). `charges` and `reversals` are what was to be
+    `calls` lists the calls in order, as (verb, our reference). `charges` and `reversals` are what was to be
     debited and paid back.
     """
 
@@ -67,7 +67,7 @@ class ScriptedProvider(SilentProvider):
     def script(self, verb: str, *answers: Scripted) -> None:
         self._scripts[verb] = list(answers)
 
-    def asked(self, verb: str) -> list[str]:
+    def references_of(self, verb: str) -> list[str]:
         return [reference for name, reference in self.calls if name == verb]
 
     async def initiate(self, charge: Charge) -> InitiationResult:
@@ -88,7 +88,7 @@ class ScriptedProvider(SilentProvider):
         answer: StatusResult = await self._play("refund_status", reversal, Accepted())
         return answer
 
-    async def _play(self, verb: str, asked: Charge | Reversal, otherwise: Scripted) -> Any:
-        self.calls.append((verb, asked.reference))
+    async def _play(self, verb: str, request: Charge | Reversal, otherwise: Scripted) -> Any:
+        self.calls.append((verb, request.reference))
         script = self._scripts.get(verb) or [otherwise]
-        return await _answer(script.pop(0) if len(script) > 1 else script[0], asked)
+        return await _answer(script.pop(0) if len(script) > 1 else script[0], request)

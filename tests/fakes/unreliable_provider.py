@@ -44,47 +44,47 @@ class UnreliableProvider(SilentProvider):
         return self._take(self.debits, charge, "initiate")
 
     async def status(self, charge: Charge) -> StatusResult:
-        return self._tell(self.debits, charge, "status")
+        return self._report(self.debits, charge, "status")
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
         return self._take(self.payouts, reversal, "refund")
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return self._tell(self.payouts, reversal, "refund_status")
+        return self._report(self.payouts, reversal, "refund_status")
 
     def moved(self, book: dict[str, int]) -> dict[str, int]:
         """What really changed hands: reference → hundredths."""
         return {reference: amount for reference, amount in book.items() if self.decide(reference)}
 
-    def _take(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> InitiationResult:
-        self.sends[asked.reference] += 1
-        mood = self.mood(verb, asked.reference)
+    def _take(self, book: dict[str, int], request: Charge | Reversal, verb: str) -> InitiationResult:
+        self.sends[request.reference] += 1
+        mood = self.mood(verb, request.reference)
         if mood == "lost before":
             return Unknown("the request was lost")
         if mood == "not taken":
             return NotProcessed()
         if mood == "refuse":
-            return self._refuse(asked, "insufficient_funds")
-        book[asked.reference] = asked.amount
-        return Unknown("the answer was lost") if mood == "lost after" else taken(asked)
+            return self._refuse(request, "insufficient_funds")
+        book[request.reference] = request.amount
+        return Unknown("the answer was lost") if mood == "lost after" else taken(request)
 
-    def _tell(self, book: dict[str, int], asked: Charge | Reversal, verb: str) -> StatusResult:
-        mood = self.mood(verb, asked.reference)
+    def _report(self, book: dict[str, int], request: Charge | Reversal, verb: str) -> StatusResult:
+        mood = self.mood(verb, request.reference)
         if mood == "silent":
             return Unknown("no answer")
         if mood == "wrong":
-            return Succeeded(Hundredths(asked.amount + 100), asked.currency)
-        if asked.reference not in book:
-            # It never arrived: a real connector concludes that only with proof, which this operator gives.
-            return self._refuse(asked, "operator_unavailable")
-        match self.decide(asked.reference):
+            return Succeeded(Hundredths(request.amount + 100), request.currency)
+        if request.reference not in book:
+            # It never arrived: a real provider class concludes that only with proof, which this one gives.
+            return self._refuse(request, "operator_unavailable")
+        match self.decide(request.reference):
             case True:
-                return Succeeded(Hundredths(book[asked.reference]), asked.currency)
+                return Succeeded(Hundredths(book[request.reference]), request.currency)
             case False:
-                return self._refuse(asked, "rejected_by_payer")
+                return self._refuse(request, "rejected_by_payer")
             case _:
                 return Accepted()
 
-    def _refuse(self, asked: Charge | Reversal, reason: RefusalReason) -> Refused:
-        self.refusals.add(asked.reference)
+    def _refuse(self, request: Charge | Reversal, reason: RefusalReason) -> Refused:
+        self.refusals.add(request.reference)
         return Refused(reason)

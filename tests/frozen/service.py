@@ -59,7 +59,7 @@ COMMAND: Final = "guichet"
 START: Final = 1_795_169_730_123_456
 SECOND: Final = 1_000_000
 PAYMENTS_TABLE: Final = "payments"
-#: The loops of the worker that ask providers, pay refunds out and send webhooks.
+#: The loops of the worker that poll providers, pay refunds out and send webhooks.
 POLLING: Final = "polling"
 REFUNDING: Final = "refunds"
 DELIVERING: Final = "deliveries"

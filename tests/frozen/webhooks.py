@@ -45,9 +45,9 @@ CARD: Final = {
     "operator": "VISA",
     "customer": {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"},
 }
-#: Scenarios of the simulator: a success after two seconds that nobody is told of, a refusal.
+#: Scenarios of the simulator: a success after two seconds without a callback, a refusal.
 _SUCCEEDS, _DECLINED, _REFUSED = "no_callback", "declined", "refused"
-#: Seconds after which the worker asks the provider again.
+#: Seconds after which the worker polls the provider again.
 _ASKED_AFTER: Final = 10
 
 

@@ -1,4 +1,4 @@
-"""A simulator on a real loopback port, a client for its families, and a server that receives its callbacks."""
+"""A simulator on a real loopback port, a client for its providers, and a server that receives its callbacks."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ class Received:
 
 @dataclass
 class CallbackReceiver:
-    """What arrived at the client's own server. `answers` are the statuses of the first answers, 200 afterwards."""
+    """Receives callbacks. `answers`: the statuses of the first responses; 200 afterwards."""
 
     url: str
     received: list[Received] = field(default_factory=list)
@@ -60,7 +60,7 @@ class CallbackReceiver:
 
 @dataclass
 class Simulator:
-    """`family(path)` is an address below a family; `force`, `books` and `held` speak to the control API."""
+    """`json` calls any path; `force`, `truth`, `debits` and `credits` call the control API."""
 
     url: str
     http: aiohttp.ClientSession
@@ -70,8 +70,8 @@ class Simulator:
             assert answer.status == status, await answer.text()
             return await answer.json() if status != 204 else None
 
-    async def force(self, family: str, scenario: str, call: str = "debit", **more: Any) -> None:
-        wanted = {"family": family, "scenario": scenario, "call": call, **more}
+    async def force(self, provider_name: str, scenario: str, call: str = "debit", **more: Any) -> None:
+        wanted = {"family": provider_name, "scenario": scenario, "call": call, **more}
         await self.json("POST", "/control/next", 201, json=wanted)
 
     async def truth(self, **query: str) -> Any:
@@ -85,7 +85,7 @@ class Simulator:
         return sum(entry["credits"] for entry in (await self.truth(**query))["books"])
 
     async def press(self, transaction: int, decision: str, **fields: str) -> tuple[int, str]:
-        """Press a button of the simulated phone; the status and where it leads."""
+        """Presses a button of the simulated phone; returns the status and the `Location`."""
         form = {"decision": decision, **fields}
         async with self.http.post(f"{self.url}/phone/{transaction}", data=form, allow_redirects=False) as answer:
             return answer.status, answer.headers.get("location", "")

@@ -1,4 +1,4 @@
-"""Coris Money over real HTTP: one request per row of the sheet's tables."""
+"""Coris Money over real HTTP: one request for each row of the tables in docs/providers."""
 
 import hashlib
 from typing import Any
@@ -48,7 +48,7 @@ async def test_a_code_pays_once(simulator: Simulator) -> None:
     assert (await call(simulator, "GET", "/operations/transaction-status", codeOperation="x"))["code"] == "-1"
 
 
-async def test_the_hash_is_checked(simulator: Simulator) -> None:
+async def test_a_wrong_hash_is_refused(simulator: Simulator) -> None:
     assert (await call(simulator, "GET", "/infos-client", **PHONE))["code"] == "0"
     answer = await call(simulator, "GET", "/infos-client", secret="other", **PHONE)
     assert (answer["code"], answer["message"]) == ("-1", "Hash incorrect")
@@ -61,7 +61,7 @@ REFUSED = [{"montant": "0"}, {"montant": "10.5"}, {"codePays": "33"}, {"telephon
 
 
 @pytest.mark.parametrize("change", REFUSED)
-async def test_refused_parameters(simulator: Simulator, change: dict[str, Any]) -> None:
+async def test_invalid_parameters_are_refused(simulator: Simulator, change: dict[str, Any]) -> None:
     code = await code_for(simulator, **PHONE)
     assert (await pay(simulator, code, **change))["code"] == "-1"
     assert await simulator.debits() == 0
@@ -80,7 +80,9 @@ SCENARIOS = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "message", "debits"), SCENARIOS)
-async def test_scenarios(simulator: Simulator, scenario: str, status: int, message: str, debits: int) -> None:
+async def test_each_scenario_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, message: str, debits: int
+) -> None:
     await simulator.force("coris", scenario)
     answer = await pay(simulator, "123456", status)
     assert answer["message"] == message
@@ -88,7 +90,7 @@ async def test_scenarios(simulator: Simulator, scenario: str, status: int, messa
     assert await simulator.debits() == debits
 
 
-async def test_after_a_lost_answer_a_repeat_says_nothing(simulator: Simulator) -> None:
+async def test_a_repeat_after_a_lost_response_is_refused(simulator: Simulator) -> None:
     code = await code_for(simulator, **PHONE)
     await simulator.force("coris", "lost_answer")
     with pytest.raises(aiohttp.ClientError):
@@ -97,7 +99,7 @@ async def test_after_a_lost_answer_a_repeat_says_nothing(simulator: Simulator) -
     assert await simulator.debits() == 1
 
 
-async def test_outcomes_by_number(simulator: Simulator) -> None:
+async def test_the_phone_number_chooses_the_scenario(simulator: Simulator) -> None:
     assert (await pay(simulator, "123456", telephone="0161009003"))["message"] == "Solde insuffisant"
     assert (await pay(simulator, "123456", telephone="0161009001"))["code"] == "0"
     assert await simulator.debits() == 1

@@ -1,4 +1,4 @@
-"""FeexPay over real HTTP: one request per row of the sheet's tables."""
+"""FeexPay over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 from typing import Any
@@ -43,7 +43,7 @@ async def ask_until(simulator: Simulator, reference: str, wanted: str, path: str
 
 
 @pytest.mark.parametrize("segment", DIALS)
-async def test_every_network_takes_a_payin(simulator: Simulator, segment: str) -> None:
+async def test_every_network_accepts_a_payin(simulator: Simulator, segment: str) -> None:
     more: dict[str, Any] = {"otp": "123456"} if segment in ("orange_bf", "coris") else {}
     more |= {"return_url": "https://shop.example/back"} if segment in REDIRECTING else {}
     answer = await pay(simulator, DIALS[segment] + "61000000", segment, **more)
@@ -72,7 +72,7 @@ REFUSED: list[tuple[str, dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("segment", "change", "status", "code"), REFUSED)
-async def test_refused_bodies(
+async def test_invalid_bodies_are_refused(
     simulator: Simulator, segment: str, change: dict[str, Any], status: int, code: str
 ) -> None:
     body = {"phone": "2290161000000", **change}
@@ -90,7 +90,9 @@ async def test_a_key_is_required_everywhere(simulator: Simulator) -> None:
     assert answer == {"statusCode": 404, "message": "Transaction not found", "code": "NOT_FOUND"}
 
 
-async def test_approved_on_the_phone(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_payment_approved_on_the_phone_succeeds(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
     url = f"{callback_receiver.url}/shop"
     await simulator.json("POST", "/control/dashboard", json={"family": "feexpay", "callback_url": url})
     taken = await pay(simulator, "2290161000000")
@@ -118,7 +120,9 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("phone", "status", "reason", "debits"), OUTCOMES)
-async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str, reason: str, debits: int) -> None:
+async def test_the_phone_number_chooses_the_scenario(
+    simulator: Simulator, phone: str, status: str, reason: str, debits: int
+) -> None:
     taken = await pay(simulator, phone)
     shown = await ask_until(simulator, taken["reference"], status)
     assert shown["reason"] == reason
@@ -126,7 +130,7 @@ async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str,
 
 
 @pytest.mark.parametrize(("phone", "status"), [("2290195009007", "SUCCESSFUL"), ("2290195009008", "FAILED")])
-async def test_final_at_once(simulator: Simulator, phone: str, status: str) -> None:
+async def test_a_final_status_is_stated_in_the_response(simulator: Simulator, phone: str, status: str) -> None:
     assert (await pay(simulator, phone, "moov"))["status"] == status
 
 
@@ -144,7 +148,9 @@ HTTP_FAULTS = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "code", "stored"), HTTP_FAULTS)
-async def test_faults(simulator: Simulator, scenario: str, status: int, code: str | None, stored: int) -> None:
+async def test_each_fault_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, code: str | None, stored: int
+) -> None:
     await simulator.force("feexpay", scenario)
     answer = await pay(simulator, "2290161000000", status=status)
     assert answer.get("code") == code
@@ -152,7 +158,7 @@ async def test_faults(simulator: Simulator, scenario: str, status: int, code: st
     await pay(simulator, "2290161000000")
 
 
-async def test_lost_answer_is_found_in_the_history(simulator: Simulator) -> None:
+async def test_a_payment_with_a_lost_response_is_in_the_history(simulator: Simulator) -> None:
     await simulator.force("feexpay", "lost_answer", after=0)
     with pytest.raises(aiohttp.ClientError):
         await pay(simulator, "2290161000000", reference="lost-1")
@@ -169,13 +175,13 @@ async def test_lost_answer_is_found_in_the_history(simulator: Simulator) -> None
     assert (answer["total"], answer["data"]) == (0, [])
 
 
-async def test_a_repeat_is_a_second_debit(simulator: Simulator) -> None:
+async def test_a_repeated_payin_is_a_second_debit(simulator: Simulator) -> None:
     for _ in range(2):
         await pay(simulator, "2290161009007")
     assert await simulator.debits(reference="ref-1") == 2
 
 
-async def test_unreadable_and_slow(simulator: Simulator) -> None:
+async def test_unreadable_and_slow_responses(simulator: Simulator) -> None:
     await simulator.force("feexpay", "unreadable")
     async with simulator.http.post(f"{simulator.url}{PAYIN}/mtn", json=order("2290161000000"), headers=KEY) as answer:
         assert answer.status == 200
@@ -189,13 +195,15 @@ async def test_unreadable_and_slow(simulator: Simulator) -> None:
 
 
 @pytest.mark.parametrize(("scenario", "amount"), [("wrong_amount", 499), ("hidden_amount", None), ("succeeds", 500)])
-async def test_what_a_success_states(simulator: Simulator, scenario: str, amount: int | None) -> None:
+async def test_scenarios_change_the_stated_amount_and_currency(
+    simulator: Simulator, scenario: str, amount: int | None
+) -> None:
     await simulator.force("feexpay", scenario, after=0)
     taken = await pay(simulator, "2290161000000")
     assert (await ask_until(simulator, taken["reference"], "SUCCESSFUL")).get("amount") == amount
 
 
-async def test_callbacks_that_lie(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_untrue_callbacks_are_sent(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     await simulator.json(
         "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
     )
@@ -217,7 +225,7 @@ async def test_callbacks_that_lie(simulator: Simulator, callback_receiver: Callb
     assert b'"SUCCESSFUL"' in second.body
 
 
-async def test_questions_go_wrong_once(simulator: Simulator) -> None:
+async def test_a_status_query_fails_once(simulator: Simulator) -> None:
     taken = await pay(simulator, "2290161009214")
     assert (await ask(simulator, taken["reference"], status=500))["statusCode"] == 500
     await ask(simulator, taken["reference"])
@@ -227,7 +235,7 @@ async def test_questions_go_wrong_once(simulator: Simulator) -> None:
     await ask(simulator, taken["reference"])
 
 
-async def test_coris_sends_a_code_that_works_once(simulator: Simulator) -> None:
+async def test_coris_texts_a_code_that_works_once(simulator: Simulator) -> None:
     first = await pay(simulator, "2290161000000", "coris")
     assert "reference" not in first
     async with simulator.http.get(f"{simulator.url}/phone") as answer:
@@ -251,7 +259,9 @@ PAYOUTS = [
 
 
 @pytest.mark.parametrize(("path", "more", "phone", "operator"), PAYOUTS)
-async def test_payouts(simulator: Simulator, path: str, more: dict[str, Any], phone: str, operator: str) -> None:
+async def test_payouts_are_sent_and_read(
+    simulator: Simulator, path: str, more: dict[str, Any], phone: str, operator: str
+) -> None:
     body = {"shop": "s", "amount": 100, "phoneNumber": phone, "motif": "Remboursement", "callback_info": "refund-1"}
     taken = await simulator.json("POST", f"{PAYOUT}{path}", json=body | more, headers=KEY)
     assert (taken["status"], taken["callback_info"]) == ("PENDING", "refund-1")
@@ -261,7 +271,7 @@ async def test_payouts(simulator: Simulator, path: str, more: dict[str, Any], ph
     assert held["operator"] == operator
 
 
-async def test_payouts_refused(simulator: Simulator) -> None:
+async def test_invalid_payouts_are_refused(simulator: Simulator) -> None:
     body = {"shop": "s", "amount": 100, "phoneNumber": "2290161009106", "motif": "Remb", "network": "MTN"}
     answer = await simulator.json("POST", f"{PAYOUT}/transfer/global", 400, json=body, headers=KEY)
     assert answer["code"] == "ERR_INSUFFICIENT_BALANCE"
@@ -279,7 +289,7 @@ async def test_payouts_refused(simulator: Simulator) -> None:
     assert await simulator.credits() == 0
 
 
-async def test_cards_go_through_a_page(simulator: Simulator) -> None:
+async def test_cards_are_paid_on_a_hosted_page(simulator: Simulator) -> None:
     body = {
         "shop": "s", "amount": 1500, "phone": "22961000000", "first_name": "A", "last_name": "B", "email": "a@b.co",
         "type_card": "VISA", "currency": "XOF", "callback_info": "card-1", "success_redirect_url": "https://m.example/ok",
@@ -300,7 +310,7 @@ async def test_cards_go_through_a_page(simulator: Simulator) -> None:
     assert (await ask(simulator, second["reference"]))["status"] == "FAILED"
 
 
-async def test_probes(simulator: Simulator) -> None:
+async def test_probe_endpoints_answer(simulator: Simulator) -> None:
     await pay(simulator, "2290161009007")
     answer = await simulator.json("GET", "/feexpay/api/balance/public/getByShop/s", headers=KEY)
     assert answer["data"]["data"]["balances"]["MTN"] == 500

@@ -1,4 +1,4 @@
-"""What belongs to no family: memory across a restart, control, the phone, the table of scenarios."""
+"""What all providers share: the store across a restart, the control API, the phone, the table of scenarios."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.guichet_simulator.conftest import CallbackReceiver, Simulator, loopba
 from tests.guichet_simulator.test_sim_feexpay import KEY, PAYIN, STATUS, order
 
 
-async def test_operators_remember_across_a_restart(tmp_path: Path, callback_receiver: CallbackReceiver) -> None:
+async def test_transactions_survive_a_restart(tmp_path: Path, callback_receiver: CallbackReceiver) -> None:
     state = tmp_path / "deep" / "simulator.sqlite"
     sock, url = loopback()
     first = create_simulator(state, public_url=f"{url}/simulator", clock=SystemClock())
@@ -39,7 +39,9 @@ async def test_operators_remember_across_a_restart(tmp_path: Path, callback_rece
         assert await simulator.debits(reference="ref-1") == 1
 
 
-async def test_mounted_it_answers_at_the_same_addresses_and_time_passes(callback_receiver: CallbackReceiver) -> None:
+async def test_a_mounted_simulator_has_the_same_addresses_and_sends_callbacks(
+    callback_receiver: CallbackReceiver,
+) -> None:
     sock, url = loopback()
     inner = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
     async with serve(Starlette(routes=[Mount("/simulator", inner)]), sock), aiohttp.ClientSession() as http:
@@ -68,7 +70,9 @@ async def test_a_refused_callback_is_repeated_with_the_same_event(
     assert first.body[:60] == second.body[:60]
 
 
-async def test_control_of_a_transaction(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_transaction_is_decided_by_the_control_api(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
     await simulator.json(
         "POST", "/control/dashboard", json={"family": "feexpay", "callback_url": callback_receiver.url}
     )
@@ -90,7 +94,7 @@ async def test_control_of_a_transaction(simulator: Simulator, callback_receiver:
     assert await simulator.truth() == {"transactions": [], "books": []}
 
 
-async def test_control_refuses_what_it_does_not_know(simulator: Simulator) -> None:
+async def test_the_control_api_refuses_unknown_names(simulator: Simulator) -> None:
     good = {"family": "mtn", "scenario": "refused"}
     for change in ({"family": "nobody"}, {"scenario": "nothing"}, {"call": "dance"}):
         await simulator.json("POST", "/control/next", 422, json=good | change)
@@ -100,7 +104,7 @@ async def test_control_refuses_what_it_does_not_know(simulator: Simulator) -> No
         assert answer.status == 404
 
 
-async def test_the_books_keep_currencies_and_families_apart(simulator: Simulator) -> None:
+async def test_the_books_are_kept_by_currency_and_provider(simulator: Simulator) -> None:
     await simulator.force("feexpay", "final_success", times=None)
     for segment, phone in (("mtn", "2290161000000"), ("mtn", "2290161000000"), ("mtn_cg", "242060000000")):
         await simulator.json("POST", f"{PAYIN}/{segment}", json=order(phone), headers=KEY)
@@ -129,7 +133,7 @@ def test_two_processes_decide_one_request_once(tmp_path: Path) -> None:
     second.close()
 
 
-def test_the_table_of_scenarios_is_sound() -> None:
+def test_the_table_of_scenarios_is_consistent() -> None:
     assert len({scenario.digits for scenario in SCENARIOS}) == len(SCENARIOS)
     assert len(BY_NAME) == len(SCENARIOS) + 2
     assert all(name in BY_NAME for _, name in NOT_SHOWN)

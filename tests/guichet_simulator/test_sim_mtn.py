@@ -1,4 +1,4 @@
-"""MTN MoMo over real HTTP: one request per row of the sheet's tables."""
+"""MTN MoMo over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import base64
@@ -54,7 +54,9 @@ async def ask_until(simulator: Simulator, path: str, headers: dict[str, str], wa
     return answer
 
 
-async def test_the_way_of_a_collection(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_collection_is_requested_approved_and_read(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
     headers = await access(simulator) | {"X-Callback-Url": f"{callback_receiver.url}/providers/mtn/callback/ref-1"}
     ref, body = await create_payment(simulator, headers)
     assert body is None
@@ -71,7 +73,7 @@ async def test_the_way_of_a_collection(simulator: Simulator, callback_receiver: 
     assert "x-reference-id" not in notice.headers
 
 
-async def test_a_callback_comes_once_even_when_it_is_not_taken(
+async def test_a_callback_is_sent_once_even_if_it_is_refused(
     simulator: Simulator, callback_receiver: CallbackReceiver
 ) -> None:
     callback_receiver.answers[:] = [500]
@@ -87,7 +89,7 @@ async def test_a_callback_comes_once_even_when_it_is_not_taken(
     assert (sent["answered"], sent["due_at"], sent["attempts"]) == (500, None, 1)
 
 
-async def test_the_same_reference_is_taken_once(simulator: Simulator) -> None:
+async def test_a_repeated_reference_is_refused(simulator: Simulator) -> None:
     headers = await access(simulator)
     ref, _ = await create_payment(simulator, headers, phone="2290161009007")
     for _ in range(2):
@@ -111,7 +113,7 @@ REFUSED: list[tuple[dict[str, str], dict[str, Any], int, str | None]] = [
 
 
 @pytest.mark.parametrize(("headers", "change", "status", "code"), REFUSED)
-async def test_refused_calls(
+async def test_invalid_calls_are_refused(
     simulator: Simulator, headers: dict[str, str], change: dict[str, Any], status: int, code: str | None
 ) -> None:
     _, body = await create_payment(simulator, await access(simulator) | headers, status, **change)
@@ -119,7 +121,7 @@ async def test_refused_calls(
     assert (await simulator.truth())["transactions"] == []
 
 
-async def test_who_may_call(simulator: Simulator) -> None:
+async def test_invalid_credentials_are_refused(simulator: Simulator) -> None:
     await simulator.json("POST", "/mtn/collection/token/", 401, headers={})
     await simulator.json("POST", "/mtn/collection/token/", 401, headers=BASIC | {"Authorization": "Basic invalid"})
     no_key = {"Authorization": BASIC["Authorization"]}
@@ -152,7 +154,9 @@ FAULTS: list[tuple[str, int, str | None, int]] = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "code", "stored"), FAULTS)
-async def test_faults(simulator: Simulator, scenario: str, status: int, code: str | None, stored: int) -> None:
+async def test_each_fault_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, code: str | None, stored: int
+) -> None:
     headers = await access(simulator)
     await simulator.force("mtn", scenario)
     _, body = await create_payment(simulator, headers, status)
@@ -160,7 +164,7 @@ async def test_faults(simulator: Simulator, scenario: str, status: int, code: st
     assert len((await simulator.truth())["transactions"]) == stored
 
 
-async def test_after_a_lost_answer_the_status_tells(simulator: Simulator) -> None:
+async def test_the_status_is_known_after_a_lost_response(simulator: Simulator) -> None:
     headers = await access(simulator)
     for phone, status in (("2290161009010", 200), ("2290161009012", 404)):
         ref = str(uuid.uuid4())
@@ -182,7 +186,9 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("phone", "status", "reason"), OUTCOMES)
-async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str, reason: str | None) -> None:
+async def test_the_phone_number_chooses_the_scenario(
+    simulator: Simulator, phone: str, status: str, reason: str | None
+) -> None:
     headers = await access(simulator)
     ref, _ = await create_payment(simulator, headers, phone=phone)
     answer = await ask_until(simulator, f"{COLLECT}/{ref}", headers, status)
@@ -193,7 +199,9 @@ async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str,
     ("scenario", "amount", "currency"),
     [("wrong_amount", "499", "XOF"), ("wrong_currency", "500", "XAF"), ("hidden_amount", None, "XOF")],
 )
-async def test_what_a_success_states(simulator: Simulator, scenario: str, amount: str | None, currency: str) -> None:
+async def test_scenarios_change_the_stated_amount_and_currency(
+    simulator: Simulator, scenario: str, amount: str | None, currency: str
+) -> None:
     headers = await access(simulator)
     await simulator.force("mtn", scenario, after=0)
     ref, _ = await create_payment(simulator, headers)
@@ -201,7 +209,7 @@ async def test_what_a_success_states(simulator: Simulator, scenario: str, amount
     assert (answer.get("amount"), answer["currency"]) == (amount, currency)
 
 
-async def test_each_country_speaks_its_currency(simulator: Simulator) -> None:
+async def test_each_country_accepts_its_currency_only(simulator: Simulator) -> None:
     for environment, currency, operator in (
         ("mtnbenin", "XOF", "mtn"),
         ("mtnivorycoast", "XOF", "mtn_ci"),
@@ -211,7 +219,7 @@ async def test_each_country_speaks_its_currency(simulator: Simulator) -> None:
         assert (await simulator.truth())["transactions"][0]["operator"] == operator
 
 
-async def test_refunds(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_refunds_are_sent_and_read(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     ref, _ = await create_payment(simulator, await access(simulator), phone="2290161009007")
     headers = await access(simulator, "disbursement") | {"X-Callback-Url": callback_receiver.url}
     body = {"amount": "500", "currency": "XOF", "externalId": "refund-1", "payerMessage": "x", "payeeNote": "x"}
@@ -244,7 +252,9 @@ async def test_refunds(simulator: Simulator, callback_receiver: CallbackReceiver
         ("2290161009132", 202, "PENDING", None),
     ],
 )
-async def test_transfers(simulator: Simulator, phone: str, status: int, final: str | None, reason: str | None) -> None:
+async def test_transfers_are_sent_and_read(
+    simulator: Simulator, phone: str, status: int, final: str | None, reason: str | None
+) -> None:
     headers = await access(simulator, "disbursement")
     ref = str(uuid.uuid4())
     body = order() | {"payee": {"partyIdType": "MSISDN", "partyId": phone}}
@@ -258,7 +268,7 @@ async def test_transfers(simulator: Simulator, phone: str, status: int, final: s
     await simulator.json("GET", f"{TRANSFER}/{ref}", 401, headers=await access(simulator))
 
 
-async def test_probes(simulator: Simulator) -> None:
+async def test_probe_endpoints_answer(simulator: Simulator) -> None:
     headers = await access(simulator)
     await create_payment(simulator, headers, phone="2290161009007")
     path = "/mtn/collection/v1_0"

@@ -1,4 +1,4 @@
-"""Orange Web Payment over real HTTP: one request per row of the sheet's tables."""
+"""Orange Web Payment over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import base64
@@ -36,7 +36,9 @@ async def ask(simulator: Simulator, headers: dict[str, str], token: str, status:
     return await simulator.json("POST", f"{BASE}/transactionstatus", status, json=body, headers=headers)
 
 
-async def test_the_way_of_a_payment(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_payment_is_opened_confirmed_and_read(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
     headers = await access(simulator)
     taken = await pay(simulator, headers, notif_url=f"{callback_receiver.url}/notif/ref-1")
     assert (taken["status"], taken["message"]) == (201, "OK")
@@ -55,7 +57,7 @@ async def test_the_way_of_a_payment(simulator: Simulator, callback_receiver: Cal
     assert await simulator.debits(reference="order-1") == 1
 
 
-async def test_refused_on_the_page(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_payment_refused_on_the_page_fails(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     headers = await access(simulator, "v2")
     taken = await pay(simulator, headers, notif_url=callback_receiver.url)
     [held] = (await simulator.truth())["transactions"]
@@ -71,7 +73,7 @@ async def test_refused_on_the_page(simulator: Simulator, callback_receiver: Call
     assert await simulator.debits() == 0
 
 
-async def test_going_back_pays_nothing_and_decides_nothing(simulator: Simulator) -> None:
+async def test_cancelling_on_the_page_decides_nothing(simulator: Simulator) -> None:
     headers = await access(simulator)
     taken = await pay(simulator, headers)
     [held] = (await simulator.truth())["transactions"]
@@ -90,20 +92,20 @@ REFUSED: list[tuple[dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("change", "code"), REFUSED)
-async def test_refused_bodies(simulator: Simulator, change: dict[str, Any], code: int) -> None:
+async def test_invalid_bodies_are_refused(simulator: Simulator, change: dict[str, Any], code: int) -> None:
     answer = await pay(simulator, await access(simulator), 400, **change)
     assert answer["code"] == code
     assert answer.keys() == {"code", "message", "description"}
 
 
-async def test_an_order_is_taken_once(simulator: Simulator) -> None:
+async def test_a_repeated_order_is_refused(simulator: Simulator) -> None:
     headers = await access(simulator)
     await pay(simulator, headers)
     assert (await pay(simulator, headers, 400))["code"] == 1204
     assert len((await simulator.truth())["transactions"]) == 1
 
 
-async def test_the_status_needs_all_three(simulator: Simulator) -> None:
+async def test_the_status_needs_order_amount_and_token(simulator: Simulator) -> None:
     headers = await access(simulator)
     taken = await pay(simulator, headers)
     for wrong in ({"amount": 999}, {"order_id": "other"}, {"pay_token": "other"}):
@@ -113,7 +115,7 @@ async def test_the_status_needs_all_three(simulator: Simulator) -> None:
         assert answer["code"] == 24
 
 
-async def test_who_may_call(simulator: Simulator) -> None:
+async def test_invalid_credentials_are_refused(simulator: Simulator) -> None:
     form = {"grant_type": "client_credentials"}
     await simulator.json("POST", "/orange/oauth/v3/token", 401, data=form)
     await simulator.json("POST", "/orange/oauth/v3/token", 401, headers=BASIC, data={})
@@ -136,14 +138,16 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "code", "stored"), FAULTS)
-async def test_faults(simulator: Simulator, scenario: str, status: int, code: int, stored: int) -> None:
+async def test_each_fault_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, code: int, stored: int
+) -> None:
     headers = await access(simulator)
     await simulator.force("orange", scenario)
     assert (await pay(simulator, headers, status))["code"] == code
     assert len((await simulator.truth())["transactions"]) == stored
 
 
-async def test_a_lost_answer_blocks_its_order(simulator: Simulator) -> None:
+async def test_an_order_with_a_lost_response_cannot_be_repeated(simulator: Simulator) -> None:
     headers = await access(simulator)
     await simulator.force("orange", "lost_answer")
     with pytest.raises(aiohttp.ClientError):
@@ -151,7 +155,9 @@ async def test_a_lost_answer_blocks_its_order(simulator: Simulator) -> None:
     assert (await pay(simulator, headers, 400))["code"] == 1204
 
 
-async def test_expiry_by_amount(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_the_amount_chooses_the_expiry_scenario(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
     headers = await access(simulator)
     taken = await pay(simulator, headers, amount=19005, notif_url=callback_receiver.url)
     async with asyncio.timeout(5):

@@ -1,4 +1,4 @@
-"""pawaPay over real HTTP: one request per row of the sheet's tables."""
+"""pawaPay over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import base64
@@ -58,7 +58,7 @@ def code_of(answer: Any) -> str:
 
 
 @pytest.mark.parametrize("provider", NUMBERS)
-async def test_every_provider_takes_a_deposit(simulator: Simulator, provider: str) -> None:
+async def test_every_provider_accepts_a_deposit(simulator: Simulator, provider: str) -> None:
     more: dict[str, Any] = {"preAuthorisationCode": "123456"} if provider == "ORANGE_BFA" else {}
     more |= URLS if provider.startswith("WAVE") else {}
     more |= {"currency": "XAF"} if provider == "MTN_MOMO_COG" else {}
@@ -88,13 +88,15 @@ REJECTED: list[tuple[dict[str, Any], int, str]] = [
 
 
 @pytest.mark.parametrize(("change", "status", "code"), REJECTED)
-async def test_rejected_deposits(simulator: Simulator, change: dict[str, Any], status: int, code: str) -> None:
+async def test_invalid_deposits_are_rejected(
+    simulator: Simulator, change: dict[str, Any], status: int, code: str
+) -> None:
     _, answer = await deposit(simulator, status=status, **change)
     assert (answer["status"], code_of(answer)) == ("REJECTED", code)
     assert (await simulator.truth())["transactions"] == []
 
 
-async def test_who_may_call(simulator: Simulator) -> None:
+async def test_invalid_credentials_are_refused(simulator: Simulator) -> None:
     answer = await simulator.json("POST", "/pawapay/v2/deposits", 401, json={"depositId": "x"})
     assert (answer["depositId"], answer["status"], code_of(answer)) == ("x", "REJECTED", "NO_AUTHENTICATION")
     wrong = {"Authorization": "Bearer invalid"}
@@ -122,7 +124,9 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "code", "stored"), FAULTS)
-async def test_faults(simulator: Simulator, scenario: str, status: int, code: str, stored: int) -> None:
+async def test_each_fault_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, code: str, stored: int
+) -> None:
     await simulator.force("pawapay", scenario)
     ref, answer = await deposit(simulator, status=status)
     assert (answer["depositId"], code_of(answer)) == (ref, code)
@@ -130,7 +134,7 @@ async def test_faults(simulator: Simulator, scenario: str, status: int, code: st
     assert len((await simulator.truth())["transactions"]) == stored
 
 
-async def test_lost_answers(simulator: Simulator) -> None:
+async def test_requests_with_lost_responses_can_be_read(simulator: Simulator) -> None:
     for scenario, status in (("lost_answer", "FOUND"), ("lost_request", "NOT_FOUND")):
         await simulator.force("pawapay", scenario)
         ref = str(uuid.uuid4())
@@ -151,7 +155,9 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("phone", "status", "code"), OUTCOMES)
-async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str, code: str | None) -> None:
+async def test_the_phone_number_chooses_the_scenario(
+    simulator: Simulator, phone: str, status: str, code: str | None
+) -> None:
     ref, _ = await deposit(simulator, phone)
     data = await ask_until(simulator, ref, status)
     assert (code_of(data) if "failureReason" in data else None) == code
@@ -159,7 +165,7 @@ async def test_outcomes_by_number(simulator: Simulator, phone: str, status: str,
 
 
 async def verify(simulator: Simulator, notice: Received, url: str) -> bool:
-    """As RFC 9421 has it, written apart from the code that signs."""
+    """Verifies as RFC 9421 says, independently of the code that signs."""
     [key] = await simulator.json("GET", "/pawapay/v2/public-key/http")
     public = load_pem_public_key(key["key"].encode())
     assert isinstance(public, ec.EllipticCurvePublicKey)
@@ -182,7 +188,7 @@ async def verify(simulator: Simulator, notice: Received, url: str) -> bool:
     return True
 
 
-async def test_callbacks_are_signed(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_callbacks_have_a_valid_signature(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     url = f"{callback_receiver.url}/providers/pawapay/callback/x"
     await simulator.json("POST", "/control/dashboard", json={"family": "pawapay", "callback_url": url})
     ref, _ = await deposit(simulator, "2290161009007")
@@ -205,7 +211,7 @@ async def test_callbacks_are_signed(simulator: Simulator, callback_receiver: Cal
     await callback_receiver.wait_for(4)
 
 
-async def test_redirecting_providers_give_their_page_later(
+async def test_the_page_of_a_redirecting_provider_comes_later(
     simulator: Simulator, callback_receiver: CallbackReceiver
 ) -> None:
     await simulator.json(
@@ -230,7 +236,7 @@ async def give_back(simulator: Simulator, ref: str, status: int = 200, **more: A
     return body["refundId"], await simulator.json("POST", "/pawapay/v2/refunds", status, json=body, headers=KEY)
 
 
-async def test_refunds(simulator: Simulator) -> None:
+async def test_refunds_are_sent_and_read(simulator: Simulator) -> None:
     ref, _ = await deposit(simulator)
     assert code_of((await give_back(simulator, ref))[1]) == "INVALID_STATE"
     assert code_of((await give_back(simulator, str(uuid.uuid4())))[1]) == "NOT_FOUND"
@@ -249,7 +255,7 @@ async def test_refunds(simulator: Simulator) -> None:
     assert (await ask(simulator, refund, "payouts")) == {"status": "NOT_FOUND"}
 
 
-async def test_refunds_that_do_not_succeed(simulator: Simulator) -> None:
+async def test_refunds_can_fail(simulator: Simulator) -> None:
     ref, _ = await deposit(simulator, "2290161009007")
     await simulator.force("pawapay", "refused", "credit")
     assert code_of((await give_back(simulator, ref))[1]) == "PAWAPAY_WALLET_OUT_OF_FUNDS"
@@ -264,7 +270,7 @@ async def test_refunds_that_do_not_succeed(simulator: Simulator) -> None:
     assert await simulator.credits() == 0
 
 
-async def test_payouts(simulator: Simulator) -> None:
+async def test_payouts_are_sent_and_read(simulator: Simulator) -> None:
     body = {"payoutId": str(uuid.uuid4()), "amount": "500", "currency": "XOF", "clientReferenceId": "refund-1"}
     body_of = body | {"recipient": account("22951345789", "MTN_MOMO_BEN")}
     assert (await simulator.json("POST", "/pawapay/v2/payouts", json=body_of, headers=KEY))["status"] == "ACCEPTED"
@@ -275,7 +281,7 @@ async def test_payouts(simulator: Simulator) -> None:
     assert code_of(data) == "RECIPIENT_NOT_FOUND"
 
 
-async def test_toolkit(simulator: Simulator) -> None:
+async def test_toolkit_endpoints_answer(simulator: Simulator) -> None:
     answer = await simulator.json("GET", "/pawapay/v2/active-conf?country=BFA", headers=KEY)
     [country] = answer["countries"]
     terms = {p["provider"]: p["currencies"][0]["operationTypes"]["DEPOSIT"]["authType"] for p in country["providers"]}

@@ -1,4 +1,4 @@
-"""Misbehaviour on the wire, under both of uvicorn's HTTP implementations, mounted and behind middlewares."""
+"""Broken responses on the wire, under both of uvicorn's HTTP implementations, mounted and behind middlewares."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ PAYIN = "/feexpay/api/transactions/public/requesttopay/mtn"
 
 
 class Wrapping:
-    """A middleware of the pure kind: it hands on a closure over `send`."""
+    """A pure ASGI middleware that passes on a closure over `send`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -58,7 +58,7 @@ async def base(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 async def raw_answer(base: str, path: str, body: bytes) -> bytes:
-    """Every byte that comes back before the connection ends, read without any HTTP library."""
+    """Every byte of the response until the connection ends, read without an HTTP library."""
     host, port = base.removeprefix("http://").removesuffix("/simulator").split(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     head = (
@@ -86,7 +86,7 @@ async def held(base: str) -> int:
         return len((await answer.json())["transactions"])
 
 
-async def test_a_lost_answer_is_stored_and_not_one_byte_comes_back(base: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_lost_response_is_stored_and_sends_no_byte(base: str, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
         assert await raw_answer(base, PAYIN, payin("2290161009010")) == b""
     assert await held(base) == 1
@@ -98,7 +98,9 @@ async def test_a_lost_request_is_not_stored(base: str) -> None:
     assert await held(base) == 0
 
 
-async def test_halfway_sends_the_head_and_part_of_the_body(base: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_truncated_response_sends_the_head_and_part_of_the_body(
+    base: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.ERROR):
         received = await raw_answer(base, PAYIN, payin("2290161009017"))
     head, _, body = received.partition(b"\r\n\r\n")
@@ -109,7 +111,7 @@ async def test_halfway_sends_the_head_and_part_of_the_body(base: str, caplog: py
     assert not caplog.records
 
 
-async def test_a_client_sees_a_broken_connection_even_behind_a_buffering_middleware(tmp_path: Path) -> None:
+async def test_a_buffering_middleware_does_not_hide_the_broken_connection(tmp_path: Path) -> None:
     sock, url = loopback()
     inner = create_simulator(tmp_path / "s.sqlite", public_url=f"{url}/simulator", clock=SystemClock())
     app = Starlette(routes=[Mount("/simulator", inner)], middleware=[Middleware(Buffering)])
@@ -121,8 +123,8 @@ async def test_a_client_sees_a_broken_connection_even_behind_a_buffering_middlew
         assert await held(f"{url}/simulator") == 2
 
 
-def test_the_same_under_uvloop() -> None:
-    """The command runs under uvloop, whose transports are no relation of asyncio's; tests run on asyncio's."""
+def test_broken_responses_work_under_uvloop() -> None:
+    """The command runs under uvloop, whose transports share no base class with asyncio's; tests run on asyncio."""
     sock, url = loopback()
     app = create_simulator(None, public_url=f"{url}/simulator", clock=SystemClock())
     server = uvicorn.Server(uvicorn.Config(app, loop="uvloop", http="httptools", log_level="warning"))

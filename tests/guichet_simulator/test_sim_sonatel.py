@@ -1,4 +1,4 @@
-"""Orange Money by Sonatel over real HTTP: one request per row of the sheet's tables."""
+"""Orange Money by Sonatel over real HTTP: one request for each row of the tables in docs/providers."""
 
 import base64
 import hashlib
@@ -40,7 +40,9 @@ async def status_of(simulator: Simulator, headers: dict[str, str], transaction: 
     return answer["status"]
 
 
-async def test_one_step_is_final_in_the_answer(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_one_step_payment_is_final_in_the_response(
+    simulator: Simulator, callback_receiver: CallbackReceiver
+) -> None:
     headers = await access(simulator)
     registration = {"apiKey": "hello", "code": "123456", "name": "Boutique", "callbackUrl": callback_receiver.url}
     path = "/sonatel/api/notification/v1/merchantcallback"
@@ -86,7 +88,9 @@ PROBLEMS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("change", "code"), PROBLEMS)
-async def test_problems(simulator: Simulator, change: dict[str, Any], code: str) -> None:
+async def test_invalid_payments_are_answered_with_problems(
+    simulator: Simulator, change: dict[str, Any], code: str
+) -> None:
     headers = await access(simulator)
     async with simulator.http.post(
         f"{simulator.url}{WALLET}/payments/onestep", json=order(**change), headers=headers
@@ -97,7 +101,7 @@ async def test_problems(simulator: Simulator, change: dict[str, Any], code: str)
     assert (await simulator.truth())["transactions"] == []
 
 
-async def test_who_may_call(simulator: Simulator) -> None:
+async def test_invalid_credentials_are_refused(simulator: Simulator) -> None:
     headers = await access(simulator)
     bare = {"Authorization": headers["Authorization"]}
     async with simulator.http.get(f"{simulator.url}{WALLET}/transactions?reference=x", headers=bare) as answer:
@@ -120,7 +124,9 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "code", "stored"), FAULTS)
-async def test_faults(simulator: Simulator, scenario: str, status: int, code: str, stored: int) -> None:
+async def test_each_fault_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, code: str, stored: int
+) -> None:
     headers = await access(simulator)
     await simulator.force("sonatel", scenario)
     async with simulator.http.post(
@@ -134,14 +140,14 @@ async def test_faults(simulator: Simulator, scenario: str, status: int, code: st
 @pytest.mark.parametrize(
     ("number", "status"), [("770009003", "FAILED"), ("770009009", "PENDING"), ("770009001", "SUCCESS")]
 )
-async def test_outcomes_by_number(simulator: Simulator, number: str, status: str) -> None:
+async def test_the_phone_number_chooses_the_scenario(simulator: Simulator, number: str, status: str) -> None:
     headers = await access(simulator)
     taken = await pay(simulator, headers, number=number)
     assert taken["status"] == status
     assert await status_of(simulator, headers, taken["transactionId"]) == status
 
 
-async def test_a_lost_payment_is_found_by_our_reference(simulator: Simulator) -> None:
+async def test_a_payment_with_a_lost_response_is_found_by_reference(simulator: Simulator) -> None:
     headers = await access(simulator)
     with pytest.raises(aiohttp.ClientError):
         await pay(simulator, headers, number="770009010")
@@ -151,7 +157,7 @@ async def test_a_lost_payment_is_found_by_our_reference(simulator: Simulator) ->
     assert await simulator.json("GET", path, headers=headers, params={"reference": "other"}) == []
 
 
-async def test_a_sent_code_is_good_once(simulator: Simulator) -> None:
+async def test_a_texted_code_works_once(simulator: Simulator) -> None:
     headers = await access(simulator)
     sent = await simulator.json("POST", f"{WALLET}/payments/otp", json={"id": "771234567"}, headers=headers)
     await pay(simulator, headers, otp=sent["otp"])
@@ -174,7 +180,9 @@ async def encrypted(simulator: Simulator, headers: dict[str, str], pin: bytes) -
     ("number", "status", "final", "moved"),
     [("771234567", 200, "SUCCESS", 1), ("770009103", 200, "FAILED", 0), ("770009106", 400, None, 0)],
 )
-async def test_cash_in(simulator: Simulator, number: str, status: int, final: str | None, moved: int) -> None:
+async def test_a_cash_in_is_sent_and_read(
+    simulator: Simulator, number: str, status: int, final: str | None, moved: int
+) -> None:
     headers = await access(simulator)
     pin = await encrypted(simulator, headers, b"1234")
     partner = {"idType": "MSISDN", "id": "770000000", "encryptedPinCode": pin}
@@ -188,7 +196,7 @@ async def test_cash_in(simulator: Simulator, number: str, status: int, final: st
     assert await simulator.credits(reference="refund-1") == moved
 
 
-async def test_cash_in_wants_the_pin(simulator: Simulator) -> None:
+async def test_a_cash_in_requires_the_encrypted_pin(simulator: Simulator) -> None:
     headers = await access(simulator)
     for pin in ("1234", await encrypted(simulator, headers, b"letters"), ""):
         body = order() | {"partner": {"idType": "MSISDN", "id": "770000000", "encryptedPinCode": pin}}

@@ -1,4 +1,4 @@
-"""Stripe Checkout over real HTTP: one request per row of the sheet's tables."""
+"""Stripe Checkout over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import hashlib
@@ -55,7 +55,7 @@ def signed_well(notice: Received) -> bool:
     return hmac.compare_digest(expected, parts["v1"]) and abs(time.time() - int(parts["t"])) < 300
 
 
-async def test_the_way_of_a_checkout(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_checkout_is_created_paid_and_read(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": callback_receiver.url})
     session = await create(simulator)
     assert session["id"].startswith("cs_live_")
@@ -97,7 +97,7 @@ async def test_a_declined_card_leaves_the_session_open(
     assert await simulator.debits() == 0
 
 
-async def test_cents_for_currencies_that_have_them(simulator: Simulator) -> None:
+async def test_amounts_are_in_the_smallest_unit_of_the_currency(simulator: Simulator) -> None:
     await simulator.force("stripe", "final_success")
     more: dict[str, Any] = {
         "line_items[0][price_data][currency]": "eur",
@@ -125,12 +125,12 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("param", "value"), REFUSED)
-async def test_refused_parameters(simulator: Simulator, param: str, value: str) -> None:
+async def test_invalid_parameters_are_refused(simulator: Simulator, param: str, value: str) -> None:
     answer = await create(simulator, 400, **{param: value})
     assert (answer["error"]["type"], answer["error"]["param"]) == ("invalid_request_error", param)
 
 
-async def test_the_same_key_replays_the_same_object(simulator: Simulator) -> None:
+async def test_a_repeated_idempotency_key_returns_the_first_object(simulator: Simulator) -> None:
     await simulator.force("stripe", "error_500")
     assert (await create(simulator, 500, key="k1"))["error"]["type"] == "api_error"
     first = await create(simulator, key="k1")
@@ -162,20 +162,22 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "kind", "stored"), FAULTS)
-async def test_faults(simulator: Simulator, scenario: str, status: int, kind: str, stored: int) -> None:
+async def test_each_fault_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, kind: str, stored: int
+) -> None:
     await simulator.force("stripe", scenario)
     assert (await create(simulator, status))["error"]["type"] == kind
     assert len((await simulator.truth())["transactions"]) == stored
 
 
-async def test_unknown_and_unauthorized(simulator: Simulator) -> None:
+async def test_unknown_objects_and_keys_are_refused(simulator: Simulator) -> None:
     answer = await simulator.json("GET", f"{SESSIONS}/cs_x", 404, headers=KEY)
     assert answer["error"]["code"] == "resource_missing"
     await simulator.json("GET", f"{SESSIONS}/cs_x", 401)
     await simulator.json("GET", f"{SESSIONS}/cs_x", 401, headers={"Authorization": "Bearer sk_invalid"})
 
 
-async def test_what_a_success_states(simulator: Simulator) -> None:
+async def test_scenarios_change_the_stated_amount_and_currency(simulator: Simulator) -> None:
     for scenario, amount, currency in (("wrong_amount", 999, "xof"), ("wrong_currency", 1000, "xaf")):
         await simulator.force("stripe", scenario, after=0)
         session = await create(simulator)
@@ -183,14 +185,14 @@ async def test_what_a_success_states(simulator: Simulator) -> None:
         assert (done["payment_status"], done["amount_total"], done["currency"]) == ("paid", amount, currency)
 
 
-async def test_expiring(simulator: Simulator) -> None:
+async def test_an_open_session_can_be_expired(simulator: Simulator) -> None:
     session = await create(simulator)
     path = f"{SESSIONS}/{session['id']}/expire"
     assert (await simulator.json("POST", path, headers=KEY))["status"] == "expired"
     await simulator.json("POST", path, 400, headers=KEY)
 
 
-async def test_events_that_lie(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_untrue_events_are_sent(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": callback_receiver.url})
     await create(simulator)
     [held] = (await simulator.truth())["transactions"]
@@ -211,7 +213,7 @@ async def paid(simulator: Simulator) -> str:
     return str((await create(simulator))["payment_intent"])
 
 
-async def test_refunds(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_refunds_are_sent_and_read(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     intent = await paid(simulator)
     await give_back(simulator, "pi_unknown", 404)
     await give_back(simulator, intent, 400, amount="1001")
@@ -228,7 +230,7 @@ async def test_refunds(simulator: Simulator, callback_receiver: CallbackReceiver
 
 
 @pytest.mark.parametrize(("scenario", "status", "final"), [("refused", 400, None), ("declined", 200, "failed")])
-async def test_refunds_that_fail(simulator: Simulator, scenario: str, status: int, final: str | None) -> None:
+async def test_refunds_can_fail(simulator: Simulator, scenario: str, status: int, final: str | None) -> None:
     intent = await paid(simulator)
     await simulator.force("stripe", scenario, "credit", after=0)
     refund = await give_back(simulator, intent, status)

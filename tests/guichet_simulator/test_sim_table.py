@@ -1,4 +1,4 @@
-"""The whole table of scenarios against every family: what is stored, what comes back, what the books say in the end."""
+"""Every scenario with every provider: what is stored, what is answered, and what the books hold in the end."""
 
 import hashlib
 import uuid
@@ -78,7 +78,7 @@ CALLS: dict[str, Callable[[Simulator], Awaitable[Call]]] = {
     "coris": coris_call,
 }
 
-#: What a client is told at most, by the way of answering; families differ in how they word a refusal.
+#: The statuses that a client may get, by kind of response; providers differ in how they state a refusal.
 STATUSES: dict[ResponseKind, set[int]] = {
     ResponseKind.SERVER_ERROR: {500},
     ResponseKind.UNREADABLE: {200},
@@ -104,22 +104,32 @@ async def outcome(simulator: Simulator, call: Call) -> tuple[int | None, str | N
         return None, None
 
 
-def settled_debits(scenario: Scenario, family: str) -> int:
+def settled_debits(scenario: Scenario, provider_name: str) -> int:
     """How many debits the books hold once everything due has happened. Coris leaves nothing pending."""
-    succeeds = scenario.final_state == "succeeded" or (scenario.name == "never_final" and family == "coris")
+    succeeds = scenario.final_state == "succeeded" or (scenario.name == "never_final" and provider_name == "coris")
     return int(scenario.stored and succeeds)
 
 
-@pytest.mark.parametrize("family", CALLS)
-async def test_every_scenario(simulator: Simulator, family: str) -> None:
+@pytest.mark.parametrize("provider_name", CALLS)
+async def test_every_scenario_is_stored_answered_and_booked(simulator: Simulator, provider_name: str) -> None:
     for scenario in SCENARIOS:
         await simulator.json("POST", "/control/reset", 204)
-        call = await CALLS[family](simulator)
-        await simulator.force(family, scenario.name, after=0, delay=0.05)
+        call = await CALLS[provider_name](simulator)
+        await simulator.force(provider_name, scenario.name, after=0, delay=0.05)
         status, retry_after = await outcome(simulator, call)
         broken = scenario.response in (ResponseKind.DROPPED, ResponseKind.TRUNCATED)
-        assert status in ({None} if broken else STATUSES.get(scenario.response, TAKEN)), (family, scenario.name, status)
-        assert (retry_after is not None) == (scenario.response is ResponseKind.RATE_LIMITED), (family, scenario.name)
-        held = (await simulator.truth(family=family))["transactions"]
-        assert len(held) == int(scenario.stored), (family, scenario.name)
-        assert await simulator.debits(family=family) == settled_debits(scenario, family), (family, scenario.name)
+        assert status in ({None} if broken else STATUSES.get(scenario.response, TAKEN)), (
+            provider_name,
+            scenario.name,
+            status,
+        )
+        assert (retry_after is not None) == (scenario.response is ResponseKind.RATE_LIMITED), (
+            provider_name,
+            scenario.name,
+        )
+        held = (await simulator.truth(family=provider_name))["transactions"]
+        assert len(held) == int(scenario.stored), (provider_name, scenario.name)
+        assert await simulator.debits(family=provider_name) == settled_debits(scenario, provider_name), (
+            provider_name,
+            scenario.name,
+        )

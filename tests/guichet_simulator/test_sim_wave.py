@@ -1,4 +1,4 @@
-"""Wave over real HTTP: one request per row of the sheet's tables."""
+"""Wave over real HTTP: one request for each row of the tables in docs/providers."""
 
 import asyncio
 import hashlib
@@ -48,7 +48,7 @@ def signed_well(notice: Received, secret: str = SECRET) -> bool:
     return hmac.compare_digest(expected, parts["v1"]) and abs(time.time() - int(parts["t"])) < 300
 
 
-async def test_the_way_of_a_checkout(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_a_checkout_is_created_paid_and_read(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": callback_receiver.url})
     session = await create(simulator)
     assert session["id"].startswith("cos-")
@@ -69,7 +69,7 @@ async def test_the_way_of_a_checkout(simulator: Simulator, callback_receiver: Ca
     assert await simulator.debits(reference="ref-1") == 1
 
 
-async def test_refusal_leaves_a_second_chance_then_cancels(
+async def test_a_refused_payment_is_cancelled_after_a_second_chance(
     simulator: Simulator, callback_receiver: CallbackReceiver
 ) -> None:
     await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": callback_receiver.url})
@@ -106,13 +106,13 @@ REFUSED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("change", REFUSED)
-async def test_refused_bodies(simulator: Simulator, change: dict[str, Any]) -> None:
+async def test_invalid_bodies_are_refused(simulator: Simulator, change: dict[str, Any]) -> None:
     answer = await create(simulator, 400, **change)
     assert answer["code"] == "request-validation-error"
     assert [detail["loc"] for detail in answer["details"]] == [list(change)]
 
 
-async def test_who_may_call(simulator: Simulator) -> None:
+async def test_invalid_credentials_are_refused(simulator: Simulator) -> None:
     assert (await simulator.json("GET", f"{SESSIONS}/x", 401))["code"] == "missing-auth-header"
     wrong = {"Authorization": "Bearer invalid"}
     assert (await simulator.json("GET", f"{SESSIONS}/x", 401, headers=wrong))["code"] == "no-matching-api-key"
@@ -132,13 +132,15 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("scenario", "status", "code", "stored"), FAULTS)
-async def test_faults(simulator: Simulator, scenario: str, status: int, code: str, stored: int) -> None:
+async def test_each_fault_gives_its_response(
+    simulator: Simulator, scenario: str, status: int, code: str, stored: int
+) -> None:
     await simulator.force("wave", scenario)
     assert (await create(simulator, status))["code"] == code
     assert len((await simulator.truth())["transactions"]) == stored
 
 
-async def test_a_lost_session_is_found_by_our_reference(simulator: Simulator) -> None:
+async def test_a_session_with_a_lost_response_is_found_by_reference(simulator: Simulator) -> None:
     await simulator.force("wave", "lost_answer", after=0)
     with pytest.raises(aiohttp.ClientError):
         await create(simulator)
@@ -149,17 +151,17 @@ async def test_a_lost_session_is_found_by_our_reference(simulator: Simulator) ->
     assert answer == {"result": []}
 
 
-async def test_a_repeat_is_a_second_session(simulator: Simulator) -> None:
+async def test_a_repeated_request_creates_a_second_session(simulator: Simulator) -> None:
     first, second = await create(simulator), await create(simulator)
     assert first["id"] != second["id"]
 
 
-async def test_amounts_decide_without_a_number(simulator: Simulator) -> None:
+async def test_the_amount_chooses_the_scenario_without_a_number(simulator: Simulator) -> None:
     session = await create(simulator, amount="19019")
     assert (await read_until(simulator, session["id"], "succeeded"))["amount"] == "19018"
 
 
-async def test_expiry(simulator: Simulator) -> None:
+async def test_an_unpaid_session_expires(simulator: Simulator) -> None:
     session = await create(simulator)
     assert await post(simulator, f"{SESSIONS}/{session['id']}/expire") == (200, "")
     assert (await read(simulator, session["id"]))["checkout_status"] == "expired"
@@ -168,7 +170,7 @@ async def test_expiry(simulator: Simulator) -> None:
 
 
 @pytest.mark.parametrize(("scenario", "status", "moved"), [(None, 200, 1), ("refused", 400, 0), ("declined", 400, 0)])
-async def test_refunds(simulator: Simulator, scenario: str | None, status: int, moved: int) -> None:
+async def test_refunds_are_sent_and_read(simulator: Simulator, scenario: str | None, status: int, moved: int) -> None:
     await simulator.force("wave", "final_success")
     session = await create(simulator)
     if scenario:
@@ -192,7 +194,7 @@ async def test_a_repeated_refund_moves_money_once(simulator: Simulator) -> None:
     assert await simulator.credits(reference="ref-1") == 1
 
 
-async def test_forged_and_repeated_events(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+async def test_forged_and_repeated_events_are_sent(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
     await simulator.json("POST", "/control/dashboard", json={"family": "wave", "callback_url": callback_receiver.url})
     await create(simulator)
     [held] = (await simulator.truth())["transactions"]
@@ -214,7 +216,7 @@ async def test_forged_and_repeated_events(simulator: Simulator, callback_receive
     assert notice.headers["authorization"] == "Bearer shared"
 
 
-async def test_payouts(simulator: Simulator) -> None:
+async def test_payouts_are_sent_and_read(simulator: Simulator) -> None:
     body = {"currency": "XOF", "receive_amount": "500", "mobile": "+221770000000", "client_reference": "refund-1"}
     await simulator.json("POST", "/wave/v1/payout", 400, json=body, headers=KEY)
     headers = KEY | {"Idempotency-Key": "k1"}

@@ -1,6 +1,6 @@
-"""Hostile peers are met on both event loops, whose transports close in different ways.
+"""A certificate authority, and both event loops for the tests with hostile peers.
 
-Servers run on uvloop, commands on asyncio.
+The transports of the two loops close in different ways. Servers run on uvloop, commands on asyncio.
 """
 
 import asyncio
@@ -8,6 +8,13 @@ from collections.abc import Callable, Mapping
 
 import pytest
 import uvloop
+
+from tests.fakes.certificates import CertificateAuthority
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
+    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 def pytest_asyncio_loop_factories(

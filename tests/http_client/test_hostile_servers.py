@@ -1,6 +1,6 @@
 """Merchants' servers that try to exhaust this service, over TLS: bytes, sockets and time stay bounded.
 
-These tests also hold what `guichet/http_client/connector.py` takes from aiohttp's undocumented interface.
+They also check what `guichet/http_client/connector.py` uses of aiohttp's undocumented interface.
 """
 
 import asyncio
@@ -26,14 +26,9 @@ HOST = "shop.test"
 PATIENCE = 20.0
 #: For peers that never finish.
 SHORT = 0.4
-#: What a server may push into the kernel's and the event loop's buffers before it notices that nobody reads.
+#: What a server can put into the buffers of the kernel and the event loop before it notices that nothing is read.
 BUFFERS = 16 * 1024 * 1024
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
 @asynccontextmanager
@@ -75,7 +70,7 @@ class Endless:
 
 
 async def ignores(writer: asyncio.StreamWriter) -> None:
-    """Keeps the connection open and reads no more, not even the goodbye of TLS."""
+    """Keeps the connection open and reads no more, not even the close_notify of TLS."""
     cast(asyncio.Transport, writer.transport).pause_reading()
     await asyncio.sleep(60)
 
@@ -186,8 +181,8 @@ async def test_a_handshake_that_hangs_leaves_no_socket_open(authority: Certifica
         await client.aclose()
 
 
-async def test_a_clean_exchange_keeps_its_socket(authority: CertificateAuthority) -> None:
-    """What makes the counts above worth something."""
+async def test_a_complete_exchange_keeps_its_socket_open(authority: CertificateAuthority) -> None:
+    """Shows that the socket counts of the other tests can differ."""
     async with client_and_peer(authority, answers(OK)) as (client, server):
         for _ in range(3):
             assert (await post(client, server)).status == 200
@@ -212,7 +207,7 @@ async def test_a_clean_exchange_keeps_its_socket(authority: CertificateAuthority
     ],
     ids=["headers", "one header", "reason", "informational responses", "trailers", "one trailer", "chunk extensions"],
 )
-async def test_what_is_not_body_is_bounded(
+async def test_bytes_outside_the_body_are_bounded(
     authority: CertificateAuthority, first: bytes, piece: bytes, status: int | None
 ) -> None:
     """The peer would send for ever, as fast as it can; it is cut off, and long before the request times out."""
@@ -246,7 +241,7 @@ async def test_an_endless_body_is_cut(authority: CertificateAuthority, first: by
         assert open_sockets(server) == 0
 
 
-async def test_small_chunks_are_legitimate(authority: CertificateAuthority) -> None:
+async def test_a_body_in_small_chunks_is_accepted(authority: CertificateAuthority) -> None:
     """A whole body of the greatest size, in chunks that are half overhead."""
     raw = CHUNKED + b"8\r\n12345678\r\n" * (8 * 1024) + b"0\r\n\r\n"
     async with client_and_peer(authority, answers(raw)) as (client, server):
@@ -280,7 +275,7 @@ async def test_a_slow_drip_does_not_extend_the_deadline(
         await until(lambda: open_sockets(server) == 0)
 
 
-# --- Bytes that nobody asked for --------------------------------------------------------------------------------------
+# --- Bytes outside a response -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("unsolicited", [b"HTTP/1.1 204 Poison\r\n\r\n", b"HTTP/1.1 204 Poi", b"\r\n"])
@@ -305,7 +300,7 @@ async def test_bytes_on_an_idle_connection_make_it_unusable(
     assert server.connections == 2
 
 
-async def test_a_second_response_behind_the_end_of_a_body_is_nobodys(authority: CertificateAuthority) -> None:
+async def test_a_second_response_after_the_body_is_ignored(authority: CertificateAuthority) -> None:
     """The body ends and the other response begins in one segment, after the head was already taken."""
 
     async def script(writer: asyncio.StreamWriter, _: ReceivedRequest) -> None:

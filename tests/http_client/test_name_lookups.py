@@ -20,11 +20,6 @@ PATIENCE = 20.0
 MERCHANTS = 110
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
-
-
 async def _merchant_with_webhooks(service: ServiceFixture, url: str, count: int) -> MerchantClient:
     merchant = await service.merchant()
     assert (await merchant.put("/webhooks/endpoint", {"url": url})).status == 200
@@ -33,7 +28,7 @@ async def _merchant_with_webhooks(service: ServiceFixture, url: str, count: int)
     return merchant
 
 
-async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
+async def test_a_silent_name_server_of_many_merchants_delays_no_other(
     sqlite_settings: Settings, authority: CertificateAuthority
 ) -> None:
     """110 merchants whose names never resolve, two webhooks each; those of another merchant leave at once."""
@@ -49,7 +44,7 @@ async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
         worker.start()
         try:
             async with asyncio.timeout(PATIENCE):
-                while len([name for name in names.asked if name.endswith(".silent.test")]) < MERCHANTS:
+                while len([name for name in names.lookups if name.endswith(".silent.test")]) < MERCHANTS:
                     await asyncio.sleep(0.01)  # All of them hang.
             fast = await _merchant_with_webhooks(service, server.url("shop.test"), 20)
             async with asyncio.timeout(PATIENCE):
@@ -67,7 +62,7 @@ async def test_a_silent_name_server_of_many_merchants_delays_nobody_else(
             await client.aclose()
 
 
-async def test_two_hundred_hung_lookups_hold_up_nobody(authority: CertificateAuthority) -> None:
+async def test_two_hundred_hung_lookups_delay_no_other(authority: CertificateAuthority) -> None:
     async with name_server() as (names, resolver), ScriptedServer(tls=authority.server("shop.test")) as server:
         client = HttpClient(allow=[ip_network("127.0.0.2/32")], ca_file=authority.file, resolver=resolver)
         hung = [
@@ -75,7 +70,7 @@ async def test_two_hundred_hung_lookups_hold_up_nobody(authority: CertificateAut
             for n in range(200)
         ]
         async with asyncio.timeout(PATIENCE):
-            while len(names.asked) < 200:
+            while len(names.lookups) < 200:
                 await asyncio.sleep(0.01)
         assert (await client.request("POST", server.url("shop.test"), timeout=PATIENCE)).status == 200
         assert not any(task.done() for task in hung)
@@ -96,7 +91,7 @@ async def test_names_of_this_machine_come_from_the_hosts_file(authority: Certifi
             with pytest.raises(Forbidden):
                 await client.request("GET", f"https://{name}:{server.port}/", timeout=PATIENCE)
         await client.aclose()
-    assert names.asked == {}
+    assert names.lookups == {}
 
 
 async def test_both_address_families_are_tried() -> None:

@@ -21,26 +21,26 @@ from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 
-def _settled(asked: Charge) -> StatusResult:
+def _settled(charge: Charge) -> StatusResult:
     """The last digit of the customer's number decides, as in the sandbox."""
-    match (asked.phone_number or "")[-1]:
+    match (charge.phone_number or "")[-1]:
         case "2":
             return Accepted()
         case "3":
             return Refused("insufficient_funds")
         case _:
-            return done(asked)
+            return done(charge)
 
 
-def _returned(asked: Reversal) -> StatusResult:
+def _returned(reversal: Reversal) -> StatusResult:
     """The amount refunded decides: one franc more or less than a round one."""
-    match asked.amount // 100 % 10:
+    match reversal.amount // 100 % 10:
         case 2:
             return Accepted()
         case 3:
             return Refused("payer_not_found")
         case _:
-            return done(asked)
+            return done(reversal)
 
 
 def operator() -> ScriptedProvider:

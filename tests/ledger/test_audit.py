@@ -1,4 +1,4 @@
-"""`guichet ledger audit`: a clean life is clean, and each kind of tampering is named by its row."""
+"""`guichet ledger audit`: an untouched ledger is clean, and each kind of tampering is reported with its row."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ from tests.ledger.ledger_history import RawSql, live, yesterday
 TABLES = ("postings", "wallets", "wallet_entries", "ledger_hash_chain", "payments", "refunds")
 
 
-async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+async def test_the_audit_of_an_untouched_ledger_finds_nothing(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
     async with yesterday(settings) as service:
         await live(service)
         await service.run_worker(200)
@@ -49,7 +49,7 @@ async def test_a_clean_life_is_clean(settings: Settings, cli: Cli, raw_sql: RawS
 
 
 LINK = "Link 1 of the hash chain"
-#: What somebody does with SQL; {…} stands for the id of a row. Then what the audit says.
+#: The SQL of a tampering, where {…} stands for the id of a row; then what the audit reports.
 IN_THE_CHAIN = [
     (
         "UPDATE postings SET amount = amount + 100 WHERE id = {chained}",
@@ -154,7 +154,7 @@ AFTER_THE_CHAIN = [
 ]
 
 
-async def test_tampering_is_named(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+async def test_the_audit_names_each_tampered_row(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
     async with yesterday(settings) as service:
         history = await live(service)
         await service.run_worker(200)
@@ -189,7 +189,9 @@ def _touched(statement: str) -> list[str]:
     return [table]
 
 
-async def test_a_rewritten_chain_does_not_hold_a_known_head(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+async def test_a_rewritten_hash_chain_contradicts_a_recorded_digest(
+    settings: Settings, cli: Cli, raw_sql: RawSql
+) -> None:
     async with yesterday(settings) as service:
         await live(service)
         await service.run_worker(200)
@@ -230,7 +232,7 @@ async def _names(raw_sql: RawSql, history: Any) -> dict[str, Any]:
     }
 
 
-async def test_a_service_at_work_never_looks_wrong(settings: Settings, cli: Cli) -> None:
+async def test_the_audit_finds_nothing_while_the_service_runs(settings: Settings, cli: Cli) -> None:
     async with yesterday(settings) as service:
         history = await live(service)
         await service.run_worker(200)

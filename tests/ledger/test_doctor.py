@@ -13,7 +13,7 @@ from tests.ledger.ledger_history import RawSql, yesterday
 from tests.service_fixture import open_service
 
 
-async def test_all_is_well(cli: Cli) -> None:
+async def test_doctor_reports_nothing_when_all_is_well(cli: Cli) -> None:
     cli("ledger", "audit")
     done = cli("doctor")
     assert done.code == 0, done.out
@@ -21,7 +21,7 @@ async def test_all_is_well(cli: Cli) -> None:
     assert cli("doctor", "--json").json["healthy"] is True
 
 
-async def test_everything_is_wrong(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+async def test_doctor_reports_one_line_for_each_fault(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
     silent = ScriptedProvider()
     silent.script("status", Accepted())
     async with yesterday(settings, accounts={"op": silent}, routes={"mtn": ["op"]}) as service:
@@ -76,8 +76,8 @@ async def test_everything_is_wrong(settings: Settings, cli: Cli, raw_sql: RawSql
     assert shown.out.count("✗") == 7
 
 
-async def test_a_route_that_fails(settings: Settings, cli: Cli) -> None:
-    """Through no fault of the customer; a customer's refusal is not the route's."""
+async def test_doctor_reports_a_failing_route(settings: Settings, cli: Cli) -> None:
+    """Refusals by customers do not count as failures of the route."""
     op, down = ScriptedProvider(), ScriptedProvider()
     op.script("initiate", Refused("rejected_by_payer"), done)
     down.script("initiate", NotProcessed("configuration"), NotProcessed("operator_unavailable"), done)

@@ -1,4 +1,4 @@
-"""FeexPay lists at most 500 movements an answer: what `--fetch` does about it."""
+"""FeexPay lists at most 500 movements in a response, so `--fetch` splits its requests."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,10 +17,10 @@ START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
 
 
 class FakeFeexpayHistory:
-    """FeexPay's own rule: rows of the days asked for, and no more than 500 of them."""
+    """As FeexPay answers: the rows of the requested days, and no more than 500 of them."""
 
     def __init__(self, per_day: Mapping[str, int], split: bool = True) -> None:
-        self.asked: list[Any] = []
+        self.requested: list[Any] = []
         self.rows = [
             {
                 "reference": f"{day}-{number}",
@@ -34,8 +34,8 @@ class FakeFeexpayHistory:
             for number in range(count)
         ]
 
-    async def ask(self, body: Mapping[str, object]) -> CallResult:
-        self.asked.append(body)
+    async def request(self, body: Mapping[str, object]) -> CallResult:
+        self.requested.append(body)
         kind = {"PAYIN": "PAYMENT_API", "PAYOUT": "PAYOUT_API"}.get(str(body["type"]))
         wanted = [
             row
@@ -49,13 +49,13 @@ class FakeFeexpayHistory:
         )
 
 
-async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
+async def test_a_full_history_response_is_split_until_it_is_complete() -> None:
     gateway = FakeFeexpayHistory({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
-    found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 45 * DAY)
+    found = await FeexPayHistory(gateway.request, "s").lines(START, START + 45 * DAY)
     assert isinstance(found, list)
     assert {line.references[0] for line in found} == {row["callback_info"] for row in gateway.rows}
     assert len(found) == len(gateway.rows)
-    for body in gateway.asked:
+    for body in gateway.requested:
         assert (body["start_date"], body["shop"]) <= (body["end_date"], "s")
     first = found[0]
     assert first == Line(
@@ -64,14 +64,14 @@ async def test_no_answer_is_taken_for_whole_when_it_is_full() -> None:
     assert {line.status for line in found} == {"succeeded", "failed"}
 
 
-async def test_a_day_that_cannot_be_had_whole_is_refused() -> None:
+async def test_a_day_that_cannot_be_read_completely_is_refused() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 600}, split=False)
-    found = await FeexPayHistory(gateway.ask, "s").lines(START, START + 3 * DAY)
+    found = await FeexPayHistory(gateway.request, "s").lines(START, START + 3 * DAY)
     assert isinstance(found, Unknown)
     assert "2026-01-02 has more" in found.raw
 
 
-async def test_an_answer_that_is_none_is_refused() -> None:
+async def test_an_unreadable_history_response_is_refused() -> None:
     async def broken(_: Mapping[str, object]) -> ProviderResponse:
         return ProviderResponse(200, {}, b'{"success": true, "data": nul', True)
 

@@ -41,7 +41,7 @@ async def _post(service: ServiceFixture, merchant_id: int, subjects: range) -> N
             )
 
 
-async def test_a_posting_that_is_not_settled_waits(settings: Settings) -> None:
+async def test_a_recent_posting_is_not_in_the_hash_chain_yet(settings: Settings) -> None:
     async with yesterday(settings) as service:
         merchant = await service.merchant()
         await _post(service, merchant.id, range(3))
@@ -54,7 +54,7 @@ async def test_a_posting_that_is_not_settled_waits(settings: Settings) -> None:
         assert [(row[1], row[2], row[3]) for row in links] == [(1, 3, "1-3"), (4, 5, "4-5")]
 
 
-async def test_the_digests_can_be_recomputed_by_anybody(settings: Settings) -> None:
+async def test_the_digests_can_be_recomputed_from_the_documented_format(settings: Settings) -> None:
     """The format is public: `previous digest, then each row as a JSON array on a line of its own`."""
     async with yesterday(settings) as service:
         merchant = await service.merchant()
@@ -82,7 +82,7 @@ async def test_two_workers_add_each_posting_once(settings: Settings) -> None:
         assert [row[3] for row in await service.ctx.db.scan(select(ledger_hash_chain))] == ["1-7"]
 
 
-async def test_numbers_that_were_rolled_back_are_not_missing(settings: Settings) -> None:
+async def test_ids_of_rolled_back_rows_do_not_count_as_missing(settings: Settings) -> None:
     async with yesterday(settings) as service:
         merchant = await service.merchant()
         await _post(service, merchant.id, range(1, 3))

@@ -1,4 +1,4 @@
-"""`guichet reconcile`: a statement made by hand, files nobody can read, and the history of the simulated operator."""
+"""`guichet reconcile`: a statement made by hand, unreadable files, and the history of the simulated provider."""
 
 import asyncio
 import csv
@@ -43,24 +43,24 @@ def _statement(cli: Cli, text: str) -> Path:
 
 
 def _taken(payment: Any) -> int:
-    """What the operator was asked for: the total, in whole francs."""
+    """The requested amount: the total, in whole francs."""
     return int(payment["total_amount"] + 0.5)
 
 
-async def _life(settings: Settings) -> LedgerHistory:
+async def _history(settings: Settings) -> LedgerHistory:
     async with yesterday(settings, accounts={"op": operator()}, routes={"mtn": ["op"], "moov": ["op"]}) as service:
         return await live(service)
 
 
-def _said(done: CommandResult, code: int) -> Any:
+def _report_of(done: CommandResult, code: int) -> Any:
     assert done.code == code, done
     return json.loads(done.out)
 
 
-async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
-    life = await _life(settings)
+async def test_a_handmade_statement_is_reconciled(settings: Settings, cli: Cli) -> None:
+    history = await _history(settings)
     cli = _with_operators(cli)
-    everything = _said(cli("reconcile", "feexpay", _statement(cli, "reference,amount\n"), "--json"), 1)
+    everything = _report_of(cli("reconcile", "feexpay", _statement(cli, "reference,amount\n"), "--json"), 1)
     assert everything["counts"] == {"matched": 0, "missing here": 0, "missing there": 9, "different amount": 0}
     ours = [(each["ours"], each["type"]) for each in everything["differences"]]
     whole = "reference;type;amount;currency;status\n" + "".join(
@@ -72,9 +72,9 @@ async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
 
     lines = whole.splitlines(keepends=True)
     by_reference = {each["reference"]: number for number, (each, _) in enumerate(ours, 1)}
-    paid, refunded = by_reference[life.paid["reference"]], by_reference[life.refunded["reference"]]
-    waiting = by_reference[life.waiting["reference"]]
-    lines[paid] = lines[paid].replace(f";{_taken(life.paid)};", f";{_taken(life.paid) - 1};")
+    paid, refunded = by_reference[history.paid["reference"]], by_reference[history.refunded["reference"]]
+    waiting = by_reference[history.waiting["reference"]]
+    lines[paid] = lines[paid].replace(f";{_taken(history.paid)};", f";{_taken(history.paid) - 1};")
     lines[refunded] = lines[refunded].upper() + lines[refunded]
     lines[waiting] = lines[waiting].replace("SUCCESSFUL", "FAILED")
     failed = await _references(settings, "failed")
@@ -82,19 +82,19 @@ async def test_a_statement_made_by_hand(settings: Settings, cli: Cli) -> None:
         f"nobody-knows;payment;100;XOF;success\n{failed};payment;5088;XOF;success\nnothing;payment;1;XOF;failed\n"
     ]
     out = cli.folder / "out.csv"
-    said = _said(cli("reconcile", "op", _statement(cli, "".join(lines)), "--csv", out, "--json"), 1)
-    assert said["counts"] == {"matched": 7, "missing here": 3, "missing there": 1, "different amount": 1}
-    found = {(each["result"], each["note"], (each["ours"] or {}).get("reference")) for each in said["differences"]}
+    report = _report_of(cli("reconcile", "op", _statement(cli, "".join(lines)), "--csv", out, "--json"), 1)
+    assert report["counts"] == {"matched": 7, "missing here": 3, "missing there": 1, "different amount": 1}
+    found = {(each["result"], each["note"], (each["ours"] or {}).get("reference")) for each in report["differences"]}
     assert found == {
-        ("different amount", "", life.paid["reference"]),
-        ("missing here", "a second time", life.refunded["reference"]),
+        ("different amount", "", history.paid["reference"]),
+        ("missing here", "a second time", history.refunded["reference"]),
         ("missing here", "failed here", failed),
         ("missing here", "unknown here", None),
-        ("missing there", "failed there", life.waiting["reference"]),
+        ("missing there", "failed there", history.waiting["reference"]),
     }
     rows = list(csv.DictReader(out.read_text(encoding="utf-8-sig").splitlines(), delimiter=";"))
     assert len(rows) == 12
-    assert {row["result"] for row in rows} == set(said["counts"])
+    assert {row["result"] for row in rows} == set(report["counts"])
     shown = cli("reconcile", "op", cli.folder / "statement.csv")
     assert shown.code == 1
     assert "a second time" in shown.out
@@ -107,18 +107,18 @@ async def _references(settings: Settings, status: str) -> Any:
     return str(reference)
 
 
-async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
-    life = await _life(settings)
+async def test_reconciliation_understands_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
+    history = await _history(settings)
     cli = _with_operators(cli)
-    long_ago = _statement(cli, f"reference,amount\n{life.paid['reference']},{_taken(life.paid)}\n")
-    said = _said(cli("reconcile", "op", long_ago, "--from", "2020-01-01", "--to", "2020-01-31", "--json"), 0)
-    assert said["counts"]["matched"] == 1, "looked up by its reference, wherever it is"
+    long_ago = _statement(cli, f"reference,amount\n{history.paid['reference']},{_taken(history.paid)}\n")
+    report = _report_of(cli("reconcile", "op", long_ago, "--from", "2020-01-01", "--to", "2020-01-31", "--json"), 0)
+    assert report["counts"]["matched"] == 1, "looked up by its reference, wherever it is"
     dated = _statement(
         cli,
         "Ref;Montant;Date;Sens\n"
-        f"{life.paid['reference']};5 089,00;15/01/2020 10:00;Encaissement\nx;9;15/01/2020;Frais\n",
+        f"{history.paid['reference']};5 089,00;15/01/2020 10:00;Encaissement\nx;9;15/01/2020;Frais\n",
     )
-    told = (
+    columns = (
         "--column",
         "reference=Ref",
         "--column",
@@ -128,11 +128,11 @@ async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
         "--word",
         "Frais=ignore",
     )
-    said = _said(cli("reconcile", "op", dated, *told, "--json"), 0)
-    assert (said["from"], said["to"]) == ("2020-01-15T10:00:00.000000Z", "2020-01-15T10:00:00.000000Z")
-    assert said["ignored"] == 1
-    said = _said(cli("reconcile", "op", _statement(cli, "reference,amount\n"), "--only", "refund", "--json"), 1)
-    assert said["counts"]["missing there"] == 1
+    report = _report_of(cli("reconcile", "op", dated, *columns, "--json"), 0)
+    assert (report["from"], report["to"]) == ("2020-01-15T10:00:00.000000Z", "2020-01-15T10:00:00.000000Z")
+    assert report["ignored"] == 1
+    report = _report_of(cli("reconcile", "op", _statement(cli, "reference,amount\n"), "--only", "refund", "--json"), 1)
+    assert report["counts"]["missing there"] == 1
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ async def test_periods_kinds_and_columns(settings: Settings, cli: Cli) -> None:
         ('reference,amount\n"x,5\n', "line 2: unexpected end of data"),
     ],
 )
-def test_what_cannot_be_read_is_named(sqlite_settings: Settings, text: str, sentence: str) -> None:
+def test_an_unreadable_statement_is_refused_by_name(sqlite_settings: Settings, text: str, sentence: str) -> None:
     cli = _with_operators(cli_for(sqlite_settings))
     done = cli("reconcile", "feexpay", _statement(cli, text))
     assert (done.code, done.out) == (2, "")
@@ -161,7 +161,7 @@ def test_what_cannot_be_read_is_named(sqlite_settings: Settings, text: str, sent
     assert sentence in done.err
 
 
-def test_misuse(sqlite_settings: Settings) -> None:
+def test_wrong_arguments_are_refused(sqlite_settings: Settings) -> None:
     cli = _with_operators(cli_for(sqlite_settings))
     latin = cli.folder / "latin.csv"
     latin.write_bytes("reference;amount\nCaf\xe9;5\n".encode("latin-1"))
@@ -182,8 +182,8 @@ FEEXPAY = Setup(
 )
 
 
-async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
-    """Real HTTP: the command asks the simulator's history for what the service did there."""
+async def test_the_history_of_the_provider_is_fetched_and_reconciled(settings: Settings, cli: Cli) -> None:
+    """Over real HTTP: the command reads from the simulator's history what the service did there."""
     async with open_simulated_providers(settings, FEEXPAY) as simulated:
         fetch = _fetching(cli, simulated)
         paid = await simulated.merchant.live.pay("9001", phone_number="2290161009001")
@@ -198,9 +198,9 @@ async def test_the_operators_own_history(settings: Settings, cli: Cli) -> None:
             await simulated.turn(10)
         assert (await simulated.merchant.live.get(f"/payments/{refunded['reference']}")).data["status"] == "refunded"
         done = await asyncio.to_thread(fetch)
-        said = _said(done, 1)
-        assert said["counts"] == {"matched": 3, "missing here": 1, "missing there": 0, "different amount": 0}
-        [difference] = said["differences"]
+        report = _report_of(done, 1)
+        assert report["counts"] == {"matched": 3, "missing here": 1, "missing there": 0, "different amount": 0}
+        [difference] = report["differences"]
         assert (difference["ours"]["reference"], difference["note"]) == (lying["reference"], "pending here")
         assert difference["theirs"]["amount"] == difference["ours"]["amount"] - 1
         await asyncio.to_thread(fetch, "--csv", cli.folder / "all.csv")
@@ -221,12 +221,12 @@ def _fetching(cli: Cli, simulated: SimulatedProviders) -> Any:
     return fetch
 
 
-def test_the_guide_names_the_columns_that_are_known() -> None:
+def test_the_guide_names_the_known_columns() -> None:
     guide = (ROOT / "docs" / "admin-guide.md").read_text(encoding="utf-8")
     rows = guide.split("<!-- table: columns -->")[1].split("\n\n")[1].splitlines()
-    told = {}
+    documented = {}
     for row in rows[2:]:
         family, *cells = [cell.strip() for cell in row.strip("|").split("|")]
         fields = zip(("reference", "amount", "status", "date"), cells, strict=True)
-        told[family.strip("`")] = {field: tuple(re.findall(r"`([^`]+)`", cell)) for field, cell in fields if cell}
-    assert told == PRESETS
+        documented[family.strip("`")] = {field: tuple(re.findall(r"`([^`]+)`", cell)) for field, cell in fields if cell}
+    assert documented == PRESETS

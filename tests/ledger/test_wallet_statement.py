@@ -11,8 +11,8 @@ from tests.cli.conftest import Cli
 from tests.ledger.ledger_history import LedgerHistory, RawSql, live, yesterday
 
 
-async def _told(settings: Settings) -> tuple[LedgerHistory, Any, str]:
-    """A life, the wallet's balance at its end, and the day it happened on."""
+async def _history_and_balance(settings: Settings) -> tuple[LedgerHistory, Any, str]:
+    """A history, the wallet's balance at its end, and the day of the history."""
     async with yesterday(settings) as service:
         history = await live(service)
         balance = (await history.merchant.live.get("/balance")).data["balance"]
@@ -23,8 +23,8 @@ def _amount(payment: Any) -> int:
     return int(payment["amount"] * 100)
 
 
-async def test_it_adds_up(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
-    history, balance, _ = await _told(settings)
+async def test_the_statement_adds_up_to_the_balance(settings: Settings, cli: Cli, raw_sql: RawSql) -> None:
+    history, balance, _ = await _history_and_balance(settings)
     done = cli("ledger", "statement", history.merchant.id, "xof", "--json")
     assert done.code == 0
     said = json.loads(done.out)
@@ -56,8 +56,8 @@ async def test_it_adds_up(settings: Settings, cli: Cli, raw_sql: RawSql) -> None
     assert back["refund"] is not None
 
 
-async def test_periods_join(settings: Settings, cli: Cli) -> None:
-    history, balance, _ = await _told(settings)
+async def test_adjacent_periods_of_a_statement_join(settings: Settings, cli: Cli) -> None:
+    history, balance, _ = await _history_and_balance(settings)
     whole = json.loads(cli("ledger", "statement", history.merchant.id, "XOF", "--json").out)["movements"]
     cut = whole[3]["date"]
     before = json.loads(cli("ledger", "statement", history.merchant.id, "XOF", "--to", cut, "--json").out)
@@ -70,8 +70,8 @@ async def test_periods_join(settings: Settings, cli: Cli) -> None:
     assert after["movements"]
 
 
-async def test_the_csv_is_one_a_spreadsheet_reads(settings: Settings, cli: Cli) -> None:
-    history, balance, day = await _told(settings)
+async def test_the_csv_opens_in_a_spreadsheet(settings: Settings, cli: Cli) -> None:
+    history, balance, day = await _history_and_balance(settings)
     done = cli("ledger", "statement", history.merchant.id, "XOF", "--from", day, "--to", day, "--csv")
     assert done.code == 0
     assert done.out.startswith("\ufeffDate (UTC);Nature;")
@@ -91,8 +91,8 @@ async def test_the_csv_is_one_a_spreadsheet_reads(settings: Settings, cli: Cli) 
     assert rows[-1]["Nature"].startswith("Frais payés par les clients")
 
 
-async def test_screen_environments_and_refusals(settings: Settings, cli: Cli) -> None:
-    history, balance, _ = await _told(settings)
+async def test_the_statement_on_screen_by_environment_and_its_refusals(settings: Settings, cli: Cli) -> None:
+    history, balance, _ = await _history_and_balance(settings)
     shown = cli("ledger", "statement", history.merchant.id, "XOF")
     assert shown.code == 0
     assert f"Closing balance on {shown.out.split('Closing balance on ')[1][:19]} UTC: {balance}" in shown.out

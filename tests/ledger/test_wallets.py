@@ -37,7 +37,7 @@ async def test_rollup_by_several_workers_keeps_the_balance(merchant_db: Database
     assert await merchant_db.scan(select(t.wallet_entries)) == []
 
 
-async def test_a_wallet_row_is_one_per_currency_however_often_it_is_frozen(merchant_db: Database) -> None:
+async def test_repeated_freezing_keeps_one_wallet_row_per_currency(merchant_db: Database) -> None:
     for status in ("Gelé", "Actif", "Gelé", "Gelé"):
         async with merchant_db.transaction() as tx:
             await wallets.set_wallet_status(tx, MerchantId(1), "live", "XOF", status, NOW)

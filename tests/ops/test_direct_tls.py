@@ -31,7 +31,7 @@ def issued(authority: trustme.CA, folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_https(
+def test_the_server_answers_over_https(
     request: pytest.FixtureRequest, sqlite_cli: Cli, authority: trustme.CA, tmp_path: Path, workers: int
 ) -> None:
     cli = sqlite_cli
@@ -57,15 +57,15 @@ def test_https(
         try:
             until(lambda: process.poll() is not None or ready(), 30)
             assert process.poll() is None, process.communicate()
-            asked = urllib.request.Request(
+            link_request = urllib.request.Request(
                 address + "/v1/payment-links",
                 json.dumps({"amount": 5000, "description": "Sac"}).encode(),
                 {"Authorization": f"Bearer {merchant['keys']['live']}"},
             )
-            with urllib.request.urlopen(asked, context=trusting, timeout=20) as answer:
-                told = json.load(answer)
-            assert told["data"]["url"].startswith(address), told
-            with urllib.request.urlopen(told["data"]["url"], context=trusting, timeout=20) as page:
+            with urllib.request.urlopen(link_request, context=trusting, timeout=20) as answer:
+                created = json.load(answer)
+            assert created["data"]["url"].startswith(address), created
+            with urllib.request.urlopen(created["data"]["url"], context=trusting, timeout=20) as page:
                 assert page.status == 200
             assert not answers(f"http://127.0.0.1:{port}/readyz")
             process.terminate()
@@ -74,7 +74,7 @@ def test_https(
             process.kill()
 
 
-def test_files_that_cannot_be_used(sqlite_cli: Cli, authority: trustme.CA, tmp_path: Path) -> None:
+def test_unusable_certificate_files_are_refused(sqlite_cli: Cli, authority: trustme.CA, tmp_path: Path) -> None:
     cert, key = issued(authority, tmp_path)
     (tmp_path / "other").mkdir()
     _, foreign = issued(authority, tmp_path / "other")

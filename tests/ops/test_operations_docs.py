@@ -27,7 +27,7 @@ def _lines() -> list[str]:
     return [*lines, *(line.replace("%i", "8001") for line in units)]
 
 
-def test_there_is_something_to_hold() -> None:
+def test_the_operations_docs_contain_commands() -> None:
     assert len(PAGES) >= 7
     assert len(UNITS) == 3
     assert len(_lines()) >= 8

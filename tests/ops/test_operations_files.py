@@ -1,4 +1,4 @@
-"""docs/operations: the dashboard and the alert rules ask for metrics, labels and values that `/metrics` really has, and
+"""docs/operations: the dashboard and the alert rules use metrics, labels and values that `/metrics` really has, and
 the staff's guide names every one of them."""
 
 import json
@@ -80,14 +80,14 @@ on_postgresql = pytest.mark.parametrize("settings", ["postgresql"], indirect=Tru
 
 
 @on_postgresql
-def test_every_expression_asks_for_what_there_is(exposed: dict[str, set[str]]) -> None:
+def test_every_expression_uses_existing_metrics_and_labels(exposed: dict[str, set[str]]) -> None:
     for title, expression in EXPRESSIONS.items():
         names = _names(expression)
         assert names, title
         assert names <= exposed.keys(), title
         for name, matchers in _SELECTOR.findall(expression):
-            asked = {label for label, _, _ in _MATCHER.findall(matchers)} - ADDED
-            assert asked <= exposed[name], f"{title}: {name}"
+            used = {label for label, _, _ in _MATCHER.findall(matchers)} - ADDED
+            assert used <= exposed[name], f"{title}: {name}"
         for labels in re.findall(r"\bby\s*\(([^)]*)\)", expression):
             known = ADDED.union(*(exposed[name] for name in names))
             assert {label.strip() for label in labels.split(",")} <= known, title
@@ -108,8 +108,8 @@ def test_the_guide_names_every_metric_and_no_other(exposed: dict[str, set[str]])
 def test_stuck_means_what_the_doctor_calls_stuck() -> None:
     older = [*(name for name, age in AGES.items() if age > STUCK_AFTER), OLDER]
     for title in ("GuichetPaymentsStuck", "Live payments pending over an hour A"):
-        (asked,) = re.findall(r'age=~"([^"]*)"', EXPRESSIONS[title])
-        assert asked.split("|") == older, title
+        (used,) = re.findall(r'age=~"([^"]*)"', EXPRESSIONS[title])
+        assert used.split("|") == older, title
 
 
 def test_every_alert_says_whom_it_wakes_and_why() -> None:
@@ -171,7 +171,7 @@ def test_the_dashboard_can_be_imported() -> None:
             assert set(re.findall(r"\$(\w+)", target["expr"])) <= variables
 
 
-def test_no_panel_lies_on_another() -> None:
+def test_no_panels_overlap() -> None:
     taken_cells: set[tuple[int, int]] = set()
     for panel in DASHBOARD["panels"]:
         place = panel["gridPos"]

@@ -64,7 +64,7 @@ def stopped_during_a_payment(server: RunningCommand, settings: Settings, key: st
     return *answers[0], took
 
 
-def test_what_was_accepted_is_finished(cli: Cli, settings: Settings) -> None:
+def test_accepted_requests_are_finished(cli: Cli, settings: Settings) -> None:
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
     with cli.running("serve", "--grace", 20) as server:
         status, body, took = stopped_during_a_payment(server, settings, key)
@@ -76,7 +76,7 @@ def test_what_was_accepted_is_finished(cli: Cli, settings: Settings) -> None:
         server.stop()
 
 
-def test_without_it_the_stop_is_quick_and_the_answer_honest(cli: Cli, settings: Settings) -> None:
+def test_without_grace_the_stop_is_quick_and_the_request_fails(cli: Cli, settings: Settings) -> None:
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
     with cli.running("serve") as server:
         status, body, _ = stopped_during_a_payment(server, settings, key)
@@ -90,7 +90,7 @@ def test_an_idle_server_does_not_wait_for_its_grace(cli: Cli) -> None:
         assert time.monotonic() - began < 5
 
 
-def test_a_server_that_drains_is_unready_and_serves_everybody(cli: Cli) -> None:
+def test_a_draining_server_is_unready_and_still_serves(cli: Cli) -> None:
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["test"]
     with cli.running("serve", "--drain", 3) as server:
         stopping = threading.Thread(target=server.stop, args=(signal.SIGTERM,))
@@ -167,5 +167,5 @@ def test_a_worker_that_stops_lets_an_attempt_end(
 
 @pytest.mark.parametrize("grace", [0, 301, "soon"])
 @pytest.mark.parametrize("command", ["serve", "worker"])
-def test_a_grace_that_cannot_be_meant(sqlite_cli: Cli, command: str, grace: object) -> None:
+def test_an_invalid_grace_is_refused(sqlite_cli: Cli, command: str, grace: object) -> None:
     assert "--grace" in sqlite_cli(command, "--grace", grace).misuse

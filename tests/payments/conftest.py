@@ -1,4 +1,4 @@
-"""A live environment with two scripted operators: `mtn` goes to the first and falls over to the second."""
+"""A live environment with two scripted providers: `mtn` goes to the first and fails over to the second."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from guichet.db.engine import require
 from guichet.domain.money import Currency
+from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
 from guichet.ledger import wallets
+from guichet.payments import repository as payments
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import ScriptedProvider
 from tests.invariants import check_books
@@ -30,7 +33,7 @@ class LivePayments:
         return (await self.merchant.get(f"/balance?currency={currency}")).data["balance"]
 
     async def state(self, reference: str) -> str:
-        """As stored: nobody is asked."""
+        """The stored status; no provider is polled."""
         listed = (await self.merchant.get("/payments?per_page=100")).data
         return next(str(each["status"]) for each in listed if each["reference"] == reference)
 
@@ -44,13 +47,18 @@ class LivePayments:
         return [each["event"] for each in reversed(listed)]
 
 
+async def stored(live: LivePayments, payment: Any) -> Payment:
+    """The row of a payment that was answered as `payment`."""
+    return require(await payments.by_reference(live.ctx.db, live.merchant.id, "live", payment["reference"]))
+
+
 async def _live(settings: Settings) -> AsyncIterator[LivePayments]:
     first, second = ScriptedProvider(), ScriptedProvider()
     connections = {"first": first, "second": second}
     routes = {"mtn": ["first", "second"], "moov": ["second"]}
     async with open_service(settings, accounts=connections, routes=routes) as service:
         merchant = (await service.merchant()).live
-        # Nobody listens there: what is queued is what counts here.
+        # No server listens there: only the queued deliveries matter here.
         for env in ("live", "test"):
             await replace(merchant, env=env).put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
         yield LivePayments(service, merchant, first, second)

@@ -47,11 +47,11 @@ async def test_sixty_four_requests_at_once_make_one_refund(live: LivePayments, e
     assert len((await merchant.get("/refunds")).data) == 1
     await live.service.run_worker(60)
     assert (await merchant.post(path)).status == 409
-    assert len(live.first.asked("refund")) == (1 if env == "live" else 0)
+    assert len(live.first.references_of("refund")) == (1 if env == "live" else 0)
     await check_books(live.ctx.db)
 
 
-async def test_the_wallets_part_is_held_then_posted(live: LivePayments) -> None:
+async def test_a_refund_holds_the_wallets_part_then_posts_it(live: LivePayments) -> None:
     live.first.script("refund", Accepted("r-1"))
     live.first.script("refund_status", Accepted(), done)
     await paid(live, 3000)
@@ -75,10 +75,10 @@ async def test_the_wallets_part_is_held_then_posted(live: LivePayments) -> None:
         "refund.succeeded",
         "payment.refunded",
     ]
-    assert len(live.first.asked("refund")) == 1
+    assert len(live.first.references_of("refund")) == 1
 
 
-async def test_a_refused_disbursement_releases_what_was_held(live: LivePayments) -> None:
+async def test_a_refused_disbursement_releases_the_held_amount(live: LivePayments) -> None:
     live.first.script("refund", Refused("limit_reached"))
     payment = await paid(live)
     refund = await refund_of(live, payment)
@@ -91,8 +91,8 @@ async def test_a_refused_disbursement_releases_what_was_held(live: LivePayments)
     assert (await live.merchant.post(f"/payments/{payment['reference']}/refund")).status == 409, "one refund, ever"
 
 
-async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: LivePayments) -> None:
-    """D23. The merchant's money went elsewhere meanwhile."""
+async def test_a_refund_that_the_wallet_does_not_cover_is_refused(live: LivePayments) -> None:
+    """D23: the merchant spent the money meanwhile."""
     payment = await paid(live)
     async with live.ctx.db.transaction() as tx:
         away = [Posting("amount", WALLET, "payout", Hundredths(100_000))]
@@ -106,7 +106,7 @@ async def test_a_wallet_that_does_not_cover_it_gives_nothing(live: LivePayments)
     await live.service.run_worker()
     assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "failed"
     assert await live.balance() == 4000
-    assert live.first.asked("refund") == [], "nobody is asked to pay what is not there"
+    assert live.first.references_of("refund") == [], "nobody is asked to pay what is not there"
     assert await live.queued_events() == ["payment.succeeded", "refund.failed"]
 
 
@@ -136,7 +136,7 @@ async def test_only_a_succeeded_payment_can_be_refunded(live: LivePayments) -> N
     assert (await live.merchant.get("/refunds")).data == []
 
 
-async def test_an_unknown_disbursement_is_asked_about_and_never_sent_again(live: LivePayments) -> None:
+async def test_an_unknown_disbursement_is_polled_and_never_sent_again(live: LivePayments) -> None:
     live.first.script("refund", Unknown("timeout"))
     live.first.script("refund_status", Unknown(), Unknown(), done)
     payment = await paid(live)
@@ -144,23 +144,23 @@ async def test_an_unknown_disbursement_is_asked_about_and_never_sent_again(live:
     for seconds in (0, 5, 5, 10, 20, 60):
         await live.service.run_worker(seconds)
     assert await live.state(payment["reference"]) == "refunded"
-    assert len(live.first.asked("refund")) == 1
-    assert len(live.first.asked("refund_status")) == 3
+    assert len(live.first.references_of("refund")) == 1
+    assert len(live.first.references_of("refund_status")) == 3
 
 
-async def test_a_disbursement_that_was_not_taken_is_sent_again(live: LivePayments) -> None:
+async def test_an_unprocessed_disbursement_is_sent_again(live: LivePayments) -> None:
     live.first.script("refund", NotProcessed(), NotProcessed(), done)
     payment = await paid(live)
     await refund_of(live, payment)
     for seconds in (0, 5, 5, 10, 20):
         await live.service.run_worker(seconds)
     assert await live.state(payment["reference"]) == "refunded"
-    assert len(live.first.asked("refund")) == 3
-    assert live.first.asked("refund_status") == []
+    assert len(live.first.references_of("refund")) == 3
+    assert live.first.references_of("refund_status") == []
 
 
-async def test_another_amount_given_back_is_not_booked(live: LivePayments) -> None:
-    live.first.script("refund", lambda asked: Succeeded(asked.amount - 100, asked.currency))
+async def test_a_refund_with_another_amount_is_not_booked(live: LivePayments) -> None:
+    live.first.script("refund", lambda reversal: Succeeded(reversal.amount - 100, reversal.currency))
     live.first.script("refund_status", done)
     payment = await paid(live)
     refund = await refund_of(live, payment)
@@ -172,12 +172,12 @@ async def test_another_amount_given_back_is_not_booked(live: LivePayments) -> No
     assert await live.state(payment["reference"]) == "refunded"
 
 
-async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: LivePayments) -> None:
-    """The mark goes to disk before the first byte."""
+async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: LivePayments) -> None:
+    """That it is sent is stored before the first byte."""
     marks = []
 
-    async def look(asked: Reversal) -> Unknown:
-        row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", asked.reference))
+    async def look(reversal: Reversal) -> Unknown:
+        row = require(await refunds.by_reference(live.ctx.db, live.merchant.id, "live", reversal.reference))
         marks.append(row.sent_at)
         return Unknown("killed here")
 
@@ -192,10 +192,10 @@ async def test_a_refund_whose_process_died_while_sending_is_asked_about(live: Li
     await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000)
     await refunds.mark_sent(live.ctx.db, row.id, "first", now)
     await live.service.run_worker(29)
-    assert live.first.asked("refund") == live.first.asked("refund_status") == []
+    assert live.first.references_of("refund") == live.first.references_of("refund_status") == []
     await live.service.run_worker(1)
-    assert live.first.asked("refund") == []
-    assert len(live.first.asked("refund_status")) == 1
+    assert live.first.references_of("refund") == []
+    assert len(live.first.references_of("refund_status")) == 1
     assert await live.state(payment["reference"]) == "refunded"
     assert marks == []
 
@@ -207,11 +207,11 @@ async def test_several_workers_send_a_refund_once(live: LivePayments) -> None:
         await refund_of(live, payment)
     workers = [live.service.opened.worker() for _ in range(4)]
     await asyncio.gather(*(worker.run_until_idle() for worker in workers))
-    assert Counter(live.first.asked("refund")).most_common(1)[0][1] == 1
-    assert len(live.first.asked("refund")) == 3
+    assert Counter(live.first.references_of("refund")).most_common(1)[0][1] == 1
+    assert len(live.first.references_of("refund")) == 3
 
 
-async def test_a_test_refund_is_done_at_once_and_told_in_order(service: ServiceFixture) -> None:
+async def test_a_test_refund_succeeds_at_once_with_events_in_order(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     payment = await merchant.pay("0000")

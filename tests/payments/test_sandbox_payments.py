@@ -28,7 +28,7 @@ async def test_a_payment_succeeds_is_credited_and_refunded(service: ServiceFixtu
         ("1234", 10, "succeeded"),
     ],
 )
-async def test_the_sandbox_decides_by_the_number(
+async def test_the_sandbox_result_depends_on_the_phone_number(
     service: ServiceFixture, ending: str, after: float, expected: str
 ) -> None:
     merchant = await service.merchant()

@@ -1,4 +1,4 @@
-"""Outcomes that come at the same time share a transaction; each is still applied for itself, once or not at all."""
+"""Results that arrive together share a transaction; each is applied on its own, once or not at all."""
 
 import asyncio
 from dataclasses import replace
@@ -29,7 +29,7 @@ def paid(row: Payment) -> Succeeded:
     return Succeeded(Hundredths(row.total_amount), row.currency, f"tx-{row.reference}")
 
 
-async def test_different_outcomes_at_once(live: LivePayments) -> None:
+async def test_different_results_at_once_are_each_applied(live: LivePayments) -> None:
     rows = [await pending(live, number) for number in range(12)]
     refused = Refused("insufficient_funds")
     outcomes = [(row, refused if row.id % 3 == 0 else paid(row)) for row in rows]
@@ -45,8 +45,8 @@ async def test_different_outcomes_at_once(live: LivePayments) -> None:
     assert (queued_events.count("payment.succeeded"), queued_events.count("payment.failed")) == (8, 4)
 
 
-async def test_what_comes_together_costs_little_more_than_one(live: LivePayments) -> None:
-    """Round trips are what a settlement costs on PostgreSQL: they do not grow with what comes at the same time."""
+async def test_settling_many_at_once_costs_few_round_trips(live: LivePayments) -> None:
+    """The number of round trips to PostgreSQL does not grow with the number of results."""
     statements = []
     for group in (1, 9):
         rows = [await pending(live, 10 * group + number) for number in range(group)]
@@ -58,8 +58,8 @@ async def test_what_comes_together_costs_little_more_than_one(live: LivePayments
     assert statements[0] == statements[1] <= 6
 
 
-async def test_one_that_cannot_be_settled_holds_up_no_other(live: LivePayments) -> None:
-    """A posting of it is there already, as after a hand in the database: that one stays pending, and says so."""
+async def test_a_payment_that_cannot_be_settled_delays_no_other(live: LivePayments) -> None:
+    """One of its postings exists already, as after tampering: that payment stays pending, with an incident."""
     rows = [await pending(live, number) for number in range(5)]
     strange = rows[2]
     spurious = {"merchant_id": live.merchant.id, "env": "live", "currency": "XOF", "cause": COLLECTED, "created_at": 1}
@@ -78,7 +78,7 @@ async def test_one_that_cannot_be_settled_holds_up_no_other(live: LivePayments) 
 
 
 @pytest.mark.parametrize("status", ["Gelé", "Fermé"])
-async def test_frozen_and_open_wallets_in_one_batch(live: LivePayments, status: WalletStatus) -> None:
+async def test_frozen_and_open_wallets_are_settled_in_one_batch(live: LivePayments, status: WalletStatus) -> None:
     frozen = [await pending(live, number) for number in range(3)]
     other = (await live.service.merchant()).live
     await other.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})

@@ -94,7 +94,7 @@ class Fleet:
         return member
 
     def ready(self, *members: ServiceProcess) -> None:
-        """Every server answers, every worker turns (and hears, where it can)."""
+        """Waits until every server answers and every worker runs its loops (and listens, where it can)."""
         for member in members:
             until(lambda member=member: _ready(member), 30, member)  # type: ignore[misc]
 
@@ -160,7 +160,7 @@ async def execute(settings: Settings, statement: str) -> None:
 
 
 async def half_a_minute_passes(settings: Settings) -> None:
-    """For the leases: whoever held one is dead."""
+    """Moves the leases of dead processes back by 30 seconds."""
     queues = {"webhook_deliveries": "next_attempt_at", "payments": "next_poll_at", "refunds": "next_poll_at"}
     for table, due in queues.items():
         await execute(settings, f"UPDATE {table} SET {due} = {due} - 31000000 WHERE {due} IS NOT NULL")

@@ -92,8 +92,8 @@ async def db(own: Settings) -> AsyncIterator[PostgresDatabase]:
     await database.close()
 
 
-async def test_lost_connections_are_replaced_unnoticed(own: Settings, db: PostgresDatabase) -> None:
-    """Reads are asked again, transactions begun again, writes that never left sent again."""
+async def test_lost_connections_are_replaced_without_errors(own: Settings, db: PostgresDatabase) -> None:
+    """Reads are repeated, transactions begun again, and writes that were never sent are sent again."""
     before = len(await db.all(COUNT))
     killing = True
 
@@ -117,7 +117,7 @@ async def test_lost_connections_are_replaced_unnoticed(own: Settings, db: Postgr
     assert len(await db.all(COUNT)) == before + 3
 
 
-async def test_a_transaction_that_lost_its_connection_left_nothing(own: Settings, db: PostgresDatabase) -> None:
+async def test_a_transaction_that_lost_its_connection_leaves_nothing(own: Settings, db: PostgresDatabase) -> None:
     before = len(await db.all(COUNT))
     with pytest.raises(StorageUnavailable):  # noqa: PT012 - lost in the middle
         async with db.transaction() as tx:
@@ -127,7 +127,7 @@ async def test_a_transaction_that_lost_its_connection_left_nothing(own: Settings
     assert len(await db.all(COUNT)) == before
 
 
-async def test_a_primary_that_became_a_standby_is_left(own: Settings, db: PostgresDatabase) -> None:
+async def test_connections_to_a_demoted_primary_are_dropped(own: Settings, db: PostgresDatabase) -> None:
     """Connections to it stay open and refuse every write: they must not stay in the pool."""
     await execute(own, "ALTER DATABASE postgres SET default_transaction_read_only = on")
     await execute(own, TERMINATE)
@@ -143,7 +143,7 @@ async def test_a_primary_that_became_a_standby_is_left(own: Settings, db: Postgr
                 break
 
 
-async def test_a_restart_is_waited_for_and_an_outage_is_not(postgres: Postgres, db: PostgresDatabase) -> None:
+async def test_a_restart_is_waited_for_and_a_longer_outage_fails_fast(postgres: Postgres, db: PostgresDatabase) -> None:
     await db.write(ADD)
     await postgres.stop()
     waiting = [asyncio.create_task(db.write(ADD)) for _ in range(40)]
@@ -156,7 +156,7 @@ async def test_a_restart_is_waited_for_and_an_outage_is_not(postgres: Postgres, 
     began = time.monotonic()
     outcomes = await asyncio.gather(*(db.write(ADD) for _ in range(40)), return_exceptions=True)
     assert {type(each) for each in outcomes} <= {StorageUnavailable}
-    assert time.monotonic() - began < RECONNECT_TIMEOUT / 2, "who comes later is told at once"
+    assert time.monotonic() - began < RECONNECT_TIMEOUT / 2, "later requests fail at once"
     await postgres.start()
     await db.write(ADD)
 
@@ -195,7 +195,7 @@ class Load:
             assert (body["success"], body["error"]["code"]) == (False, "server_error")
 
 
-async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres: Postgres) -> None:
+async def test_no_payment_is_lost_in_a_restart_under_load(own: Settings, postgres: Postgres) -> None:
     key = await new_merchant(own)
     receiver = Receiver()
     with fleet_of(own, GUICHET_RATE_LIMIT="0") as fleet:
@@ -233,7 +233,7 @@ async def test_nothing_is_lost_and_nothing_is_restarted(own: Settings, postgres:
         await check_books(opened.ctx.db, events_queued=False)
 
 
-async def test_announcements_reach_every_loop_again_after_a_loss(own: Settings) -> None:
+async def test_announcements_reach_every_loop_after_a_lost_connection(own: Settings) -> None:
     """The connection that listens is killed: it comes back by itself, and every loop looks for what it missed."""
     async with (
         service(own) as server,
@@ -256,7 +256,7 @@ async def test_announcements_reach_every_loop_again_after_a_loss(own: Settings) 
         await soon(woken.deliveries.is_set)
 
 
-async def test_a_listener_without_a_server_gives_up_nothing(own: Settings) -> None:
+async def test_a_listener_hears_announcements_only_at_a_direct_address(own: Settings) -> None:
     with pytest.raises(StorageUnavailable):
         await PostgresDatabase("postgresql://nobody@127.0.0.1:1/none").listen(lambda: None, lambda _: None)
     await PostgresDatabase(own.database_url, bouncer=True).listen(lambda: None, lambda _: None)

@@ -65,7 +65,9 @@ async def merchant(company: SharedFleet) -> AsyncIterator[Merchant]:
         yield Merchant(client, await new_merchant(company.settings))
 
 
-async def test_one_payment_one_credit_one_attempt_at_a_time(company: SharedFleet, merchant: Merchant) -> None:
+async def test_concurrent_processes_make_one_payment_one_credit_and_one_attempt_at_a_time(
+    company: SharedFleet, merchant: Merchant
+) -> None:
     receiver = Receiver(pause=0.05)
     orders = [f"order-{number}" for number in range(10)]
     async with ScriptedServer(receiver) as scripted_server:
@@ -91,7 +93,7 @@ async def test_one_payment_one_credit_one_attempt_at_a_time(company: SharedFleet
         await check_books(opened.ctx.db)
 
 
-async def test_a_worker_hears_at_once_what_a_server_stored(company: SharedFleet, merchant: Merchant) -> None:
+async def test_a_worker_is_notified_at_once_of_a_stored_payment(company: SharedFleet, merchant: Merchant) -> None:
     """From the request of a server without loops to the webhook: without announcements it is a good part of a poll."""
     receiver = Receiver()
     servers = cycle(company.servers)
@@ -149,7 +151,7 @@ async def _admitted(company: SharedFleet, merchant: Merchant, address: str) -> i
     return counted[200]
 
 
-async def test_the_rate_limit_is_one_and_goes_on_without_redis(
+async def test_the_rate_limit_is_shared_and_continues_without_redis(
     company: SharedFleet, merchant: Merchant, redis: RedisServer
 ) -> None:
     assert await _admitted(company, merchant, "203.0.113.1") == RATE_LIMIT
@@ -169,22 +171,22 @@ async def test_the_rate_limit_is_one_and_goes_on_without_redis(
             await asyncio.sleep(1)
 
 
-def test_a_request_on_its_way_to_a_server_that_stops_is_answered(company: SharedFleet) -> None:
+def test_a_request_in_flight_to_a_stopping_server_is_answered(company: SharedFleet) -> None:
     """Its client kept the connection and could not know; the answer tells it not to come back."""
     server = company.servers[0]
     assert server.port is not None
     kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     with closing(kept):
-        assert _asked(kept) == (200, None)
+        assert _status_and_connection(kept) == (200, None)
         server.process.send_signal(signal.SIGTERM)
         until(lambda: _refuses(server.port), 5, server)
-        assert _asked(kept) == (200, "close")
+        assert _status_and_connection(kept) == (200, "close")
     assert server.process.wait(10) == 0
     company.servers[0] = company.fleet.server("--no-worker", port=server.port)
     company.fleet.ready(company.servers[0])
 
 
-def _asked(kept: http.client.HTTPConnection) -> tuple[int, str | None]:
+def _status_and_connection(kept: http.client.HTTPConnection) -> tuple[int, str | None]:
     kept.request("GET", "/healthz")
     answer = kept.getresponse()
     answer.read()
@@ -197,7 +199,7 @@ def _refuses(port: int | None) -> bool:
 
 
 async def test_a_rolling_restart_loses_no_request(company: SharedFleet, merchant: Merchant) -> None:
-    """Every server in turn is told to stop and started again, while clients go on with kept connections."""
+    """Every server in turn is stopped and started again, while clients continue on kept connections."""
     sent: Counter[str] = Counter()
     cut: list[str] = []
     stopping = asyncio.Event()

@@ -31,7 +31,9 @@ def bounced(direct: Settings) -> Iterator[Settings]:
         yield replace(direct, database_url=url, pgbouncer=True)
 
 
-async def test_a_whole_life_and_both_ways_of_being_woken(direct: Settings, bounced: Settings) -> None:
+async def test_payments_work_behind_pgbouncer_by_polls_and_by_announcements(
+    direct: Settings, bounced: Settings
+) -> None:
     key = await new_merchant(bounced)
     receiver = Receiver()
     medians = {}
@@ -71,7 +73,7 @@ async def _median_delay(merchant: Merchant, receiver: Receiver, server: ServiceP
     return statistics.median(delays)
 
 
-async def test_the_schema_is_read_and_migrated_through_it(bounced: Settings) -> None:
+async def test_the_schema_is_migrated_through_pgbouncer(bounced: Settings) -> None:
     for _ in range(3):
         assert await migrate.upgrade(bounced) == (REQUIRED_REVISION, REQUIRED_REVISION)
         assert await current_revision(bounced) == REQUIRED_REVISION

@@ -64,11 +64,11 @@ def open_several(fleet: Fleet, count: int = 2) -> ServiceProcess:
     return server
 
 
-async def test_a_process_that_dies_is_started_again_and_nobody_is_turned_away(fleet: Fleet) -> None:
+async def test_a_dead_process_is_restarted_without_refused_connections(fleet: Fleet) -> None:
     server = await asyncio.to_thread(open_several, fleet)
     receiver = Receiver()
-    provider = aiohttp.TCPConnector(force_close=True)
-    async with aiohttp.ClientSession(connector=provider) as client, ScriptedServer(receiver) as scripted_server:
+    pool = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(connector=pool) as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, await new_merchant(fleet.settings))
         await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
         os.kill(pids(server)[0], signal.SIGKILL)
@@ -82,7 +82,7 @@ async def test_a_process_that_dies_is_started_again_and_nobody_is_turned_away(fl
     assert not any(alive(pid) for pid in pids(server))
 
 
-async def test_kept_connections_are_shared_out(fleet: Fleet) -> None:
+async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> None:
     """As a proxy keeps them: also when they come one by one, and after some have gone."""
     server = await asyncio.to_thread(open_several, fleet, 3)
     await soon(lambda: server.log.count("process.serving") == 3)
@@ -110,13 +110,13 @@ async def test_kept_connections_are_shared_out(fleet: Fleet) -> None:
         writer.close()
 
 
-async def test_several_processes_write_and_one_dies_meanwhile(fleet: Fleet) -> None:
+async def test_writes_of_several_processes_survive_the_death_of_one(fleet: Fleet) -> None:
     """Each order comes twice, to whichever process: one payment, one credit, one event; what was answered is there."""
     server = await asyncio.to_thread(open_several, fleet, 3)
     receiver = Receiver()
     orders = [f"order-{number}" for number in range(150)]
-    provider = aiohttp.TCPConnector(force_close=True, limit=24)
-    async with aiohttp.ClientSession(connector=provider) as client, ScriptedServer(receiver) as scripted_server:
+    pool = aiohttp.TCPConnector(force_close=True, limit=24)
+    async with aiohttp.ClientSession(connector=pool) as client, ScriptedServer(receiver) as scripted_server:
         merchant = Merchant(client, await new_merchant(fleet.settings))
         await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
 
@@ -145,13 +145,13 @@ async def test_several_processes_write_and_one_dies_meanwhile(fleet: Fleet) -> N
         await check_books(opened.ctx.db)
 
 
-def test_no_process_survives_its_parent(fleet: Fleet) -> None:
+def test_child_processes_end_with_their_parent(fleet: Fleet) -> None:
     server = open_several(fleet)
     server.kill()
     until(lambda: not any(alive(pid) for pid in pids(server)), 5, server)
 
 
-def test_one_ctrl_c_stops_everybody_once(fleet: Fleet) -> None:
+def test_one_ctrl_c_stops_every_process_once(fleet: Fleet) -> None:
     server = open_several(fleet)
     assert server.stop(signal.SIGINT) < 3
     assert not any(alive(pid) for pid in pids(server))

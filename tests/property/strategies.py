@@ -1,4 +1,4 @@
-"""Texts that pretend to be JSON: every mistake a client, or somebody who wishes us ill, can put into a body."""
+"""Texts that pretend to be JSON: every mistake that a client or an attacker can put into a body."""
 
 import json
 from typing import Final

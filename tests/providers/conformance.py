@@ -1,13 +1,13 @@
-"""What every connector must survive: the simulator's whole table, judged by the operator's own books.
+"""What every provider must survive: all scenarios of the simulator, compared with the simulated provider's own books.
 
-One run puts every scenario of the table side by side in one Guichet, each with a payment of its own, and turns the
-clock from the first second to beyond the third day. Then, whatever the operator did:
+One run makes a payment for each scenario in one service, and advances the clock from the first second to beyond the
+third day. Then, whatever the provider did:
 
-    nobody was debited or paid back twice; a payment failed only where the operator holds no money and will take none;
-    a success is a debit of exactly our amount; what the merchant sees is what the operator did, or a person was told.
+    no customer was debited or refunded twice; a payment failed only if the provider holds no money and will take none;
+    a success is a debit of exactly our amount; the merchant sees what the provider did, or an incident is open.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,149 +15,22 @@ from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import Hundredths
 from guichet.merchants.catalogue import set_override
 from guichet.payments import incidents
-from guichet.providers.client import ProviderAccount
-from guichet.providers.orange import order_id
-from guichet_simulator.app import SECRETS
 from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
 from tests.invariants import check_books
-from tests.providers.simulated_providers import Setup, SimulatedProviders
+from tests.providers.provider_cases import LOST_AND_NOT_TAKEN, NOT_TAKEN, REFUSED_AT_ONCE, ProviderCase
+from tests.providers.simulated_providers import SimulatedProviders
 
 #: Seconds between turns of the clock: close together while customers wait, then over three days.
 TURNS = (1, 1, 1, 2, 5, 5, 10, 15, 20, 30, 60, 60, 120, 300, 300, 600, 1800, 3600, 7200, 6 * 3600, *[12 * 3600] * 6)
 _SOON = 5
 
-#: What an operator states wrongly is never believed: it stays pending, and a person is told.
+#: A wrongly stated amount or currency is never credited: the payment stays pending, with an incident.
 MISSTATED = frozenset({"wrong_amount", "wrong_currency", "hidden_amount"})
-#: Answers that say nothing, after which the request is or is not in the operator's books.
-SILENT_AND_TAKEN = frozenset(
-    {"lost_answer", "lost_answer_declined", "error_500", "unreadable", "halfway", "unavailable_stored"}
-)
-SILENT_AND_NOT_TAKEN = frozenset({"lost_request", "error_500_not_stored", "unavailable"})
-#: Provably not taken: with no other route, a payment fails at once, a refund is tried again. (So is a refund that was
-#: lost on its way, where its repeat is harmless: here it meets the same scenario each time, and waits for a person.)
-NOT_TAKEN = frozenset({"unauthorized", "rate_limited", "not_configured"})
-REFUSED_AT_ONCE = frozenset({"refused", "business_500"})
-
-
-@dataclass(frozen=True)
-class ProviderCase:
-    """One family in the matrix: how to reach it, how to pay through it, and what nobody but a person can settle.
-
-    `stays_pending`: debit scenarios that the family gives no means to settle. `refunds`: it can give money back.
-    `asks`: a debit can be pending there, so that there is a first question.
-    `digits`: where a scenario is read from, "phone" or "amount".
-    """
-
-    provider: str
-    operator: str
-    settings: Mapping[str, str]
-    order: Mapping[str, Any] = field(default_factory=dict)
-    dial: str = "229"
-    digits: str = "phone"
-    base: str = ""
-    stays_pending: frozenset[str] = frozenset()
-    #: Scenarios that its answers make undecidable for anybody.
-    beyond: frozenset[str] = frozenset()
-    refunds: bool = True
-    asks: bool = True
-    #: How the simulator files a payment of ours.
-    filed_as: Callable[[str], str] = str
-
-    @property
-    def setup(self) -> Setup:
-        base = "{sim}/" + (self.base or self.provider)
-        account = ProviderAccount(f"{self.provider}_one", self.provider, base, self.settings)
-        return Setup({account.name: account}, {self.operator: (account.name,)})
-
-    def body(self, prefix: str, scenario: Scenario) -> dict[str, Any]:
-        """The order whose last four digits are {prefix}{scenario}; every scenario has a number and an amount."""
-        last = f"{prefix}{scenario.digits}"
-        phone = f"{self.dial}77123{last if self.digits == 'phone' else '0000'}"
-        amount = 10_000 + int(last) if self.digits == "amount" else 5000 + int(scenario.digits)
-        return {"amount": amount, "operator": self.operator, "phone_number": phone, **self.order}
-
-
-_PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
-
-PROVIDER_CASES = {
-    each.provider: each
-    for each in (
-        ProviderCase(
-            "mtn",
-            "mtn",
-            {
-                "target_env": "mtnbenin",
-                "subscription_key": "collection-key",
-                "api_user": "user",
-                "api_key": "key",
-                "disbursement_subscription_key": "disbursement-key",
-            },
-        ),
-        ProviderCase(
-            "wave",
-            "wave_sn",
-            {"api_key": "wave_sn_prod_simulator", "webhook_secret": SECRETS["wave"]},
-            dial="221",
-        ),
-        ProviderCase("pawapay", "mtn", {"token": "simulator"}),
-        ProviderCase(
-            "feexpay",
-            "moov",
-            {"api_key": "fp_simulator", "shop": "simulatorshop01"},
-            stays_pending=SILENT_AND_NOT_TAKEN,
-        ),
-        ProviderCase(
-            "orange",
-            "orange_ml",
-            {"country": "ml", "client_id": "c", "client_secret": "s", "merchant_key": "m"},
-            dial="223",
-            digits="amount",
-            stays_pending=SILENT_AND_TAKEN | SILENT_AND_NOT_TAKEN | {"duplicate"},
-            refunds=False,
-            filed_as=order_id,
-        ),
-        ProviderCase(
-            "sonatel",
-            "orange_sn",
-            {
-                "client_id": "c",
-                "client_secret": "s",
-                "merchant_code": "123456",
-                "retailer_msisdn": "771110000",
-                "retailer_pin": "1234",
-                "webhook_secret": SECRETS["sonatel"],
-            },
-            order={"otp": "123456"},
-            dial="221",
-            stays_pending=SILENT_AND_NOT_TAKEN,
-        ),
-        ProviderCase(
-            "stripe",
-            "VISA",
-            {"secret_key": "sk_live_simulator", "webhook_secret": SECRETS["stripe"]},
-            order=_PERSON,
-            digits="amount",
-            stays_pending=SILENT_AND_NOT_TAKEN,
-        ),
-        ProviderCase(
-            "coris",
-            "coris",
-            {"client_id": "c", "client_secret": SECRETS["coris"], "code_pv": "PV1"},
-            order={"otp": "123456"},
-            base="coris/external/v1/api",
-            # A wrong code and a code used by somebody's repeat are refused in the same words; we never repeat.
-            beyond=frozenset({"duplicate"}),
-            stays_pending=SILENT_AND_TAKEN | SILENT_AND_NOT_TAKEN,
-            refunds=False,
-            asks=False,
-        ),
-    )
-}
 
 
 @dataclass
 class Case:
-    """One payment in the matrix and, in the end, everything anybody says about it."""
+    """One payment in the matrix and, in the end, what each side states about it."""
 
     scenario: Scenario
     body: Mapping[str, Any]
@@ -171,7 +44,7 @@ class Case:
 
 
 def rows(provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[Scenario]:
-    skipped = {name for family, name in NOT_SHOWN if family == provider_case.provider} | provider_case.beyond
+    skipped = {name for provider, name in NOT_SHOWN if provider == provider_case.provider} | provider_case.undecidable
     shown = [each for each in SCENARIOS if each.name not in skipped]
     return [each for each in shown if only is None or each.name in only]
 
@@ -196,8 +69,8 @@ async def pay_all(
     return cases
 
 
-async def let_it_happen(simulated: SimulatedProviders, cases: Sequence[Case]) -> None:
-    """From the first second to beyond the third day; the merchant looks now and then."""
+async def advance_to_the_end(simulated: SimulatedProviders, cases: Sequence[Case]) -> None:
+    """Advances the clock from the first second to beyond the third day; the merchant reads its payments twice."""
     for number, seconds in enumerate(TURNS):
         await simulated.turn(seconds)
         if number in (2, _SOON):
@@ -205,14 +78,14 @@ async def let_it_happen(simulated: SimulatedProviders, cases: Sequence[Case]) ->
                 await simulated.nudged(simulated.merchant.live.get(f"/payments/{case.reference}"))
 
 
-async def gather(simulated: SimulatedProviders, provider_case: ProviderCase, cases: Sequence[Case]) -> None:
-    """What each side says in the end."""
+async def read_results(simulated: SimulatedProviders, provider_case: ProviderCase, cases: Sequence[Case]) -> None:
+    """Reads into `cases` what the merchant, the provider and the staff see in the end."""
     merchant = simulated.merchant.live
     held = await simulated.held(family=provider_case.provider)
-    told = [(each.reference, each.kind) for each in await incidents.still_open(simulated.service.ctx.db)]
+    reported = [(each.reference, each.kind) for each in await incidents.still_open(simulated.service.ctx.db)]
     for case in cases:
         case.payment = (await merchant.get(f"/payments/{case.reference}")).data
-        ours = {case.reference, provider_case.filed_as(case.reference)}
+        ours = {case.reference, provider_case.stored_as(case.reference)}
         mine = [tx for tx in held if _concerns(tx, ours, case)]
         case.debits = [tx for tx in mine if tx["kind"] == "debit"]
         parents = {tx["operator_ref"] for tx in case.debits}
@@ -222,18 +95,18 @@ async def gather(simulated: SimulatedProviders, provider_case: ProviderCase, cas
             case.credits = [
                 tx for tx in held if tx["kind"] == "credit" and (tx["reference"] in ours or tx["parent"] in parents)
             ]
-            told_refund = [kind for reference, kind in told if reference == case.refund["reference"]]
+            refund_incidents = [kind for reference, kind in reported if reference == case.refund["reference"]]
         else:
-            told_refund = []
-        case.incidents = [str(kind) for reference, kind in told if reference == case.reference] + list(
-            map(str, told_refund)
+            refund_incidents = []
+        case.incidents = [str(kind) for reference, kind in reported if reference == case.reference] + list(
+            map(str, refund_incidents)
         )
 
 
 def _concerns(tx: Mapping[str, Any], ours: set[str], case: Case) -> bool:
     if tx["reference"] is not None:
         return tx["reference"] in ours
-    # Coris files nothing of ours: the customer's number tells.
+    # Coris stores no reference of ours: the customer's number identifies the payment.
     return bool(tx["phone"] == case.body["phone_number"])
 
 
@@ -241,28 +114,28 @@ def moved(transactions: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [tx for tx in transactions if tx["state"] == "succeeded"]
 
 
-def open_still(transactions: Sequence[Mapping[str, Any]]) -> bool:
+def any_pending(transactions: Sequence[Mapping[str, Any]]) -> bool:
     return any(tx["state"] == "pending" for tx in transactions)
 
 
 def faults_of_debit(provider_case: ProviderCase, case: Case) -> list[str]:
-    """What is wrong about a payment in the end; empty is right."""
+    """One sentence for each fault of a payment in the end; empty if there is none."""
     name, status = case.scenario.name, case.payment["status"]
     debited = moved(case.debits)
     faults = []
     if len(debited) > 1:
         faults.append(f"debited {len(debited)} times")
-    if status == "failed" and (debited or open_still(case.debits)):
-        faults.append("failed, though the operator took or may take the money")
+    if status == "failed" and (debited or any_pending(case.debits)):
+        faults.append("failed, though the provider took or may take the money")
     if status == "succeeded" and [tx["amount"] for tx in debited] != [str(case.payment["total_amount"])]:
-        faults.append(f"succeeded, but the operator debited {[tx['amount'] for tx in debited]}")
+        faults.append(f"succeeded, but the provider debited {[tx['amount'] for tx in debited]}")
     expected = _expected(provider_case, case, debited)
     if status != expected:
         faults.append(f"is {status}, should be {expected}")
     if status == "pending" and name in MISSTATED and "mismatch" not in case.incidents:
-        faults.append(f"a mismatch nobody is told about: {case.incidents}")
+        faults.append(f"a mismatch without an incident: {case.incidents}")
     if status == "pending" and "stuck" not in case.incidents:
-        faults.append(f"pending for days and nobody is told: {case.incidents}")
+        faults.append(f"pending for days without an incident: {case.incidents}")
     at_once = 402 if name in NOT_TAKEN | REFUSED_AT_ONCE else None
     if at_once and case.answer.status != at_once:
         faults.append(f"answered {case.answer.status} at initiation")
@@ -270,7 +143,7 @@ def faults_of_debit(provider_case: ProviderCase, case: Case) -> list[str]:
 
 
 def _expected(provider_case: ProviderCase, case: Case, debited: Sequence[object]) -> str:
-    if case.scenario.name in MISSTATED | provider_case.stays_pending or open_still(case.debits):
+    if case.scenario.name in MISSTATED | provider_case.stays_pending or any_pending(case.debits):
         return "pending"
     return "succeeded" if debited else "failed"
 
@@ -281,12 +154,12 @@ def faults_of_refund(provider_case: ProviderCase, case: Case) -> list[str]:
     faults = []
     if len(paid) > 1:
         faults.append(f"paid back {len(paid)} times")
-    if status == "failed" and (paid or open_still(case.credits)):
-        faults.append("failed, though the operator paid or may pay")
+    if status == "failed" and (paid or any_pending(case.credits)):
+        faults.append("failed, though the provider paid or may pay")
     if status == "succeeded" and [tx["amount"] for tx in paid] != [str(case.refund["amount"])]:
-        faults.append(f"succeeded, but the operator paid {[tx['amount'] for tx in paid]}")
-    misstated = name in MISSTATED and provider_case.provider != "wave"  # whose refund states no amount at all
-    waits = misstated or name in NOT_TAKEN | SILENT_AND_NOT_TAKEN or open_still(case.credits)
+        faults.append(f"succeeded, but the provider paid {[tx['amount'] for tx in paid]}")
+    misstated = name in MISSTATED and provider_case.provider != "wave"  # Its refund states no amount.
+    waits = misstated or name in NOT_TAKEN | LOST_AND_NOT_TAKEN or any_pending(case.credits)
     if provider_case.provider == "feexpay" and name == "not_configured":
         waits = False  # "payouts are not enabled" is an explicit refusal (docs/providers/feexpay.md, "Errors")
     expected = "pending" if waits else "succeeded" if paid else "failed"
@@ -296,12 +169,12 @@ def faults_of_refund(provider_case: ProviderCase, case: Case) -> list[str]:
     if case.payment["status"] != shown:
         faults.append(f"the payment is {case.payment['status']}, should be {shown}")
     if status == "pending" and not case.incidents:
-        faults.append("pending for days and nobody is told")
+        faults.append("pending for days without an incident")
     return [f"{provider_case.provider} refund {name}: {fault}" for fault in faults]
 
 
 async def check_money(simulated: SimulatedProviders, cases: Sequence[Case]) -> None:
-    """Our books balance, and the merchant's balance is what was credited less what was given back."""
+    """Our books balance, and the merchant's balance is what was credited less what was refunded."""
     await check_books(simulated.service.ctx.db)
     kept = sum(case.payment["amount"] for case in cases if case.payment["status"] == "succeeded")
     kept -= sum(case.payment["amount"] for case in cases if case.refund and case.refund["status"] == "pending")

@@ -1,4 +1,4 @@
-"""How the tables of `test_<provider>.py` state a result: a type, a type and its reason, or the result itself."""
+"""How the tables of `test_<provider>.py` state an expected result: a type, a type with its reason, or the result."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
-from tests.providers.conformance import PROVIDER_CASES
+from tests.providers.provider_cases import PROVIDER_CASES
 
 TOKEN = {"access_token": "token-of-the-provider", "expires_in": 3600}
 REFERENCE = "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01"
@@ -28,7 +28,7 @@ Scripted = tuple[int, object]
 
 
 def charge(operator: str = "mtn", **changes: Any) -> Charge:
-    """5 000 XOF, sent just now and not answered yet."""
+    """A charge of 5 000 XOF, sent just now and not answered yet."""
     known = Charge(
         reference=REFERENCE,
         operator=operator,

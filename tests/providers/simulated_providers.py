@@ -1,4 +1,4 @@
-"""A whole Guichet and the operators' simulator, each on a real port, under one clock that only the test turns."""
+"""A whole service and the simulator, each on a real port, with one clock that only the test advances."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -26,7 +26,7 @@ _SLOW = 25
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """One family's accounts and routes; `{sim}` in a base URL stands for the simulator."""
+    """The accounts and routes of one test; `{sim}` in a base URL stands for the simulator."""
 
     accounts: Mapping[str, ProviderAccount]
     routes: Mapping[str, Sequence[str]]
@@ -45,17 +45,17 @@ class SimulatedProviders:
             assert answer.status < 300, await answer.text()
             return await answer.json() if answer.status != 204 else None
 
-    async def force(self, family: str, scenario: str, call: str = "debit", times: int | None = 1) -> None:
-        wanted = {"family": family, "scenario": scenario, "call": call, "times": times}
+    async def force(self, provider_name: str, scenario: str, call: str = "debit", times: int | None = 1) -> None:
+        wanted = {"family": provider_name, "scenario": scenario, "call": call, "times": times}
         await self.control("POST", "/next", json=wanted)
 
     async def held(self, **query: str) -> list[dict[str, Any]]:
-        """What the operators hold, newest first."""
+        """The transactions that the simulated providers hold, newest first."""
         found: list[dict[str, Any]] = (await self.control("GET", "/transactions", params=query))["transactions"]
         return found
 
     async def nudged(self, work: Awaitable[T]) -> T:
-        """Waits for `work`, turning the clock whenever only the clock can move it."""
+        """Waits for `work`; advances the clock whenever `work` waits for it."""
         task = asyncio.ensure_future(work)
         while not task.done():
             await asyncio.wait([task], timeout=_PATIENCE)
@@ -64,14 +64,14 @@ class SimulatedProviders:
         return await task
 
     async def turn(self, seconds: float) -> None:
-        """The clock, then the operators' notifications, then everything our worker finds due."""
+        """Advances the clock, then waits for the providers' callbacks and for everything that our worker finds due."""
         self.clock.advance(seconds)
         await self.nudged(self.quiet())
         await self.nudged(self.service.worker.run_until_idle())
         await self.nudged(self.quiet())
 
     async def quiet(self) -> None:
-        """Until every notification that is due has been answered."""
+        """Waits until every callback that is due has been answered."""
         async with asyncio.timeout(10):
             while True:
                 queued = (await self.control("GET", "/callbacks"))["callbacks"]
@@ -86,7 +86,7 @@ class SimulatedProviders:
 
 @asynccontextmanager
 async def open_simulated_providers(settings: Settings, setup: Setup) -> AsyncIterator[SimulatedProviders]:
-    """The schema must be there already. Notifications without an address of their own go to the family's."""
+    """The schema must be there already. Callbacks without a URL in their request go to that of the provider."""
     clock = TurningClock()
     port, simulator_port = free_port(), free_port()
     settings = replace(settings, public_url=f"http://127.0.0.1:{port}")
@@ -95,15 +95,17 @@ async def open_simulated_providers(settings: Settings, setup: Setup) -> AsyncIte
         name: replace(each, base_url=each.base_url.replace("{sim}", simulator)) for name, each in setup.accounts.items()
     }
     dashboards = {
-        family: Dashboard(f"{settings.public_url}/providers/{family}/callback", SECRETS.get(family))
-        for family in {each.provider for each in accounts.values()}
+        provider_name: Dashboard(
+            f"{settings.public_url}/providers/{provider_name}/callback", SECRETS.get(provider_name)
+        )
+        for provider_name in {each.provider for each in accounts.values()}
     }
     app = create_simulator(None, public_url=simulator, clock=clock, callbacks=dashboards)
-    operators = ProvidersConfig(accounts, {code: tuple(names) for code, names in setup.routes.items()})
+    config = ProvidersConfig(accounts, {code: tuple(names) for code, names in setup.routes.items()})
     async with (
         app.router.lifespan_context(app),
         serving(app, simulator_port),
-        open_service(settings, clock, port, providers=operators) as service,
+        open_service(settings, clock, port, providers=config) as service,
         aiohttp.ClientSession() as http,
     ):
         yield SimulatedProviders(service, await service.merchant(), simulator, http, clock)

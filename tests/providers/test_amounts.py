@@ -11,8 +11,9 @@ from guichet.providers.fields import decode_json, hundredths
 from guichet.settings import Settings
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
 from tests.invariants import check_books
-from tests.providers.conformance import PROVIDER_CASES, no_fees
+from tests.providers.conformance import no_fees
 from tests.providers.expectations import check, succeeded
+from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import Scripted, callback, charge, provider_under_test
 from tests.providers.simulated_providers import Setup, open_simulated_providers
 
@@ -24,7 +25,7 @@ from tests.providers.simulated_providers import Setup, open_simulated_providers
         (Decimal("5088.0"), 508_800), (Decimal("5.088e3"), 508_800), ("-5", -500),
     ],
 )  # fmt: skip
-def test_exact_amounts(stated: object, expected: int) -> None:
+def test_amounts_are_read_exactly(stated: object, expected: int) -> None:
     assert hundredths(stated) == expected
 
 
@@ -37,11 +38,11 @@ def test_exact_amounts(stated: object, expected: int) -> None:
     ],
     ids=repr,
 )  # fmt: skip
-def test_everything_else_is_no_amount(stated: object) -> None:
+def test_values_that_are_not_amounts_are_refused(stated: object) -> None:
     assert hundredths(stated) is None
 
 
-def test_numbers_of_a_body_are_decimals() -> None:
+def test_numbers_in_a_response_are_decoded_as_decimals() -> None:
     body = b'{"amount": 5088.000000000000001, "nested": [{"value": 5088.0}], "whole": 5088, "huge": 1e999999999}'
     numbers = decode_json(body)
     assert numbers == {
@@ -74,7 +75,7 @@ STATUSES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("provider_type", list(STATUSES))
-async def test_no_provider_rounds_what_it_reads(provider_type: str) -> None:
+async def test_no_provider_rounds_a_stated_amount(provider_type: str) -> None:
     template, changes = STATUSES[provider_type]
     debit = charge(provider_reference="theirs", **changes)
 
@@ -88,7 +89,7 @@ async def test_no_provider_rounds_what_it_reads(provider_type: str) -> None:
         check(await scripted.provider.status(debit), succeeded(5088_00, "XOF"))
 
 
-async def test_a_callback_is_decoded_in_the_same_way() -> None:
+async def test_numbers_in_a_callback_are_decoded_as_decimals() -> None:
     body = b'{"status": "SUCCESSFUL", "externalId": 12.5, "amount": 1e999999999}'
     async with provider_under_test("mtn", (202, b"")) as mtn:
         reference = mtn.provider.parse_callback(callback(body))
@@ -97,7 +98,7 @@ async def test_a_callback_is_decoded_in_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("expires_in", ["3600.5", '"3600"', "1e999999999", "-1", "null", '"soon"', "true"])
-async def test_any_lifetime_of_a_token_is_survived(expires_in: str) -> None:
+async def test_any_stated_lifetime_of_a_token_is_accepted(expires_in: str) -> None:
     token = b'{"access_token": "t", "expires_in": %s}' % expires_in.encode()
     async with provider_under_test("mtn", (200, b'{"status": "PENDING"}'), token=token) as mtn:
         await mtn.provider.status(charge())
@@ -106,13 +107,13 @@ async def test_any_lifetime_of_a_token_is_survived(expires_in: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stated", "status", "told"),
+    ("stated", "status", "kinds"),
     [("5088", "succeeded", []), ("5088.0", "succeeded", []), ("5088.000000000000001", "pending", [incidents.MISMATCH])],
 )
-async def test_another_amount_credits_nobody(
-    sqlite_settings: Settings, stated: str, status: str, told: list[str]
+async def test_a_success_with_another_amount_is_not_credited(
+    sqlite_settings: Settings, stated: str, status: str, kinds: list[str]
 ) -> None:
-    """From the order to the books: the payment stays pending and staff are told."""
+    """The payment stays pending and an incident is opened for the staff."""
 
     async def feexpay(writer: Any, request: ReceivedRequest) -> None:
         body = b'{"reference": "r-1", "status": "PENDING"}'
@@ -136,4 +137,4 @@ async def test_another_amount_credits_nobody(
             await check_books(simulated.service.ctx.db)
     assert payment["status"] == status
     assert balance == (5088 if status == "succeeded" else 0)
-    assert [incident.kind for incident in found] == told
+    assert [incident.kind for incident in found] == kinds

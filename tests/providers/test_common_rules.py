@@ -6,10 +6,10 @@ import pytest
 
 from guichet.providers.base import Unknown
 from guichet.providers.fields import plain_text, return_url
-from tests.providers.conformance import PROVIDER_CASES
+from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import callback, charge, provider_under_test, reversal
 
-#: Two hundred times no answer: whatever the verb, nothing can be concluded from it.
+#: Bodies of a 200 that state nothing: no call may conclude anything from them.
 UNREADABLE = [
     b"",
     b"null",
@@ -28,15 +28,15 @@ UNREADABLE = [
     ("text", "plain"),
     [("Café « du Port » n° 3", "Cafe du Port n 3"), ("", "Paiement"), ("!!!", "Paiement"), ("اشتر", "Paiement")],
 )
-def test_plain_text(text: str, plain: str) -> None:
+def test_text_for_a_provider_is_reduced_to_plain_characters(text: str, plain: str) -> None:
     assert plain_text(text, 30) == plain
 
 
-def test_plain_text_is_cut() -> None:
+def test_text_for_a_provider_is_cut_to_its_length() -> None:
     assert plain_text("abc defgh", 4) == "abc"
 
 
-def test_where_a_providers_page_sends_the_customer_back() -> None:
+def test_the_return_url_is_the_merchants_the_accounts_or_ours() -> None:
     ours = "https://pay.example.com/"
     assert return_url(charge(return_url="https://shop.example/x"), "https://else.example") == "https://shop.example/x"
     assert return_url(charge(), "https://else.example") == "https://else.example"
@@ -49,48 +49,48 @@ VERBS = ("initiate", "status", "refund", "refund_status")
 
 
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
-@pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_an_unreadable_200_concludes_nothing(family: str, body: bytes) -> None:
-    """Wave's refund aside: there the status is the whole answer."""
-    provider_case = PROVIDER_CASES[family]
+@pytest.mark.parametrize("provider_name", list(PROVIDER_CASES))
+async def test_an_unreadable_200_gives_unknown(provider_name: str, body: bytes) -> None:
+    """Except for Wave's refund, whose response is its HTTP status alone."""
+    provider_case = PROVIDER_CASES[provider_name]
     known = {"provider_reference": "theirs", "provider_data": {"pay_token": "p"}, "otp": "123456"}
-    async with provider_under_test(family, (200, body)) as asked:
+    async with provider_under_test(provider_name, (200, body)) as under_test:
         for verb in VERBS:
-            if verb.startswith("refund") and (not provider_case.refunds or family == "wave"):
+            if verb.startswith("refund") and (not provider_case.refunds or provider_name == "wave"):
                 continue
             subject: Any = charge(provider_case.operator, **known)
             if verb.startswith("refund"):
                 subject = reversal(provider_case.operator, taken=known, provider_reference="theirs")
-            answer = await getattr(asked.provider, verb)(subject)
-            if verb == "refund" and family in ("stripe", "sonatel"):
-                # The refund itself was never sent: what it needs to know first could not be read.
-                assert not [one for one in asked.received if "refunds" in one.line or "cashins" in one.line]
+            answer = await getattr(under_test.provider, verb)(subject)
+            if verb == "refund" and provider_name in ("stripe", "sonatel"):
+                # The refund itself was never sent: the payment that it needs first could not be read.
+                assert not [one for one in under_test.received if "refunds" in one.line or "cashins" in one.line]
                 continue
             assert type(answer) is Unknown, verb
-        asked.provider.parse_callback(callback(body))
+        under_test.provider.parse_callback(callback(body))
 
 
 @pytest.mark.parametrize("status", [301, 400, 418, 500, 502, 504])
-@pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_a_status_without_words_never_fails_a_payment(family: str, status: int) -> None:
-    provider_case = PROVIDER_CASES[family]
-    async with provider_under_test(family, (status, b"<html>proxy</html>")) as asked:
+@pytest.mark.parametrize("provider_name", list(PROVIDER_CASES))
+async def test_an_http_error_without_a_readable_body_never_fails_a_payment(provider_name: str, status: int) -> None:
+    provider_case = PROVIDER_CASES[provider_name]
+    async with provider_under_test(provider_name, (status, b"<html>proxy</html>")) as under_test:
         for known in ({"provider_reference": "theirs", "provider_data": {"pay_token": "p"}}, {}):
-            answer = await asked.provider.status(charge(provider_case.operator, otp="123456", **known))
+            answer = await under_test.provider.status(charge(provider_case.operator, otp="123456", **known))
             assert type(answer) is Unknown
 
 
-@pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_secrets_stay_inside(family: str) -> None:
-    """What connectors print and what they report never shows a credential, whatever the operator echoes."""
-    provider_case = PROVIDER_CASES[family]
+@pytest.mark.parametrize("provider_name", list(PROVIDER_CASES))
+async def test_secrets_never_appear_in_results_or_repr(provider_name: str) -> None:
+    """The repr of a provider and its results never show a credential, whatever the provider's server echoes."""
+    provider_case = PROVIDER_CASES[provider_name]
     secrets = [value for name, value in provider_case.settings.items() if _is_secret(name)]
-    async with provider_under_test(family, (401, {"message": "no"})) as asked:
+    async with provider_under_test(provider_name, (401, {"message": "no"})) as under_test:
         answers = [
-            await asked.provider.initiate(charge(provider_case.operator, otp="987654")),
-            await asked.provider.probe(),
+            await under_test.provider.initiate(charge(provider_case.operator, otp="987654")),
+            await under_test.provider.probe(),
         ]
-    shown = repr(answers) + repr(asked.provider)
+    shown = repr(answers) + repr(under_test.provider)
     assert [secret for secret in [*secrets, "987654"] if len(secret) > 3 and secret in shown] == []
 
 

@@ -1,4 +1,4 @@
-"""Every family × every scenario of the table: for debits, for the first question about them, and for refunds.
+"""Every provider × every scenario of the table: for debits, for their first status query, and for refunds.
 
 The whole table runs on SQLite and on PostgreSQL.
 """
@@ -10,24 +10,23 @@ import pytest
 
 from guichet.settings import Settings
 from tests.providers.conformance import (
-    PROVIDER_CASES,
     Case,
-    ProviderCase,
+    advance_to_the_end,
     check_money,
     faults_of_debit,
     faults_of_refund,
-    gather,
-    let_it_happen,
     no_fees,
     pay_all,
+    read_results,
     rows,
 )
+from tests.providers.provider_cases import PROVIDER_CASES, ProviderCase
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 
-FAMILIES = list(PROVIDER_CASES)
-REFUNDING = [name for name in FAMILIES if PROVIDER_CASES[name].refunds]
-#: A question can be answered badly, not refused for business reasons.
-QUESTIONS = (
+PROVIDERS = list(PROVIDER_CASES)
+REFUNDING = [name for name in PROVIDERS if PROVIDER_CASES[name].refunds]
+#: A status query can fail technically, but is never refused for business reasons.
+QUERY_FAULTS = (
     "lost_answer", "error_500", "unreadable", "halfway", "slow", "unauthorized", "rate_limited", "unavailable",
 )  # fmt: skip
 
@@ -42,8 +41,8 @@ async def ready(settings: Settings, provider_case: ProviderCase) -> AsyncIterato
 async def _debits(settings: Settings, provider_case: ProviderCase, only: Sequence[str] | None = None) -> list[str]:
     async with ready(settings, provider_case) as simulated:
         cases = await pay_all(simulated, provider_case, "90", rows(provider_case, only))
-        await let_it_happen(simulated, cases)
-        await gather(simulated, provider_case, cases)
+        await advance_to_the_end(simulated, cases)
+        await read_results(simulated, provider_case, cases)
         await check_money(simulated, cases)
         return [fault for case in cases for fault in faults_of_debit(provider_case, case)]
 
@@ -58,31 +57,31 @@ async def _refunds(settings: Settings, provider_case: ProviderCase, only: Sequen
             assert answer.status == 201, (case.scenario.name, answer.raw)
             case.refund = answer.data
             assert (await simulated.merchant.live.post(f"/payments/{case.reference}/refund")).status == 409
-        await let_it_happen(simulated, cases)
-        await gather(simulated, provider_case, cases)
+        await advance_to_the_end(simulated, cases)
+        await read_results(simulated, provider_case, cases)
         await check_money(simulated, cases)
         return [fault for case in cases for fault in faults_of_refund(provider_case, case)]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-async def test_debits(settings: Settings, family: str) -> None:
-    assert await _debits(settings, PROVIDER_CASES[family]) == []
+@pytest.mark.parametrize("provider_name", PROVIDERS)
+async def test_every_debit_scenario_ends_as_the_provider_booked_it(settings: Settings, provider_name: str) -> None:
+    assert await _debits(settings, PROVIDER_CASES[provider_name]) == []
 
 
-@pytest.mark.parametrize("family", REFUNDING)
-async def test_refunds(settings: Settings, family: str) -> None:
-    assert await _refunds(settings, PROVIDER_CASES[family]) == []
+@pytest.mark.parametrize("provider_name", REFUNDING)
+async def test_every_refund_scenario_ends_as_the_provider_booked_it(settings: Settings, provider_name: str) -> None:
+    assert await _refunds(settings, PROVIDER_CASES[provider_name]) == []
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if PROVIDER_CASES[name].asks])
-async def test_a_question_answered_badly_is_asked_again(settings: Settings, family: str) -> None:
-    """What spoils a question leaves the debit as it is: it simply succeeds."""
-    provider_case = PROVIDER_CASES[family]
+@pytest.mark.parametrize("provider_name", [name for name in PROVIDERS if PROVIDER_CASES[name].polls])
+async def test_a_failed_status_query_is_repeated(settings: Settings, provider_name: str) -> None:
+    """A failed status query does not change the debit, which succeeds."""
+    provider_case = PROVIDER_CASES[provider_name]
     async with ready(settings, provider_case) as simulated:
-        cases = await pay_all(simulated, provider_case, "92", rows(provider_case, QUESTIONS))
-        assert len(cases) == len(QUESTIONS)
-        await let_it_happen(simulated, cases)
-        await gather(simulated, provider_case, cases)
+        cases = await pay_all(simulated, provider_case, "92", rows(provider_case, QUERY_FAULTS))
+        assert len(cases) == len(QUERY_FAULTS)
+        await advance_to_the_end(simulated, cases)
+        await read_results(simulated, provider_case, cases)
         await check_money(simulated, cases)
         assert [case.scenario.name for case in cases if not _succeeded_once(case)] == []
 

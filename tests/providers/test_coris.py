@@ -1,4 +1,4 @@
-"""Coris Money: what each answer means (docs/providers/coris.md)."""
+"""Coris Money: the result of each response (docs/providers/coris.md)."""
 
 import hashlib
 from typing import Any
@@ -35,12 +35,12 @@ PAID = {"code": "0", "message": "OK", "transactionId": "T1", "montant": "5000"}
         ((503, {"code": "1"}), UNKNOWN),
     ],
 )
-async def test_initiation(said: Scripted, meant: Any) -> None:
+async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("coris", said) as coris:
         check(await coris.provider.initiate(charge("coris", otp="123456")), meant)
 
 
-async def test_everything_is_in_the_query_under_a_hash() -> None:
+async def test_parameters_are_in_the_query_with_a_hash() -> None:
     async with provider_under_test("coris", (200, PAID)) as coris:
         await coris.provider.initiate(charge("coris", otp="123456", phone_number="2290197000001"))
     [sent] = coris.received
@@ -56,14 +56,14 @@ async def test_everything_is_in_the_query_under_a_hash() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"otp": None}])
-async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
     async with provider_under_test("coris", (200, PAID)) as coris:
         answer = await coris.provider.initiate(charge(**{"operator": "coris", "otp": "123456", **changes}))
     assert not isinstance(answer, Succeeded)
     assert coris.received == []
 
 
-async def test_a_lost_answer_is_never_asked_about() -> None:
+async def test_a_lost_response_has_no_status_query() -> None:
     async with provider_under_test("coris", (200, PAID)) as coris:
         check(await coris.provider.status(charge("coris")), UNKNOWN)
         assert coris.received == []
@@ -72,7 +72,7 @@ async def test_a_lost_answer_is_never_asked_about() -> None:
         check(await coris.provider.status(charge("coris", provider_reference="T1")), UNKNOWN)
 
 
-async def test_nothing_is_refunded_and_nothing_notifies() -> None:
+async def test_refunds_and_callbacks_are_not_supported() -> None:
     async with provider_under_test("coris", (200, PAID)) as coris:
         assert not coris.provider.can_refund("coris", collected_here=True)
         assert await coris.provider.refund(reversal("coris")) == Refused("no_refund")
@@ -93,7 +93,7 @@ async def test_nothing_is_refunded_and_nothing_notifies() -> None:
         ((500, {}), UNKNOWN),
     ],
 )
-async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> None:
+async def test_an_otp_request_makes_the_provider_text_a_code(said: Scripted, meant: Any) -> None:
     async with provider_under_test("coris", said) as coris:
         provider = coris.provider
         assert isinstance(provider, SendsOtpCodes)
@@ -106,7 +106,7 @@ async def test_the_code_is_sent_to_the_customer(said: Scripted, meant: Any) -> N
 
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}])
-async def test_no_code_for_what_it_does_not_take(changes: dict[str, Any]) -> None:
+async def test_an_otp_request_for_an_unsupported_payment_is_refused(changes: dict[str, Any]) -> None:
     async with provider_under_test("coris", (200, {"text": "…"})) as coris:
         assert isinstance(coris.provider, SendsOtpCodes)
         check(await coris.provider.send_code(charge(**{"operator": "coris", **changes})), not_taken())

@@ -1,4 +1,4 @@
-"""FeexPay v2: what each answer means (docs/providers/feexpay.md)."""
+"""FeexPay v2: the result of each response (docs/providers/feexpay.md)."""
 
 from typing import Any
 
@@ -46,8 +46,8 @@ def error(status: int, code: str, message: str = "…") -> Scripted:
         (error(503, "NETWORK_UNAVAILABLE"), UNKNOWN),
     ],
 )
-async def test_initiation(said: Scripted, meant: Any) -> None:
-    """A final status in the answer is not believed: it is asked about at once."""
+async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
+    """A final status in the response is not trusted: it is polled at once."""
     async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.initiate(charge("moov")), meant)
 
@@ -60,7 +60,9 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
         ({"operator": "mtn_cg"}, "configuration"),
     ],
 )
-async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: RefusalReason) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(
+    changes: dict[str, Any], reason: RefusalReason
+) -> None:
     async with provider_under_test("feexpay", (200, {"reference": "r"})) as feexpay:
         check(await feexpay.provider.initiate(charge(**changes)), not_taken(reason))
     assert feexpay.received == []
@@ -80,7 +82,7 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
         (error(503, "NETWORK_UNAVAILABLE"), UNKNOWN),
     ],
 )
-async def test_a_code_is_a_payin_without_one(said: Scripted, meant: Any) -> None:
+async def test_an_otp_request_is_a_payin_without_a_code(said: Scripted, meant: Any) -> None:
     async with provider_under_test("feexpay", said) as feexpay:
         assert isinstance(feexpay.provider, SendsOtpCodes)
         check(await feexpay.provider.send_code(charge("coris", otp="123456")), meant)
@@ -97,7 +99,7 @@ async def test_a_code_is_a_payin_without_one(said: Scripted, meant: Any) -> None
         ("coris", {"currency": "EUR"}, "configuration"),
     ],
 )
-async def test_where_a_code_would_be_a_debit_nothing_is_sent(
+async def test_an_otp_request_that_would_debit_is_not_sent(
     operator: str, changes: dict[str, Any], reason: RefusalReason
 ) -> None:
     async with provider_under_test("feexpay", (200, {"reference": "r"})) as feexpay:
@@ -106,13 +108,13 @@ async def test_where_a_code_would_be_a_debit_nothing_is_sent(
     assert feexpay.received == []
 
 
-async def test_a_payment_without_its_code_is_not_taken_for_a_request_of_one() -> None:
+async def test_a_payment_without_its_code_is_refused() -> None:
     async with provider_under_test("feexpay", (200, {"status": "PENDING"})) as feexpay:
         check(await feexpay.provider.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
     assert feexpay.received == []
 
 
-async def test_what_is_sent() -> None:
+async def test_initiation_request_has_the_documented_fields() -> None:
     async with provider_under_test("feexpay", (200, {"reference": "r"})) as feexpay:
         await feexpay.provider.initiate(charge("free_sn", return_url="https://shop.example/back"))
     body = feexpay.sent()
@@ -138,7 +140,7 @@ async def test_what_is_sent() -> None:
         ((401, {"code": "UNAUTHORIZED"}), UNKNOWN),
     ],
 )  # fmt: skip
-async def test_status(said: Scripted, meant: Any) -> None:
+async def test_status_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.status(charge("moov", provider_reference="r-1")), meant)
 
@@ -147,7 +149,7 @@ def history(*ours: str | None) -> Scripted:
     return 200, {"success": True, "data": [{"reference": f"r-{n}", "callback_info": o} for n, o in enumerate(ours)]}
 
 
-async def test_a_lost_answer_is_found_in_the_history() -> None:
+async def test_a_lost_response_is_recovered_from_the_history() -> None:
     done = (200, {"status": "SUCCESSFUL", "amount": 5000})
     async with provider_under_test("feexpay", history(None, "other", REFERENCE), done) as feexpay:
         check(await feexpay.provider.status(charge("moov")), succeeded(5000_00, "XOF"))
@@ -158,13 +160,13 @@ async def test_a_lost_answer_is_found_in_the_history() -> None:
 
 
 @pytest.mark.parametrize("said", [history(), history("other"), (500, {}), (200, {}), (401, {})])
-async def test_what_no_history_shows_stays_unknown(said: Scripted) -> None:
+async def test_a_payment_missing_from_the_history_stays_unknown(said: Scripted) -> None:
     async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.status(charge("moov")), UNKNOWN)
 
 
-async def test_a_full_history_is_read_whole() -> None:
-    """Five hundred rows are far beyond what an answer usually may hold."""
+async def test_a_history_of_five_hundred_rows_is_read_completely() -> None:
+    """Five hundred rows are far above the usual size limit of a response."""
     rows = [{"reference": f"r-{n}", "callback_info": str(n), "description": "x" * 300} for n in range(499)]
     whole = (200, {"data": [*rows, {"reference": "ours", "callback_info": REFERENCE}]})
     async with provider_under_test("feexpay", whole, (200, {"status": "PENDING"})) as feexpay:
@@ -198,18 +200,18 @@ async def test_a_refund_is_a_payout(operator: str, path: str, network: str | Non
         (error(500, ""), UNKNOWN),
     ],
 )
-async def test_a_payout_that_is_not_taken(said: Scripted, meant: Any) -> None:
+async def test_a_refused_payout_is_a_refused_refund(said: Scripted, meant: Any) -> None:
     async with provider_under_test("feexpay", said) as feexpay:
         check(await feexpay.provider.refund(reversal("moov")), meant)
 
 
-async def test_who_can_be_paid_back() -> None:
+async def test_refunds_are_possible_only_where_a_payout_exists() -> None:
     async with provider_under_test("feexpay", (200, {})) as feexpay:
         able = {code: feexpay.provider.can_refund(code, collected_here=False) for code in ("moov", "coris", "VISA")}
     assert able == {"moov": True, "coris": False, "VISA": False}
 
 
-async def test_callbacks_are_hints() -> None:
+async def test_a_callback_only_names_the_payment_to_poll() -> None:
     async with provider_under_test("feexpay", (200, {})) as feexpay:
         read = feexpay.provider.parse_callback
         assert read(callback({"reference": "r", "callback_info": REFERENCE, "type": "Paiement"})) == CallbackReference(

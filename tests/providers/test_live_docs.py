@@ -8,7 +8,7 @@ from guichet_simulator.registry import PROVIDERS as SIMULATED
 DOCS = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")
 
 
-def test_the_table_lists_the_provider_types() -> None:
+def test_live_guide_table_lists_the_provider_types() -> None:
     lines = [line for line in DOCS.splitlines() if line.startswith("| `") and line.count("|") == 5]
     listed = {}
     for line in lines:

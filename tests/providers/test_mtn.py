@@ -1,4 +1,4 @@
-"""MTN MoMo: what each answer means (docs/providers/mtn.md)."""
+"""MTN MoMo: the result of each response (docs/providers/mtn.md)."""
 
 from typing import Any
 
@@ -43,14 +43,14 @@ TAKEN = Accepted(REFERENCE)
         ((302, b""), Unknown, None),
     ],
 )
-async def test_initiation(said: Scripted, meant: type, reason: str | None) -> None:
+async def test_initiation_responses_become_results(said: Scripted, meant: type, reason: str | None) -> None:
     async with provider_under_test("mtn", said) as mtn:
         answer = await mtn.provider.initiate(charge())
     assert type(answer) is meant
     assert getattr(answer, "reason", None) == reason
 
 
-async def test_what_is_sent() -> None:
+async def test_initiation_request_has_the_documented_fields() -> None:
     async with provider_under_test("mtn", (202, b"")) as mtn:
         await mtn.provider.initiate(charge())
     headers, body = mtn.received[0].headers, mtn.sent()
@@ -64,7 +64,9 @@ async def test_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn_ci"}, {"currency": "XAF"}, {"currency": "EUR"}])
-async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+async def test_a_payment_that_the_country_does_not_support_is_refused_without_a_request(
+    changes: dict[str, Any],
+) -> None:
     async with provider_under_test("mtn", (202, b"")) as mtn:
         assert isinstance(await mtn.provider.initiate(charge(**changes)), NotProcessed)
     assert mtn.received == []
@@ -100,7 +102,7 @@ async def test_what_a_country_does_not_take_is_never_sent(changes: dict[str, Any
         ((500, {"code": "PAYER_NOT_FOUND"}), None),
     ],
 )
-async def test_status(said: Scripted, meant: Any) -> None:
+async def test_status_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("mtn", said) as mtn:
         answer = await mtn.provider.status(charge(provider_reference=REFERENCE))
     if meant is None:
@@ -125,8 +127,10 @@ NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
         (30 * SECOND, REFERENCE, Unknown, 0),
     ],
 )
-async def test_a_request_it_never_received(age: int, known: str | None, meant: type, posts: int) -> None:
-    """Sent again only while its answer is missing and the customer is there; failed only when it can come no more."""
+async def test_a_404_is_repeated_or_refused_only_with_proof(
+    age: int, known: str | None, meant: type, posts: int
+) -> None:
+    """Sent again only while no response came and the customer still waits; failed only once it can no longer arrive."""
     async with provider_under_test("mtn", NEVER_SEEN, (202, b"")) as mtn:
         answer = await mtn.provider.status(charge(provider_reference=known, created_at=mtn.clock.now() - age))
     assert type(answer) is meant
@@ -134,7 +138,7 @@ async def test_a_request_it_never_received(age: int, known: str | None, meant: t
     assert resent == [REFERENCE] * posts
 
 
-async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
+async def test_a_404_about_something_else_gives_unknown() -> None:
     async with provider_under_test("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
         answer = await mtn.provider.status(charge(created_at=mtn.clock.now() - HOUR))
     assert type(answer) is Unknown
@@ -147,7 +151,7 @@ async def test_a_404_that_is_not_about_the_request_proves_nothing() -> None:
         ("transfer", "/disbursement/v1_0/transfer", "payee"),
     ],
 )
-async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
+async def test_refund_and_transfer_responses_become_results(via: str, path: str, named: str) -> None:
     async with provider_under_test("mtn", (202, b""), refund_via=via) as mtn:
         assert await mtn.provider.refund(reversal()) == Accepted(REFUND)
         assert mtn.path() == path
@@ -159,7 +163,7 @@ async def test_refund_and_transfer(via: str, path: str, named: str) -> None:
         assert not mtn.provider.can_refund("mtn_ci", collected_here=True)
 
 
-async def test_without_a_disbursement_account_nothing_can_be_refunded() -> None:
+async def test_a_refund_without_disbursement_credentials_is_refused() -> None:
     async with provider_under_test("mtn", (202, b""), disbursement_subscription_key="") as mtn:
         assert not mtn.provider.can_refund("mtn", collected_here=True)
         assert await mtn.provider.refund(reversal()) == Refused("no_refund")
@@ -182,10 +186,10 @@ async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
         assert mtn.tokens == 4
 
 
-def test_wrong_settings_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     from guichet.providers.client import ProviderAccount
     from guichet.providers.mtn import Mtn
-    from tests.providers.conformance import PROVIDER_CASES
+    from tests.providers.provider_cases import PROVIDER_CASES
 
     good = dict(PROVIDER_CASES["mtn"].settings)
     for wrong in ({"target_env": "mtnghana"}, {"refund_via": "cheque"}):
@@ -193,7 +197,7 @@ def test_wrong_settings_are_refused() -> None:
             Mtn(ProviderAccount("m", "mtn", "http://x", {**good, **wrong}), None, None)  # type: ignore[arg-type]
 
 
-async def test_callbacks_are_hints() -> None:
+async def test_a_callback_only_names_the_payment_to_poll() -> None:
     async with provider_under_test("mtn", (202, b"")) as mtn:
         read = mtn.provider.parse_callback
         assert read(callback({"status": "SUCCESSFUL", "externalId": REFERENCE, "payer": {}})) == CallbackReference(

@@ -1,4 +1,4 @@
-"""Orange Web Payment: what each answer means (docs/providers/orange.md)."""
+"""Orange Web Payment: the result of each response (docs/providers/orange.md)."""
 
 from typing import Any
 from uuid import uuid4
@@ -37,12 +37,12 @@ def error(status: int, code: int) -> Scripted:
         (error(503, 5), UNKNOWN),
     ],
 )
-async def test_initiation(said: Scripted, meant: Any) -> None:
+async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("orange", said) as orange:
         check(await orange.provider.initiate(charge("orange_ml")), meant)
 
 
-async def test_what_is_sent() -> None:
+async def test_initiation_request_has_the_documented_fields() -> None:
     long = "https://shop.example/" + "x" * 200
     async with provider_under_test("orange", (201, OPENED), return_url="https://ours.example/") as orange:
         await orange.provider.initiate(charge("orange_ml", return_url=long))
@@ -53,7 +53,7 @@ async def test_what_is_sent() -> None:
     assert all(len(body[name]) <= 120 for name in ("return_url", "cancel_url", "notif_url"))
 
 
-def test_an_order_is_short_and_belongs_to_one_reference() -> None:
+def test_an_order_id_is_short_and_unique_to_its_reference() -> None:
     references = [str(uuid4()) for _ in range(200)]
     assert len({order_id(one) for one in references}) == 200
     assert all(len(order_id(one)) <= 30 for one in references)
@@ -68,7 +68,7 @@ def test_an_order_is_short_and_belongs_to_one_reference() -> None:
         {"notify_url": "https://a.example/" + "x" * 120},
     ],
 )
-async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
     async with provider_under_test("orange", (201, OPENED)) as orange:
         check(await orange.provider.initiate(charge(**{"operator": "orange_ml", **changes})), not_taken())
     assert orange.received == []
@@ -89,13 +89,13 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> N
         (error(401, 42), UNKNOWN),
     ],
 )
-async def test_status(said: Scripted, meant: Any) -> None:
+async def test_status_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("orange", said) as orange:
         check(await orange.provider.status(charge("orange_ml", provider_reference=ORDER, provider_data=MEMO)), meant)
     assert orange.sent() == {"order_id": ORDER, "amount": 5000, "pay_token": "p"}
 
 
-async def test_without_its_token_nothing_can_be_asked_and_nothing_is_refunded() -> None:
+async def test_status_needs_the_pay_token_and_refunds_are_refused() -> None:
     async with provider_under_test("orange", (201, OPENED)) as orange:
         check(await orange.provider.status(charge("orange_ml")), UNKNOWN)
         check(await orange.provider.refund(reversal("orange_ml")), refused("no_refund"))
@@ -103,7 +103,7 @@ async def test_without_its_token_nothing_can_be_asked_and_nothing_is_refunded() 
     assert orange.received == []
 
 
-async def test_callbacks_name_nothing_but_their_address() -> None:
+async def test_callbacks_name_no_payment_of_their_own() -> None:
     async with provider_under_test("orange", (201, OPENED)) as orange:
         read = orange.provider.parse_callback
         assert read(callback({"status": "SUCCESS", "notif_token": "n", "txnid": "MP1"})) == CallbackReference()

@@ -1,4 +1,4 @@
-"""A customer on a hosted page asks for the code, reads it on the simulated phone and pays, all over HTTP."""
+"""A customer on a hosted page requests the code, reads it on the simulated phone and pays, all over HTTP."""
 
 import re
 from html import unescape
@@ -41,7 +41,7 @@ async def text(simulated: SimulatedProviders, address: str) -> str:
 
 
 async def read_code(simulated: SimulatedProviders) -> str:
-    """The newest message on the simulated phone."""
+    """The code in the newest message on the simulated phone."""
     found = re.search(r"Votre code.*? est (\d+)\.", await text(simulated, f"{simulated.simulator}/phone"))
     assert found is not None
     return found[1]
@@ -65,7 +65,7 @@ async def token_of(simulated: SimulatedProviders, link: str) -> str:
 
 
 async def ask_and_pay(simulated: SimulatedProviders) -> None:
-    """The whole path; the books of both sides agree at the end."""
+    """Requests a code and pays; the books of both sides agree at the end."""
     link = await new_link(simulated)
     token = await token_of(simulated, link)
     status, page = await submit(simulated, link, token, do="code")
@@ -86,12 +86,12 @@ async def ask_and_pay(simulated: SimulatedProviders) -> None:
 
 
 @pytest.mark.parametrize("account", [CORIS, FEEXPAY], ids=lambda each: each.provider)
-async def test_from_the_code_to_the_receipt(settings: Settings, account: ProviderAccount) -> None:
+async def test_a_payment_with_a_texted_code_ends_with_a_receipt(settings: Settings, account: ProviderAccount) -> None:
     async with open_simulated_providers(settings, setup(account)) as simulated:
         await ask_and_pay(simulated)
 
 
-async def test_who_took_nothing_is_passed_over_for_the_code_and_for_the_payment(sqlite_settings: Settings) -> None:
+async def test_a_route_that_fails_is_skipped_for_the_code_and_the_payment(sqlite_settings: Settings) -> None:
     async with open_simulated_providers(sqlite_settings, setup(GONE, FEEXPAY)) as simulated:
         await ask_and_pay(simulated)
         assert {debit["family"] for debit in await simulated.held()} == {"feexpay"}
@@ -114,8 +114,8 @@ async def mode_of(simulated: SimulatedProviders, operator: str = "coris") -> Pay
     return mode
 
 
-async def test_an_unclear_answer_stays_with_its_operator(sqlite_settings: Settings) -> None:
-    """The code may be on its way: a second one from somebody else would only confuse."""
+async def test_an_unknown_otp_result_is_not_retried_at_another_provider(sqlite_settings: Settings) -> None:
+    """The code may be on its way: a second one from another provider would confuse the customer."""
     async with open_simulated_providers(sqlite_settings, setup(CORIS, FEEXPAY)) as simulated:
         await simulated.force("coris", "error_500", "token")
         with pytest.raises(CodeNotSent) as raised:
@@ -128,7 +128,9 @@ async def test_an_unclear_answer_stays_with_its_operator(sqlite_settings: Settin
 @pytest.mark.parametrize(
     ("scenario", "reason"), [("unauthorized", "configuration"), ("rate_limited", "operator_unavailable")]
 )
-async def test_nobody_takes_it(sqlite_settings: Settings, scenario: str, reason: str) -> None:
+async def test_an_otp_request_that_no_provider_takes_fails(
+    sqlite_settings: Settings, scenario: str, reason: str
+) -> None:
     async with open_simulated_providers(sqlite_settings, setup(CORIS)) as simulated:
         await simulated.force("coris", scenario, "token")
         with pytest.raises(CodeNotSent) as raised:
@@ -136,7 +138,7 @@ async def test_nobody_takes_it(sqlite_settings: Settings, scenario: str, reason:
         assert raised.value.reason == reason
 
 
-async def test_no_route_and_no_such_mode(sqlite_settings: Settings) -> None:
+async def test_an_otp_request_without_a_route_or_mode_fails(sqlite_settings: Settings) -> None:
     async with open_simulated_providers(sqlite_settings, Setup({CORIS.name: CORIS}, {})) as simulated:
         with pytest.raises(CodeNotSent) as raised:
             await send_code(simulated.service.ctx, await mode_of(simulated), PHONE, Hundredths(5000_00), "XOF", "Pagne")

@@ -1,4 +1,4 @@
-"""pawaPay v2: what each answer means (docs/providers/pawapay.md)."""
+"""pawaPay v2: the result of each response (docs/providers/pawapay.md)."""
 
 from typing import Any
 
@@ -52,12 +52,12 @@ def rejected(code: str) -> dict[str, Any]:
         ((503, rejected("INVALID_PHONE_NUMBER")), UNKNOWN),
     ],
 )
-async def test_initiation(said: Scripted, meant: Any) -> None:
+async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("pawapay", said) as pawapay:
         check(await pawapay.provider.initiate(charge()), meant)
 
 
-async def test_what_is_sent() -> None:
+async def test_initiation_request_has_the_documented_fields() -> None:
     async with provider_under_test("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
         await pawapay.provider.initiate(charge("orange_bf", otp="123456", description="Thé"))
     assert pawapay.sent() == {
@@ -72,7 +72,7 @@ async def test_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"operator": "coris"}, {"currency": "EUR"}, {"operator": "mtn_cg"}])
-async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
     async with provider_under_test("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
         check(await pawapay.provider.initiate(charge(**changes)), not_taken())
     assert pawapay.received == []
@@ -102,7 +102,7 @@ def found(status: str, **more: Any) -> dict[str, Any]:
         ((500, failure("UNKNOWN_ERROR")), UNKNOWN),
     ],
 )
-async def test_status(said: Scripted, meant: Any) -> None:
+async def test_status_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("pawapay", said) as pawapay:
         check(await pawapay.provider.status(charge()), meant)
 
@@ -115,7 +115,9 @@ async def test_status(said: Scripted, meant: Any) -> None:
         (15 * MINUTE, REFERENCE, UNKNOWN),
     ],
 )
-async def test_a_deposit_it_never_received(age: int, known: str | None, meant: Any) -> None:
+async def test_a_deposit_that_is_not_found_is_refused_only_after_its_time(
+    age: int, known: str | None, meant: Any
+) -> None:
     async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
         check(await pawapay.provider.status(charge(created_at=NOW - age, provider_reference=known)), meant)
 
@@ -130,14 +132,14 @@ async def test_a_deposit_it_never_received(age: int, known: str | None, meant: A
         ((403, rejected("REFUNDS_NOT_ALLOWED")), not_taken()),
     ],
 )
-async def test_refund(said: Scripted, meant: Any) -> None:
+async def test_refund_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("pawapay", said) as pawapay:
         check(await pawapay.provider.refund(reversal()), meant)
     assert pawapay.path() == "/v2/refunds"
     assert (pawapay.sent()["refundId"], pawapay.sent()["depositId"]) == (REFUND, REFERENCE)
 
 
-async def test_a_payout_gives_back_what_another_route_took() -> None:
+async def test_a_payout_refunds_a_payment_of_another_provider() -> None:
     async with provider_under_test("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
         check(await pawapay.provider.refund(reversal(collected_here=False)), Accepted(REFUND))
         assert pawapay.path() == "/v2/payouts"
@@ -157,15 +159,15 @@ async def test_a_payout_gives_back_what_another_route_took() -> None:
         ((403, rejected("REFUNDS_NOT_ALLOWED")), 0, UNKNOWN),
     ],
 )
-async def test_a_refund_it_does_not_know_is_sent_again(again: Scripted, waited: int, meant: Any) -> None:
-    """What the repeat is refused for may be the first one, still under way."""
+async def test_an_unknown_refund_is_sent_again(again: Scripted, waited: int, meant: Any) -> None:
+    """The repeat may be refused because the first request is still in progress."""
     async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"}), again) as pawapay:
         pawapay.clock.advance(waited)
         check(await pawapay.provider.refund_status(reversal()), meant)
         assert [one.line.split(" ")[0] for one in pawapay.received] == ["GET", "POST"]
 
 
-async def test_a_refund_it_once_took_is_not_sent_again() -> None:
+async def test_an_accepted_refund_is_not_sent_again() -> None:
     async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
         check(await pawapay.provider.refund_status(reversal(provider_reference=REFUND)), UNKNOWN)
     assert len(pawapay.received) == 1
@@ -191,7 +193,7 @@ async def test_requests_are_signed_when_a_key_is_given() -> None:
     assert 'keyid="K1"' in sent.headers["signature-input"]
 
 
-async def test_callbacks() -> None:
+async def test_callbacks_name_the_payment_and_need_a_valid_signature() -> None:
     body = {"depositId": REFERENCE, "status": "COMPLETED", "amount": "5000.00", "currency": "XOF"}
     raw = callback(body).body
     url = "https://pay.example.com/providers/x/callback"

@@ -1,4 +1,4 @@
-"""The providers' file: every fault stops the start in one sentence that names the line."""
+"""The providers' file: every error stops the start with one sentence that names the line."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def _read(tmp_path: Path, text: str, environ: dict[str, str] | None = None) -> N
     operators.registry(SystemClock(), HttpClient())
 
 
-def test_a_good_file_is_read_and_prints_no_secret(tmp_path: Path) -> None:
+def test_a_valid_file_is_read_without_showing_secrets(tmp_path: Path) -> None:
     path = tmp_path / "providers.toml"
     path.write_text(GOOD)
     operators = read_providers_file(path, {"FEEXPAY_KEY": "fp_very_secret"}, CODES)
@@ -65,7 +65,7 @@ def test_a_good_file_is_read_and_prints_no_secret(tmp_path: Path) -> None:
         ('provider = "feexpay"', 'family = "feexpay"', 3, "[accounts.aggregator] family is called provider now"),
     ],
 )
-def test_a_fault_names_its_line(tmp_path: Path, wrong: str, right: str, line: int, says: str) -> None:
+def test_an_error_names_its_line(tmp_path: Path, wrong: str, right: str, line: int, says: str) -> None:
     assert wrong in GOOD
     with pytest.raises(ProvidersFileError) as refused:
         _read(tmp_path, GOOD.replace(wrong, right))
@@ -73,23 +73,23 @@ def test_a_fault_names_its_line(tmp_path: Path, wrong: str, right: str, line: in
     assert f"providers.toml, line {line}:" in str(refused.value)
 
 
-def test_a_missing_secret_is_named_but_not_its_neighbours(tmp_path: Path) -> None:
+def test_a_missing_secret_is_named_without_showing_others(tmp_path: Path) -> None:
     with pytest.raises(ProvidersFileError, match=r"line 5: .*FEEXPAY_KEY, which is not in the environment"):
         _read(tmp_path, GOOD, {})
 
 
-def test_settings_that_a_provider_refuses_name_their_account(tmp_path: Path) -> None:
+def test_refused_provider_settings_name_their_account(tmp_path: Path) -> None:
     mtn = '\n[accounts.mars]\nprovider = "mtn"\nbase_url = "https://m.example"\ntarget_env = "mars"\n'
     with pytest.raises(ProvidersFileError, match=r"line 2: \[accounts.mars\] target_env must be one of"):
         _read(tmp_path, mtn + 'subscription_key = "a"\napi_user = "b"\napi_key = "c"\n')
 
 
-def test_what_is_not_toml_names_its_line_too(tmp_path: Path) -> None:
+def test_a_toml_syntax_error_names_its_line(tmp_path: Path) -> None:
     with pytest.raises(ProvidersFileError, match="line 2"):
         _read(tmp_path, "\n[accounts\n")
 
 
-def test_production_takes_no_simulated_operator_unless_told(tmp_path: Path) -> None:
+def test_production_refuses_simulated_providers_unless_allowed(tmp_path: Path) -> None:
     file = tmp_path / "providers.toml"
     file.write_text(
         GOOD.replace("https://api.example", "https://rehearsal.example/simulator/feexpay").replace(
@@ -107,12 +107,12 @@ def test_production_takes_no_simulated_operator_unless_told(tmp_path: Path) -> N
     with pytest.raises(SettingsError, match="GUICHET_ALLOW_SIMULATOR"):
         live_providers(production)
     assert simulator(production, SystemClock(), NO_PROVIDERS) is None
-    told = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
-    assert live_providers(told).simulated == ["aggregator"]
-    assert simulator(told, SystemClock(), live_providers(told)) is not None
+    allowed = load({**environ, "GUICHET_ALLOW_SIMULATOR": "yes"})
+    assert live_providers(allowed).simulated == ["aggregator"]
+    assert simulator(allowed, SystemClock(), live_providers(allowed)) is not None
 
 
-def test_production_without_a_file_has_nobody_and_development_has_the_simulator(tmp_path: Path) -> None:
+def test_without_a_file_development_has_the_simulator_and_production_no_provider(tmp_path: Path) -> None:
     environ = {"GUICHET_HOME": str(tmp_path), "GUICHET_SECRET_KEYS": Fernet.generate_key().decode()}
     production = {**environ, "GUICHET_PROFILE": "production", "GUICHET_PUBLIC_URL": "https://pay.example"}
     assert live_providers(load(production)) == NO_PROVIDERS

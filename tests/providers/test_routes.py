@@ -1,4 +1,4 @@
-"""More than one route: who is tried next, who never is, who gives back what another took; and every operator code."""
+"""Several routes: which provider is tried next, which never is, which one refunds; and every operator code."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ from guichet_simulator.app import SECRETS
 from tests.fakes.http_server import ScriptedServer, hangs_up
 from tests.invariants import check_books
 from tests.ports import free_port
-from tests.providers.conformance import PROVIDER_CASES, no_fees
+from tests.providers.conformance import no_fees
+from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.simulated_providers import Setup, SimulatedProviders, open_simulated_providers
 
 SETTINGS = {name: provider_case.settings for name, provider_case in PROVIDER_CASES.items()}
@@ -20,8 +21,8 @@ MTN, FEEXPAY, PAWAPAY = SETTINGS["mtn"], SETTINGS["feexpay"], SETTINGS["pawapay"
 PERSON = {"customer": {"firstname": "Awa", "lastname": "Diop", "email": "awa@example.com"}}
 
 
-def account(name: str, family: str, settings: Any, base: str = "") -> ProviderAccount:
-    return ProviderAccount(name, family, base or f"{{sim}}/{family}", settings)
+def account(name: str, provider_name: str, settings: Any, base: str = "") -> ProviderAccount:
+    return ProviderAccount(name, provider_name, base or f"{{sim}}/{provider_name}", settings)
 
 
 def route(operator: str, *accounts: ProviderAccount) -> Setup:
@@ -38,9 +39,9 @@ async def shown(simulated: SimulatedProviders, reference: str) -> Any:
 
 
 async def test_a_refused_connection_fails_over_and_charges_once(settings: Settings) -> None:
-    nobody = account("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
+    unreachable = account("nobody", "mtn", MTN, f"http://127.0.0.1:{free_port()}")
     async with open_simulated_providers(
-        settings, route("mtn", nobody, account("second", "feexpay", FEEXPAY))
+        settings, route("mtn", unreachable, account("second", "feexpay", FEEXPAY))
     ) as simulated:
         answer = await pay(simulated, "mtn", "22997129001")
         assert answer.status == 201
@@ -57,7 +58,7 @@ async def test_a_refused_connection_fails_over_and_charges_once(settings: Settin
 
 
 @pytest.mark.parametrize("scenario", ["unauthorized", "rate_limited", "not_configured"])
-async def test_what_was_provably_not_taken_fails_over(sqlite_settings: Settings, scenario: str) -> None:
+async def test_a_request_that_was_not_processed_fails_over(sqlite_settings: Settings, scenario: str) -> None:
     setup = route("mtn", account("first", "mtn", MTN), account("second", "pawapay", PAWAPAY))
     async with open_simulated_providers(sqlite_settings, setup) as simulated:
         await simulated.force("mtn", scenario)
@@ -81,8 +82,8 @@ async def test_an_unknown_answer_never_fails_over(sqlite_settings: Settings, sce
         assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
-async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings: Settings) -> None:
-    """Nobody knows what it did: no other route is tried, however long it takes."""
+async def test_a_payment_whose_connection_broke_stays_with_its_provider(sqlite_settings: Settings) -> None:
+    """The result is unknown, so no other route is tried, however long it takes."""
     async with ScriptedServer(hangs_up) as server:
         first = account("first", "feexpay", FEEXPAY, server.url("127.0.0.1", ""))
         async with open_simulated_providers(
@@ -95,7 +96,7 @@ async def test_a_peer_that_reads_and_hangs_up_keeps_the_payment(sqlite_settings:
             assert (await shown(simulated, answer.data["reference"]))["status"] == "pending"
 
 
-async def test_where_no_route_takes_it_the_payment_fails(sqlite_settings: Settings) -> None:
+async def test_a_payment_that_no_route_accepts_fails(sqlite_settings: Settings) -> None:
     setup = route("mtn", account("first", "mtn", MTN), account("second", "feexpay", FEEXPAY))
     async with open_simulated_providers(sqlite_settings, setup) as simulated:
         await simulated.force("mtn", "rate_limited")
@@ -105,14 +106,12 @@ async def test_where_no_route_takes_it_the_payment_fails(sqlite_settings: Settin
         assert await simulated.held() == []
 
 
-@pytest.mark.parametrize("family", ["mtn", "stripe"])
-async def test_a_request_lost_on_its_way_is_sent_again_under_the_same_id(
-    sqlite_settings: Settings, family: str
-) -> None:
-    provider_case = PROVIDER_CASES[family]
+@pytest.mark.parametrize("provider_name", ["mtn", "stripe"])
+async def test_a_lost_request_is_sent_again_under_the_same_id(sqlite_settings: Settings, provider_name: str) -> None:
+    provider_case = PROVIDER_CASES[provider_name]
     async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
-        await simulated.force(family, "lost_request")
-        await simulated.force(family, "succeeds", times=None)
+        await simulated.force(provider_name, "lost_request")
+        await simulated.force(provider_name, "succeeds", times=None)
         answer = await pay(simulated, provider_case.operator, "22997120000", **provider_case.order)
         assert (answer.status, await simulated.held()) == (201, [])
         for seconds in (31, 5, 5, 10):
@@ -122,14 +121,14 @@ async def test_a_request_lost_on_its_way_is_sent_again_under_the_same_id(
 
 
 @pytest.mark.parametrize("scenario", ["lost_request", "error_500_not_stored", "lost_answer"])
-@pytest.mark.parametrize("family", ["mtn", "wave", "pawapay", "stripe"])
-async def test_a_refund_without_an_answer_is_repeated_and_paid_once(
-    sqlite_settings: Settings, family: str, scenario: str
+@pytest.mark.parametrize("provider_name", ["mtn", "wave", "pawapay", "stripe"])
+async def test_a_refund_without_a_response_is_repeated_and_paid_once(
+    sqlite_settings: Settings, provider_name: str, scenario: str
 ) -> None:
-    provider_case = PROVIDER_CASES[family]
+    provider_case = PROVIDER_CASES[provider_name]
     async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
-        await simulated.force(family, "succeeds")
-        await simulated.force(family, scenario, "credit")
+        await simulated.force(provider_name, "succeeds")
+        await simulated.force(provider_name, scenario, "credit")
         answer = await pay(simulated, provider_case.operator, f"{provider_case.dial}97120000", **provider_case.order)
         reference = answer.data["reference"]
         for _ in range(3):
@@ -154,10 +153,10 @@ WITHOUT_DISBURSEMENT = {name: value for name, value in MTN.items() if not name.s
         ("mtn", "22997129001", "mtn", WITHOUT_DISBURSEMENT),
     ],
 )
-async def test_another_route_gives_back_what_one_took(
+async def test_a_refund_goes_through_another_provider_when_the_first_has_none(
     sqlite_settings: Settings, operator: str, phone: str, taker: str, settings_of_taker: Any, giver: str
 ) -> None:
-    """Who took it has no way back: a payout to the same customer serves."""
+    """The provider that took the payment cannot refund, so another one makes a payout to the same customer."""
     setup = route(operator, account("taker", taker, settings_of_taker), account("giver", giver, SETTINGS[giver]))
     async with open_simulated_providers(sqlite_settings, setup) as simulated:
         await no_fees(simulated, operator)
@@ -175,11 +174,11 @@ async def test_another_route_gives_back_what_one_took(
         await check_books(simulated.service.ctx.db)
 
 
-@pytest.mark.parametrize("family", ["orange", "coris"])
-async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_settings: Settings, family: str) -> None:
-    provider_case = PROVIDER_CASES[family]
+@pytest.mark.parametrize("provider_name", ["orange", "coris"])
+async def test_a_refund_without_any_capable_provider_fails(sqlite_settings: Settings, provider_name: str) -> None:
+    provider_case = PROVIDER_CASES[provider_name]
     async with open_simulated_providers(sqlite_settings, provider_case.setup) as simulated:
-        await simulated.force(family, "succeeds")
+        await simulated.force(provider_name, "succeeds")
         answer = await pay(simulated, provider_case.operator, f"{provider_case.dial}77120000", **provider_case.order)
         for _ in range(3):
             await simulated.turn(5)
@@ -190,8 +189,8 @@ async def test_where_nobody_can_pay_back_the_refund_fails_clearly(sqlite_setting
 
 
 @pytest.mark.parametrize("bad_questions", [0, 6])
-async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings, bad_questions: int) -> None:
-    """Usually in time for the answer; where it is not, it is kept for the payment's own page."""
+async def test_a_redirect_url_that_comes_later_is_followed(sqlite_settings: Settings, bad_questions: int) -> None:
+    """Usually in time for the response; otherwise it is stored for the payment's own page."""
     async with open_simulated_providers(
         sqlite_settings, route("wave_sn", account("pawapay", "pawapay", PAWAPAY))
     ) as simulated:
@@ -208,11 +207,13 @@ async def test_a_page_that_the_provider_prepares_later(sqlite_settings: Settings
         assert answer.data.get("redirect_url", kept.redirect_url) == kept.redirect_url
 
 
-@pytest.mark.parametrize(("family", "operator", "dial"), [("wave", "wave_sn", "221"), ("orange", "orange_ml", "223")])
-async def test_an_operator_with_its_own_page_is_followed_there(
-    sqlite_settings: Settings, family: str, operator: str, dial: str
+@pytest.mark.parametrize(
+    ("provider_name", "operator", "dial"), [("wave", "wave_sn", "221"), ("orange", "orange_ml", "223")]
+)
+async def test_a_customer_is_redirected_to_the_providers_page(
+    sqlite_settings: Settings, provider_name: str, operator: str, dial: str
 ) -> None:
-    async with open_simulated_providers(sqlite_settings, PROVIDER_CASES[family].setup) as simulated:
+    async with open_simulated_providers(sqlite_settings, PROVIDER_CASES[provider_name].setup) as simulated:
         answer = await pay(simulated, operator, f"{dial}771230000", return_url="https://shop.example/back")
         [debit] = await simulated.held()
         assert answer.data["redirect_url"] == debit["page_url"]
@@ -257,14 +258,14 @@ CODES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("family", "code", "phone", "more"), CODES, ids=[f"{c[0]}-{c[1]}" for c in CODES])
-async def test_every_code_of_a_family_pays_and_is_paid_back(
-    sqlite_settings: Settings, family: str, code: str, phone: str, more: dict[str, Any]
+@pytest.mark.parametrize(("provider_name", "code", "phone", "more"), CODES, ids=[f"{c[0]}-{c[1]}" for c in CODES])
+async def test_every_operator_code_of_a_provider_pays_and_refunds(
+    sqlite_settings: Settings, provider_name: str, code: str, phone: str, more: dict[str, Any]
 ) -> None:
     async with open_simulated_providers(
-        sqlite_settings, route(code, account(family, family, PROVIDER_CASES[family].settings))
+        sqlite_settings, route(code, account(provider_name, provider_name, PROVIDER_CASES[provider_name].settings))
     ) as simulated:
-        await simulated.force(family, "succeeds")
+        await simulated.force(provider_name, "succeeds")
         body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
         answer = await simulated.nudged(simulated.merchant.live.post("/payments", body))
         assert answer.status == 201, answer.raw
@@ -277,7 +278,7 @@ async def test_every_code_of_a_family_pays_and_is_paid_back(
         refund = (await simulated.merchant.live.post(f"/payments/{reference}/refund")).data
         for _ in range(3):
             await simulated.turn(5)
-        payable = not (family == "feexpay" and code in ("coris", "VISA", "MASTERCARD"))
+        payable = not (provider_name == "feexpay" and code in ("coris", "VISA", "MASTERCARD"))
         refund = (await simulated.merchant.live.get(f"/refunds/{refund['reference']}")).data
         assert refund["status"] == ("succeeded" if payable else "failed")
         assert [tx["state"] for tx in await simulated.held() if tx["kind"] == "credit"] == ["succeeded"] * payable
@@ -287,7 +288,7 @@ async def test_every_code_of_a_family_pays_and_is_paid_back(
 @pytest.mark.parametrize(
     ("code", "env", "currency"), [("mtn_ci", "mtnivorycoast", "XOF"), ("mtn_cg", "mtncongo", "XAF")]
 )
-async def test_mtn_has_one_connection_per_country(
+async def test_mtn_has_one_account_per_country(
     sqlite_settings: Settings, code: str, env: Environment, currency: str
 ) -> None:
     setup = route(code, account("wrong", "mtn", MTN), account("right", "mtn", {**MTN, "target_env": env}))
@@ -300,27 +301,29 @@ async def test_mtn_has_one_connection_per_country(
         assert (await shown(simulated, answer.data["reference"]))["status"] == "succeeded"
 
 
-@pytest.mark.parametrize("family", list(PROVIDER_CASES))
-async def test_the_probe_tells_good_credentials_from_bad_ones(sqlite_settings: Settings, family: str) -> None:
-    provider_case = PROVIDER_CASES[family]
+@pytest.mark.parametrize("provider_name", list(PROVIDER_CASES))
+async def test_the_probe_distinguishes_valid_from_invalid_credentials(
+    sqlite_settings: Settings, provider_name: str
+) -> None:
+    provider_case = PROVIDER_CASES[provider_name]
     bad = {
         name: value if name in ("target_env", "country") else "invalid"
         for name, value in provider_case.settings.items()
     }
-    base = f"{{sim}}/{provider_case.base or family}"
+    base = f"{{sim}}/{provider_case.base or provider_name}"
     setup = Setup(
         {
-            "good": account("good", family, provider_case.settings, base),
-            "bad": account("bad", family, bad, base),
-            "nobody": account("nobody", family, provider_case.settings, f"http://127.0.0.1:{free_port()}"),
+            "good": account("good", provider_name, provider_case.settings, base),
+            "bad": account("bad", provider_name, bad, base),
+            "nobody": account("nobody", provider_name, provider_case.settings, f"http://127.0.0.1:{free_port()}"),
         },
         {},
     )
     async with open_simulated_providers(sqlite_settings, setup) as simulated:
-        asked = {
+        probed = {
             name: await simulated.service.ctx.registry.provider(name).probe() for name in ("good", "bad", "nobody")
         }
-    assert asked["good"] == "ok"
-    assert asked["bad"] != "ok"
-    assert asked["nobody"] != "ok"
-    assert not any(secret in said for said in asked.values() for secret in SECRETS.values())
+    assert probed["good"] == "ok"
+    assert probed["bad"] != "ok"
+    assert probed["nobody"] != "ok"
+    assert not any(secret in result for result in probed.values() for secret in SECRETS.values())

@@ -41,17 +41,17 @@ GOOD = hexed("secret", f"{MOMENT}".encode() + b"." + BODY)
         ("", False),
     ],
 )
-def test_timestamped(header: str, right: bool) -> None:
+def test_timestamped_signatures_are_verified(header: str, right: bool) -> None:
     assert signatures.verify_signature(header, BODY, secret="secret", separator=b".", now=NOW) is right
 
 
 @pytest.mark.parametrize(("later", "right"), [(300, True), (301, False), (-300, True), (-301, False)])
-def test_a_signature_is_good_for_five_minutes(later: int, right: bool) -> None:
+def test_a_signature_expires_after_five_minutes(later: int, right: bool) -> None:
     header = f"t={MOMENT},v1={GOOD}"
     assert signatures.verify_signature(header, BODY, secret="secret", separator=b".", now=NOW + later * SECOND) is right
 
 
-def test_the_separator_is_part_of_what_is_signed() -> None:
+def test_the_separator_is_part_of_the_signed_text() -> None:
     for separator in (b"", b".", b","):
         header = f"t={MOMENT},v1={hexed('s', str(MOMENT).encode() + separator + BODY)}"
         accepted = [
@@ -78,11 +78,11 @@ def changed(callback: Callback, **headers: str) -> Callback:
     return replace(callback, headers={**callback.headers, **named})
 
 
-def test_what_we_sign_is_verified() -> None:
+def test_our_own_signatures_are_verified() -> None:
     assert http_signatures.verify(KEY.public_key(), signed_callback(), NOW)
 
 
-def test_both_encodings_of_ecdsa() -> None:
+def test_both_encodings_of_ecdsa_are_verified() -> None:
     callback = signed_callback()
     raw = base64.b64decode(callback.headers["Signature"].split(":")[1])
     assert len(raw) == 64
@@ -91,7 +91,7 @@ def test_both_encodings_of_ecdsa() -> None:
     assert http_signatures.verify(KEY.public_key(), as_der, NOW)
 
 
-def test_what_is_not_authentic() -> None:
+def test_callbacks_that_are_not_authentic_are_refused() -> None:
     callback, public = signed_callback(), KEY.public_key()
     stripped = replace(callback, headers={"Host": "pay.example.com"})
     wrong = {
@@ -123,7 +123,7 @@ def test_a_signature_must_cover_the_body() -> None:
 
 
 @pytest.mark.parametrize("algorithm", ["rsa-pss-sha512", "rsa-v1_5-sha256"])
-def test_rsa_keys(algorithm: str) -> None:
+def test_rsa_signatures_are_verified(algorithm: str) -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     callback = signed_callback()
     parameters = callback.headers["Signature-Input"].removeprefix("sig-pp=").replace("ecdsa-p256-sha256", algorithm)
@@ -149,7 +149,7 @@ def test_rsa_keys(algorithm: str) -> None:
     assert not http_signatures.verify(key.public_key(), replace(carried, body=b"{}"), NOW)
 
 
-def test_only_usable_keys_are_taken() -> None:
+def test_unusable_public_keys_are_refused() -> None:
     plain = serialization.NoEncryption()
     pem = KEY.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain).decode()
     on_one_line = pem.replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""Orange Money Sénégal by Sonatel: what each answer means (docs/providers/sonatel.md)."""
+"""Orange Money Sénégal by Sonatel: the result of each response (docs/providers/sonatel.md)."""
 
 import base64
 from typing import Any
@@ -53,13 +53,13 @@ def done(status: str, **more: Any) -> Scripted:
         (problem(503, "5"), UNKNOWN),
     ],
 )
-async def test_initiation(said: Scripted, meant: Any) -> None:
-    """A success states no amount here: it is asked about at once."""
+async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
+    """A success states no amount here, so the payment is polled at once."""
     async with provider_under_test("sonatel", said) as sonatel:
         check(await sonatel.provider.initiate(charge("orange_sn", otp="123456")), meant)
 
 
-async def test_what_is_sent() -> None:
+async def test_initiation_request_has_the_documented_fields() -> None:
     async with provider_under_test("sonatel", done("SUCCESS")) as sonatel:
         await sonatel.provider.initiate(charge("orange_sn", otp="123456", phone_number="221771234567"))
     assert sonatel.sent() == {
@@ -90,12 +90,12 @@ def row(status: str, **more: Any) -> dict[str, Any]:
         ({"content": []}, UNKNOWN),
     ],
 )
-async def test_status(said: Any, meant: Any) -> None:
+async def test_status_responses_become_results(said: Any, meant: Any) -> None:
     async with provider_under_test("sonatel", (200, said)) as sonatel:
         check(await sonatel.provider.status(charge("orange_sn")), meant)
-    [asked] = sonatel.received
+    [request] = sonatel.received
     assert sonatel.path() == f"/api/eWallet/v1/transactions?reference={REFERENCE}"
-    assert asked.headers["content-type"] == "application/json"
+    assert request.headers["content-type"] == "application/json"
 
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -114,13 +114,13 @@ async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
 
 
 @pytest.mark.parametrize("key", [(500, {}), (200, {}), (200, {"key": "!!!"}), (200, {"key": "AAAA"}), (401, {})])
-async def test_without_the_operators_key_nothing_is_paid(key: Scripted) -> None:
+async def test_a_refund_without_sonatels_public_key_is_refused(key: Scripted) -> None:
     async with provider_under_test("sonatel", key) as sonatel:
         check(await sonatel.provider.refund(reversal("orange_sn")), not_taken("operator_unavailable"))
     assert {one.line.split(" ")[0] for one in sonatel.received} == {"GET"}
 
 
-async def test_without_a_retailer_nothing_can_be_refunded() -> None:
+async def test_a_refund_without_a_retailer_account_is_refused() -> None:
     async with provider_under_test("sonatel", PUBLIC, retailer_pin="") as sonatel:
         assert not sonatel.provider.can_refund("orange_sn", collected_here=True)
     async with provider_under_test("sonatel", PUBLIC) as sonatel:
@@ -128,14 +128,14 @@ async def test_without_a_retailer_nothing_can_be_refunded() -> None:
         assert not sonatel.provider.can_refund("orange_ml", collected_here=True)
 
 
-async def test_a_token_lives_five_minutes() -> None:
+async def test_a_token_is_renewed_after_five_minutes() -> None:
     async with provider_under_test("sonatel", done("PENDING")) as sonatel:
         for _ in range(2):
             await sonatel.provider.status(charge("orange_sn"))
         assert sonatel.tokens == 1
 
 
-async def test_callbacks_are_verified_over_a_comma() -> None:
+async def test_callback_signatures_cover_the_time_a_comma_and_the_body() -> None:
     async with provider_under_test("sonatel", PUBLIC, webhook_secret="hush") as sonatel:
         moment, read = str(NOW // SECOND), sonatel.provider.parse_callback
         for body, hint in (

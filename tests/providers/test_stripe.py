@@ -1,4 +1,4 @@
-"""Stripe Checkout: what each answer means (docs/providers/stripe.md)."""
+"""Stripe Checkout: the result of each response (docs/providers/stripe.md)."""
 
 from typing import Any
 from urllib.parse import parse_qs
@@ -56,7 +56,7 @@ def form(stripe: ProviderUnderTest, number: int = -1) -> dict[str, str]:
         ((400, b"<html>"), UNKNOWN),
     ],
 )
-async def test_initiation(said: Scripted, meant: Any) -> None:
+async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("stripe", said) as stripe:
         check(await stripe.provider.initiate(charge("VISA")), meant)
 
@@ -65,7 +65,7 @@ async def test_initiation(said: Scripted, meant: Any) -> None:
     ("currency", "amount", "smallest"),
     [("XOF", 5000_00, "5000"), ("XAF", 5000_00, "5000"), ("EUR", 87_50, "8750"), ("USD", 10_00, "1000")],
 )
-async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
+async def test_initiation_request_has_the_documented_fields(currency: str, amount: int, smallest: str) -> None:
     async with provider_under_test("stripe", (200, session())) as stripe:
         await stripe.provider.initiate(charge("VISA", currency=currency, amount=amount))
     sent = form(stripe)
@@ -80,7 +80,9 @@ async def test_what_is_sent(currency: str, amount: int, smallest: str) -> None:
     ("changes", "reason"),
     [({"operator": "mtn"}, "configuration"), ({"amount": 100_000_000_00}, "limit_reached")],
 )
-async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reason: RefusalReason) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(
+    changes: dict[str, Any], reason: RefusalReason
+) -> None:
     async with provider_under_test("stripe", (200, session())) as stripe:
         check(await stripe.provider.initiate(charge(**{"operator": "VISA", **changes})), not_taken(reason))
     assert stripe.received == []
@@ -101,19 +103,19 @@ async def test_what_it_does_not_take_is_never_sent(changes: dict[str, Any], reas
         (error(500, "api_error"), UNKNOWN),
     ],
 )
-async def test_status(said: Scripted, meant: Any) -> None:
+async def test_status_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("stripe", said) as stripe:
         check(await stripe.provider.status(charge("VISA", provider_reference="cs_1")), meant)
 
 
-async def test_a_lost_answer_is_asked_for_again_under_the_same_key() -> None:
+async def test_a_lost_response_is_repeated_under_the_same_idempotency_key() -> None:
     async with provider_under_test("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
         check(await stripe.provider.status(charge("VISA")), succeeded(5000_00, "XOF"))
         assert stripe.received[0].headers["idempotency-key"] == REFERENCE
         late = charge("VISA", created_at=NOW - 20 * HOUR)
-        asked = len(stripe.received)
+        sent = len(stripe.received)
         check(await stripe.provider.status(late), UNKNOWN)
-        assert len(stripe.received) == asked
+        assert len(stripe.received) == sent
 
 
 def refund(status: str, **more: Any) -> Scripted:
@@ -137,26 +139,26 @@ DONE = {"provider_reference": "cs_1"}
         (error(500, "api_error"), UNKNOWN),
     ],
 )
-async def test_refund(said: Scripted, meant: Any) -> None:
+async def test_refund_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("stripe", PAID, said) as stripe:
         check(await stripe.provider.refund(reversal("VISA", taken=DONE)), meant)
     assert stripe.received[1].headers["idempotency-key"] == REFUND
     assert (form(stripe)["payment_intent"], form(stripe)["amount"]) == ("pi_1", "5000")
 
 
-async def test_a_payment_that_cannot_be_read_is_not_refunded_yet() -> None:
+async def test_a_refund_waits_until_the_payment_can_be_read() -> None:
     async with provider_under_test("stripe", error(500, "api_error")) as stripe:
         check(await stripe.provider.refund(reversal("VISA", taken=DONE)), not_taken("operator_unavailable"))
     assert len(stripe.received) == 1
 
 
-async def test_a_card_is_refunded_where_it_was_charged() -> None:
+async def test_a_card_is_refunded_by_the_account_that_charged_it() -> None:
     async with provider_under_test("stripe", PAID) as stripe:
         assert stripe.provider.can_refund("VISA", collected_here=True)
         assert not stripe.provider.can_refund("VISA", collected_here=False)
 
 
-async def test_callbacks_are_verified_over_a_dot() -> None:
+async def test_callback_signatures_cover_the_time_a_dot_and_the_body() -> None:
     event = {"id": "evt_1", "type": "checkout.session.completed", "data": {"object": session("complete", "paid")}}
     returned = {
         "type": "refund.updated",

@@ -1,4 +1,4 @@
-"""Wave Business: what each answer means (docs/providers/wave.md)."""
+"""Wave Business: the result of each response (docs/providers/wave.md)."""
 
 from typing import Any
 
@@ -46,12 +46,12 @@ def error(code: str) -> dict[str, str]:
         ((503, error("service-unavailable")), UNKNOWN),
     ],
 )
-async def test_initiation(said: Scripted, meant: Any) -> None:
+async def test_initiation_responses_become_results(said: Scripted, meant: Any) -> None:
     async with provider_under_test("wave", said) as wave:
         check(await wave.provider.initiate(charge("wave_sn")), meant)
 
 
-async def test_what_is_sent() -> None:
+async def test_initiation_request_has_the_documented_fields() -> None:
     async with provider_under_test(
         "wave", (200, session()), signing_secret="wave_sn_AKS_x", aggregated_merchant_id="am-1"
     ) as wave:
@@ -70,7 +70,7 @@ async def test_what_is_sent() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"notify_url": None}])
-async def test_what_wave_does_not_take_is_never_sent(changes: dict[str, Any]) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
     async with provider_under_test("wave", (200, session())) as wave:
         check(await wave.provider.initiate(charge(**{"operator": "wave_sn", **changes})), not_taken())
     assert wave.received == []
@@ -94,8 +94,8 @@ DECLINED = {"last_payment_error": error("insufficient-funds")}
         (session("new", "word"), UNKNOWN),
     ],
 )
-async def test_status(said: Any, meant: Any) -> None:
-    """The same session means the same when it is read, and when it is searched."""
+async def test_status_responses_become_results(said: Any, meant: Any) -> None:
+    """A session gives the same result whether it is read or searched."""
     async with provider_under_test("wave", (200, said)) as wave:
         check(await wave.provider.status(charge("wave_sn", provider_reference="cos-1")), meant)
         assert wave.path() == "/v1/checkout/sessions/cos-1"
@@ -112,13 +112,13 @@ async def test_status(said: Any, meant: Any) -> None:
         ([session("complete", "succeeded", client_reference="another")], UNKNOWN),
     ],
 )
-async def test_several_sessions_under_one_reference(found: Any, meant: Any) -> None:
+async def test_several_sessions_found_under_one_reference_give_one_result(found: Any, meant: Any) -> None:
     async with provider_under_test("wave", (200, {"result": found})) as wave:
         check(await wave.provider.status(charge("wave_sn")), meant)
 
 
 @pytest.mark.parametrize(("age", "meant"), [(59 * MINUTE, Unknown), (HOUR, Refused)])
-async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
+async def test_a_session_missing_for_an_hour_is_refused(age: int, meant: type) -> None:
     async with provider_under_test("wave", (200, {"result": []})) as wave:
         check(await wave.provider.status(charge("wave_sn", created_at=NOW - age)), meant)
         wave.answers[:] = [(404, error("not-found"))]
@@ -135,7 +135,7 @@ async def test_a_session_that_was_never_made(age: int, meant: type) -> None:
         ((500, error("internal-server-error")), UNKNOWN),
     ],
 )
-async def test_refund_and_its_repeat(said: Scripted, meant: Any) -> None:
+async def test_refund_and_repeated_refund_responses_become_results(said: Scripted, meant: Any) -> None:
     undone = reversal("wave_sn", taken={"provider_reference": "cos-1"})
     async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(undone), meant)
@@ -161,14 +161,14 @@ def payout(status: str) -> dict[str, Any]:
         ((409, error("idempotency-mismatch")), UNKNOWN),
     ],
 )
-async def test_a_payout_gives_back_what_another_route_took(said: Scripted, meant: Any) -> None:
+async def test_a_payout_refunds_a_payment_of_another_provider(said: Scripted, meant: Any) -> None:
     async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), meant)
     assert wave.received[0].headers["idempotency-key"] == REFUND
     assert wave.sent()["mobile"] == "+22997000001"
 
 
-async def test_the_status_of_a_payout() -> None:
+async def test_payout_status_responses_become_results() -> None:
     async with provider_under_test("wave", (200, payout("succeeded"))) as wave:
         undone = reversal("wave_sn", collected_here=False, provider_reference="pt-1")
         check(await wave.provider.refund_status(undone), succeeded(5000_00, "XOF"))
@@ -193,7 +193,7 @@ async def test_callbacks_signed_with_the_webhook_secret() -> None:
         assert read(callback(body, {"authorization": "Bearer wave_sn_WHS_1"})) is None
 
 
-async def test_callbacks_with_a_shared_secret_and_without_any() -> None:
+async def test_callbacks_with_a_shared_secret_or_without_a_secret() -> None:
     async with provider_under_test("wave", (200, {}), webhook_secret="s3cret", webhook_mode="shared") as wave:
         read = wave.provider.parse_callback
         assert read(callback(EVENT, {"Authorization": "Bearer s3cret"})) == CallbackReference(REFERENCE, "cos-1")

@@ -124,7 +124,7 @@ async def received(collector: Collector, *names: str) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_a_payments_life(
+async def test_a_payment_is_traced_from_request_to_webhook(
     settings: Settings, collector: tuple[Collector, str], authority: CertificateAuthority
 ) -> None:
     seen, address = collector
@@ -183,7 +183,7 @@ async def live_payment(merchant_client: MerchantClient) -> Any:
     return answer.data
 
 
-async def test_nothing_personal_leaves_and_nothing_is_handed_on(
+async def test_traces_contain_no_personal_data_and_are_not_propagated(
     settings: Settings, collector: tuple[Collector, str], authority: CertificateAuthority
 ) -> None:
     seen, address = collector
@@ -220,10 +220,10 @@ def boom(phone_number: str) -> Succeeded:
     raise RuntimeError(f"no such customer: {phone_number}")
 
 
-async def test_operators_are_not_told(
+async def test_requests_to_providers_carry_no_trace_headers(
     sqlite_settings: Settings, collector: tuple[Collector, str], authority: CertificateAuthority
 ) -> None:
-    """What every connector calls its operator with, while a span is current."""
+    """The client with which every provider class calls its API, while a span is current."""
     seen, address = collector
     with tracing.exporting(replace(sqlite_settings, otlp_endpoint=address)):
         spans = tracing.tracer()
@@ -239,7 +239,7 @@ async def test_operators_are_not_told(
     assert not HANDED_ON & operator.received[0].headers.keys()
 
 
-async def test_a_collector_that_is_away_is_one_line_and_delays_nothing(
+async def test_an_absent_collector_is_logged_once_and_delays_nothing(
     sqlite_settings: Settings, collector: tuple[Collector, str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     seen, address = collector
@@ -259,7 +259,7 @@ async def test_a_collector_that_is_away_is_one_line_and_delays_nothing(
     assert "401" in line
 
 
-async def test_what_is_left_leaves_when_the_service_stops(cli: Cli, collector: tuple[Collector, str]) -> None:
+async def test_remaining_spans_are_exported_when_the_service_stops(cli: Cli, collector: tuple[Collector, str]) -> None:
     """The command itself, stopped long before its next batch is due."""
     seen, address = collector
     wanting = cli.having(GUICHET_OTLP_ENDPOINT=address, OTEL_BSP_SCHEDULE_DELAY="60000")
@@ -274,7 +274,7 @@ async def test_what_is_left_leaves_when_the_service_stops(cli: Cli, collector: t
     assert seen.named("GET /v1/balance").said["http.response.status_code"] == 200
 
 
-async def test_nobody_listens_there(sqlite_settings: Settings) -> None:
+async def test_stopping_does_not_wait_for_an_absent_collector(sqlite_settings: Settings) -> None:
     """A stop does not wait for a collector, however many spans wait for one."""
     loop = asyncio.get_running_loop()
     async with traced_service(sqlite_settings, f"http://127.0.0.1:{free_port()}", ScriptedProvider()) as service:
@@ -285,14 +285,14 @@ async def test_nobody_listens_there(sqlite_settings: Settings) -> None:
     assert loop.time() - began < 1.5
 
 
-async def test_off_it_is_nowhere(sqlite_service: ServiceFixture) -> None:
+async def test_without_settings_nothing_is_traced(sqlite_service: ServiceFixture) -> None:
     assert tracing.tracer() is None
     merchant_client = await sqlite_service.merchant()
     answer = await merchant_client.get("/balance", headers={"traceparent": TRACEPARENT})
     assert answer.status == 200
 
 
-def test_the_extra_is_missing(sqlite_cli: Cli) -> None:
+def test_a_missing_tracing_extra_is_reported(sqlite_cli: Cli) -> None:
     """Its absence is one sentence, and only when traces are wanted."""
     hidden = sqlite_cli.folder / "hidden" / "opentelemetry"
     hidden.mkdir(parents=True)

@@ -18,6 +18,7 @@ from guichet.webhooks.signing import verify
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import Script, ScriptedServer, answers, drips, hangs, hangs_up
 from tests.fakes.name_server import ScriptedResolver
+from tests.webhooks.receivers import status
 
 SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
 NOW = 1_795_255_200 * SECOND + 999_999
@@ -45,11 +46,6 @@ DELIVERY = Delivery(
 )
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
-    return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
-
-
 @pytest.fixture
 async def http_client(authority: CertificateAuthority) -> AsyncIterator[HttpClient]:
     """127.0.0.2 counts as a public address, that of `shop.test`; `home.test` is private."""
@@ -63,14 +59,9 @@ def to(server: ScriptedServer, host: str = HOST) -> Delivery:
     return structs.replace(DELIVERY, url=server.url(host))
 
 
-def status(code: int, *headers: str) -> Script:
-    lines = [f"HTTP/1.1 {code} Whatever", *headers]
-    if code != 204:
-        lines.append("Content-Length: 0")
-    return answers("\r\n".join([*lines, "", ""]).encode())
-
-
-async def test_the_request_is_the_one_of_the_contract(http_client: HttpClient, authority: CertificateAuthority) -> None:
+async def test_the_request_has_the_documented_headers_and_body(
+    http_client: HttpClient, authority: CertificateAuthority
+) -> None:
     async with ScriptedServer(tls=authority.server(HOST)) as server:
         assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=True, response_code=200)
     (request,) = server.received
@@ -116,7 +107,7 @@ async def test_each_attempt_is_signed_anew_over_the_same_bytes(
         (503, False),
     ],
 )
-async def test_any_2xx_acknowledges_and_nothing_else(
+async def test_only_a_2xx_acknowledges(
     http_client: HttpClient, authority: CertificateAuthority, code: int, delivered: bool
 ) -> None:
     async with ScriptedServer(status(code), tls=authority.server(HOST)) as server:
@@ -137,7 +128,7 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(
     assert elsewhere.connections == 0
 
 
-async def test_a_receiver_that_hangs_up_gave_no_status(
+async def test_a_receiver_that_hangs_up_gives_no_status(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(hangs_up, tls=authority.server(HOST)) as server:
@@ -145,13 +136,13 @@ async def test_a_receiver_that_hangs_up_gave_no_status(
     assert len(server.received) == 1
 
 
-async def test_a_receiver_that_hangs_gave_no_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
+async def test_a_receiver_that_hangs_gives_no_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     async with ScriptedServer(hangs, tls=authority.server(HOST)) as server:
         attempt = await send(http_client, to(server), SECRET, NOW, timeout=SHORT)
     assert attempt == Attempt(delivered=False, response_code=None)
 
 
-async def test_a_2xx_whose_body_never_ends_has_acknowledged_and_holds_nobody_up(
+async def test_a_2xx_with_an_endless_body_acknowledges_without_waiting(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(drips, tls=authority.server(HOST)) as server, asyncio.timeout(20):
@@ -160,7 +151,7 @@ async def test_a_2xx_whose_body_never_ends_has_acknowledged_and_holds_nobody_up(
         )
 
 
-async def test_an_error_whose_body_breaks_off_keeps_its_status(
+async def test_an_error_with_a_truncated_body_keeps_its_status(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     cut = answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nTraceback", hang_up=True)
@@ -168,13 +159,13 @@ async def test_an_error_whose_body_breaks_off_keeps_its_status(
         assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=500)
 
 
-async def test_a_huge_answer_is_judged_by_its_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
+async def test_a_huge_response_counts_by_its_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     huge = answers(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1_000_000)
     async with ScriptedServer(huge, tls=authority.server(HOST)) as server, asyncio.timeout(20):
         assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=True, response_code=200)
 
 
-async def test_a_refused_connection_gave_no_status(http_client: HttpClient) -> None:
+async def test_a_refused_connection_gives_no_status(http_client: HttpClient) -> None:
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         port = reserved.getsockname()[1]
     delivery = structs.replace(DELIVERY, url=f"https://{HOST}:{port}/hook")
@@ -197,7 +188,7 @@ async def test_a_private_destination_is_never_contacted(
     assert server.connections == 0
 
 
-async def test_a_receiver_with_a_bad_certificate_learns_nothing(
+async def test_a_receiver_with_an_invalid_certificate_receives_nothing(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(tls=authority.server("other.test")) as server:
@@ -206,7 +197,7 @@ async def test_a_receiver_with_a_bad_certificate_learns_nothing(
 
 
 @pytest.mark.slow
-async def test_a_receiver_has_ten_seconds(http_client: HttpClient, authority: CertificateAuthority) -> None:
+async def test_a_response_counts_within_ten_seconds(http_client: HttpClient, authority: CertificateAuthority) -> None:
     """An answer after seven seconds counts, one that takes fourteen does not; both at once, on the real limit."""
 
     def after(seconds: float) -> Script:

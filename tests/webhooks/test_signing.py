@@ -18,25 +18,25 @@ secrets = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).map(lamb
 moments = st.integers(min_value=0, max_value=10**11)
 
 
-def test_a_header_worked_out_elsewhere() -> None:
+def test_the_signature_equals_one_computed_with_openssl() -> None:
     """By `printf '1795255200.{"id":"d1"}' | openssl dgst -sha256 -hmac whsec_3nYv0cJm5fQz8rTb2kWx`."""
     expected = "4fb6816ed0e9857d18974fa28ed8320c2d8f56bd709bf8cda9f26face4dcb4a9"
     assert sign(SECRET, NOW, b'{"id":"d1"}') == f"t={NOW},v1={expected}"
 
 
-def test_the_whole_secret_is_the_key_prefix_included() -> None:
+def test_the_key_is_the_whole_secret_with_its_prefix() -> None:
     digest = hmac.new(SECRET.encode(), b"%d." % NOW + BODY, hashlib.sha256).hexdigest()
     assert sign(SECRET, NOW, BODY) == f"t={NOW},v1={digest}"
     assert not verify(SECRET.removeprefix("whsec_"), sign(SECRET, NOW, BODY), BODY, NOW)
 
 
 @given(secrets, moments, st.binary(), st.integers(min_value=0, max_value=SIGNATURE_AGE))
-def test_what_is_signed_verifies_while_it_is_fresh(secret: str, moment: int, body: bytes, age: int) -> None:
+def test_a_fresh_signature_is_verified(secret: str, moment: int, body: bytes, age: int) -> None:
     assert verify(secret, sign(secret, moment, body), body, moment + age)
 
 
 @given(secrets, moments, st.binary(), st.integers(min_value=SIGNATURE_AGE + 1))
-def test_what_is_old_is_refused(secret: str, moment: int, body: bytes, age: int) -> None:
+def test_an_old_signature_is_refused(secret: str, moment: int, body: bytes, age: int) -> None:
     assert not verify(secret, sign(secret, moment, body), body, moment + age)
 
 
@@ -55,14 +55,14 @@ def test_another_secret_is_refused(secret: str, other: str, moment: int, body: b
 
 
 @given(secrets, moments, st.binary(), st.integers(min_value=1, max_value=SIGNATURE_AGE))
-def test_another_moment_is_refused(secret: str, moment: int, body: bytes, later: int) -> None:
+def test_a_changed_timestamp_is_refused(secret: str, moment: int, body: bytes, later: int) -> None:
     """Moving `t` forward to make an old notification fresh breaks the signature."""
     forged = sign(secret, moment, body).replace(f"t={moment}", f"t={moment + later}")
     assert not verify(secret, forged, body, moment + later)
 
 
 @given(st.text())
-def test_no_header_makes_it_stumble(header: str) -> None:
+def test_a_malformed_header_is_refused_without_an_exception(header: str) -> None:
     assert not verify(SECRET, header, BODY, NOW)
 
 
@@ -90,7 +90,7 @@ GOOD = sign(SECRET, NOW, BODY).partition("v1=")[2]
         ("", False),
     ],
 )
-def test_headers_row_by_row(header: str, accepted: bool) -> None:
+def test_each_header_is_accepted_or_refused(header: str, accepted: bool) -> None:
     assert verify(SECRET, header, BODY, NOW) is accepted
 
 

@@ -1,4 +1,4 @@
-"""Old logs go by age and nothing else goes: seen through the API, with the clock turned by months."""
+"""Old logs are deleted by age and nothing else is: seen through the API, with the clock advanced by months."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 
 @asynccontextmanager
-async def told(service: ServiceFixture, authority: CertificateAuthority) -> AsyncIterator[MerchantClient]:
+async def merchant_with_webhooks(
+    service: ServiceFixture, authority: CertificateAuthority
+) -> AsyncIterator[MerchantClient]:
     """A merchant whose webhooks are acknowledged."""
     async with ScriptedServer(tls=authority.server("localhost")) as server:
         merchant = await service.merchant()
@@ -47,7 +49,7 @@ async def paid(service: ServiceFixture, merchant: MerchantClient, number: int) -
 
 
 async def run_housekeeping(service: ServiceFixture) -> None:
-    """One turn of housekeeping, and of nothing else."""
+    """Runs one step of the housekeeping loop."""
     (loop,) = [loop for loop in service.worker.loops if loop.name == "housekeeping"]
     await loop.step()
 
@@ -62,10 +64,13 @@ async def rows(service: ServiceFixture, table: Any) -> int:
     return int((await service.ctx.db.scan(select(func.count()).select_from(table)))[0][0])
 
 
-async def test_deliveries_go_after_their_age_and_the_total_stays_exact(
+async def test_old_deliveries_are_deleted_and_the_total_stays_exact(
     service: ServiceFixture, authority: CertificateAuthority
 ) -> None:
-    async with told(service, authority) as merchant, told(service, authority) as other:
+    async with (
+        merchant_with_webhooks(service, authority) as merchant,
+        merchant_with_webhooks(service, authority) as other,
+    ):
         await paid(service, merchant, 7)
         await paid(service, other, 2)
         await service.run_worker(80 * _DAY_SECONDS)
@@ -87,7 +92,7 @@ async def test_deliveries_go_after_their_age_and_the_total_stays_exact(
         await check_books(service.ctx.db)
 
 
-async def test_what_still_waits_is_kept_whatever_its_age(service: ServiceFixture) -> None:
+async def test_waiting_deliveries_are_kept_at_any_age(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     await merchant.post("/webhooks/test")
@@ -107,7 +112,7 @@ async def test_what_still_waits_is_kept_whatever_its_age(service: ServiceFixture
     assert await listed(merchant) == (0, 0)
 
 
-async def test_cancelled_before_any_attempt(service: ServiceFixture) -> None:
+async def test_deliveries_cancelled_before_any_attempt_are_deleted_by_age(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     await merchant.post("/webhooks/test")
@@ -117,7 +122,9 @@ async def test_cancelled_before_any_attempt(service: ServiceFixture) -> None:
     assert await listed(merchant) == (0, 0)
 
 
-async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(service: ServiceFixture) -> None:
+async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open_incidents_kept(
+    service: ServiceFixture,
+) -> None:
     merchant, db = await service.merchant(), service.ctx.db
     now = service.clock.now()
     for number in range(3):
@@ -151,11 +158,11 @@ async def test_closed_incidents_and_strays_go_open_incidents_and_audits_stay(ser
     assert await rows(service, t.ledger_audits) == 1
 
 
-async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(
+async def test_a_retention_of_zero_keeps_its_kind_of_row_for_ever(
     settings: Settings, authority: CertificateAuthority
 ) -> None:
     for_ever = replace(settings, keep_deliveries_days=0, keep_incidents_days=1)
-    async with open_service(for_ever) as service, told(service, authority) as merchant:
+    async with open_service(for_ever) as service, merchant_with_webhooks(service, authority) as merchant:
         await paid(service, merchant, 2)
         await incidents.store_unmatched_callback(
             service.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=service.clock.now()
@@ -165,7 +172,7 @@ async def test_zero_keeps_for_ever_and_each_setting_rules_its_own(
         assert (await listed(merchant), await rows(service, t.unmatched_callbacks)) == ((2, 2), 0)
 
 
-async def test_a_backlog_goes_batch_by_batch_and_the_rest_is_left_alone_for_an_hour(service: ServiceFixture) -> None:
+async def test_a_backlog_is_deleted_in_batches_then_pruning_rests_for_an_hour(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
     await _fill(service, merchant, 2 * pruning.BATCH + 50, service.clock.now() - 100 * DAY)
@@ -182,7 +189,7 @@ async def test_a_backlog_goes_batch_by_batch_and_the_rest_is_left_alone_for_an_h
     assert await listed(merchant) == (0, 0)
 
 
-async def test_odd_dates_and_waiting_rows_hold_back_nobody(service: ServiceFixture) -> None:
+async def test_future_dates_and_waiting_rows_do_not_stop_pruning(service: ServiceFixture) -> None:
     """The oldest ids are all pending, or dated a century ahead by a clock that was wrong."""
     merchant, db = await service.merchant(), service.ctx.db
     old = service.clock.now() - 100 * DAY
@@ -193,7 +200,7 @@ async def test_odd_dates_and_waiting_rows_hold_back_nobody(service: ServiceFixtu
     assert (await _round(db, old + 1, 70), await rows(service, t.webhook_deliveries)) == (40, 60)
 
 
-async def test_several_workers_prune_at_once(settings: Settings) -> None:
+async def test_several_workers_prune_at_once_without_conflict(settings: Settings) -> None:
     others = [database(settings) for _ in range(0 if settings.embedded else 3)]
     async with open_service(settings, ManualClock()) as service:
         merchant = await service.merchant()
@@ -210,7 +217,7 @@ async def test_several_workers_prune_at_once(settings: Settings) -> None:
 
 
 async def _round(db: Database, before: Instant, most: int) -> int:
-    """From the oldest delivery until no older one is left; how many went."""
+    """Prunes until nothing old is left; returns how many deliveries were deleted."""
     step = await pruning.prune(db, pruning.DELIVERIES, before, most=most)
     gone = step.pruned
     while step.reached is not None:

@@ -1,0 +1,58 @@
+"""What all calls of the simulated Stripe share: the key, errors, idempotent POSTs (docs/providers/stripe.md)."""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from guichet_simulator import idempotency
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.http_helpers import acceptable, credential, json_response
+from guichet_simulator.models import EXPIRED
+from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.stripe_payloads import error, invalid_request
+
+_MAX_KEY: Final = 255
+
+
+class StripeApi(SimulatedProvider):
+    name = "stripe"
+    title = "Stripe"
+    retries = (5, 60, 300, 3600)
+    #: A declined card leaves the session open. The real one stays open for a day.
+    second_chance = 5.0
+    ends_as = EXPIRED
+    errors = {
+        ResponseKind.UNAUTHORIZED: error(401, "invalid_request_error", "Invalid API Key provided: sk_****"),
+        ResponseKind.RATE_LIMITED: error(
+            429, "rate_limit_error", "Too many requests.", code="rate_limit", headers={"Retry-After": "2"}
+        ),
+        ResponseKind.UNAVAILABLE: error(503, "api_error", "Stripe is temporarily unavailable."),
+        ResponseKind.NOT_CONFIGURED: error(403, "invalid_request_error", "This account cannot make live charges."),
+        ResponseKind.REFUSED: invalid_request("Invalid integer.", code="parameter_invalid_integer"),
+        ("credit", ResponseKind.REFUSED): invalid_request("Charge is disputed.", code="charge_disputed"),
+        ResponseKind.SERVER_ERROR: error(500, "api_error", "An unknown error occurred."),
+    }
+
+    def check_access(self, request: Request) -> Response | None:
+        """The key is a bearer token, or the user name of HTTP Basic."""
+        key = credential(request) or credential(request, "Basic")
+        return None if acceptable(key) else self.error(ResponseKind.UNAUTHORIZED)
+
+    def stored_response(self, key: str | None, fingerprint: str) -> Response | None:
+        """The first response to this Idempotency-Key, even if it was lost; None for a new key."""
+        if key is None:
+            return None
+        if not 0 < len(key) <= _MAX_KEY:
+            return invalid_request("Invalid Idempotency-Key.").response()
+        try:
+            return idempotency.stored_response(self.ctx.store, self.name, key=key, fingerprint=fingerprint)
+        except idempotency.IdempotencyKeyReused:
+            message = "Keys for idempotent requests can only be used with the same parameters."
+            return error(400, "idempotency_error", message).response()
+
+    def store_response(self, key: str | None, fingerprint: str, payload: object) -> Response:
+        response = json_response(payload)
+        if key is None:
+            return response
+        return idempotency.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)

@@ -1,0 +1,119 @@
+"""How `/openapi.json` and `/docs` are served, and what the page shows."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.contract.openapi_document import schemas_of
+from tests.service_fixture import ServiceFixture
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
+async def test_both_are_public_and_cached_by_their_etag(sqlite_service: ServiceFixture, path: str) -> None:
+    plain = await sqlite_service.call("GET", path, headers={"Accept-Encoding": "identity"})
+    again = await sqlite_service.call(
+        "GET", path, headers={"Accept-Encoding": "identity", "If-None-Match": f'"other", W/{plain.headers["ETag"]}'}
+    )
+    head = await sqlite_service.call("HEAD", path, headers={"Accept-Encoding": "identity"})
+
+    assert (plain.status, again.status, head.status) == (200, 304, 200)
+    assert (again.raw, head.raw) == (b"", b"")
+    assert again.headers["ETag"] == plain.headers["ETag"]
+    assert head.headers["Content-Length"] == str(len(plain.raw))
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip, br", "br"),
+        ("br, GZIP;q=0.5", "br"),
+        ("gzip", "gzip"),
+        ("br;q=0, GZIP;q=0.5", "gzip"),
+        ("gzip;q=0", None),
+        ("gzip; q=0.000, deflate", None),
+        ("identity", None),
+    ],
+)
+async def test_both_are_compressed_if_the_client_accepts_it(
+    sqlite_service: ServiceFixture, accepted: str, encoding: str | None
+) -> None:
+    plain = await sqlite_service.call("GET", "/openapi.json", headers={"Accept-Encoding": "identity"})
+    answer = await sqlite_service.call("GET", "/openapi.json", headers={"Accept-Encoding": accepted})
+
+    assert answer.headers.get("Content-Encoding") == encoding
+    assert (answer.headers["ETag"] == plain.headers["ETag"]) == (encoding is None)
+    assert int(answer.headers["Content-Length"]) < len(plain.raw) / 4 or encoding is None
+    assert answer.headers["Vary"] == "Accept-Encoding"
+    assert answer.raw == plain.raw
+
+
+async def test_other_methods_are_refused_in_the_envelope(sqlite_service: ServiceFixture) -> None:
+    answer = await sqlite_service.call("POST", "/docs")
+
+    assert (answer.status, answer.error["code"], answer.headers["Allow"]) == (405, "method_not_allowed", "GET, HEAD")
+
+
+class _Page(HTMLParser):
+    """What a browser would look for in a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.loaded: list[str] = []
+        self.tags: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.add(tag)
+        self.ids += [given["id"] or ""] if "id" in given else []
+        if tag == "a":
+            self.links.append(given.get("href") or "")
+        elif address := given.get("src") or given.get("href"):
+            self.loaded.append(address)
+        assert "style" not in given, "the policy allows no inline style"
+        assert not any(name.startswith("on") for name in given)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+async def test_the_page_shows_every_operation_and_loads_nothing(sqlite_service: ServiceFixture) -> None:
+    answer = await sqlite_service.call("GET", "/docs")
+    document = (await sqlite_service.call("GET", "/openapi.json")).body
+    page = _Page()
+    page.feed(answer.raw.decode())
+
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "script" not in page.tags
+    assert all(address.startswith("data:") for address in page.loaded)
+    assert len(page.ids) == len(set(page.ids))
+    leading = {link for link in page.links if not link.startswith("#")}
+    assert leading == {"openapi.json"}
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    assert {operation["operationId"] for operation in operations} <= set(page.ids)
+    assert {hook["post"]["operationId"] for hook in document["webhooks"].values()} <= set(page.ids)
+    for operation in operations:
+        assert all(sample["source"] in page.text for sample in operation["x-codeSamples"])
+    assert {name for name in schemas_of(document) if not name.endswith("Body") and name != "Customer"} <= set(page.ids)
+
+
+async def test_the_page_allows_its_own_style_and_nothing_else(sqlite_service: ServiceFixture) -> None:
+    answer = await sqlite_service.call("GET", "/docs")
+    [style] = re.findall(r"<style>(.*?)</style>", answer.raw.decode(), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["Content-Security-Policy"].split(";"))
+    assert policy == {
+        "default-src": "'none'",
+        "style-src": f"'sha256-{digest}'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+    }

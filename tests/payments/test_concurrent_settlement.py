@@ -1,0 +1,80 @@
+"""Several processes settle or poll one payment at once: it is settled once and polled by one at a time."""
+
+import asyncio
+
+import pytest
+
+from guichet.clock import SECOND
+from guichet.domain.money import Hundredths
+from guichet.payments import repository as payments
+from guichet.payments.settlement import settle_payment
+from guichet.providers.base import Refused, Succeeded
+from tests.fakes.scripted_provider import done, slow
+from tests.invariants import check_books
+from tests.payments.conftest import LivePayments, stored
+
+
+async def test_a_success_settled_sixteen_times_is_credited_once(live: LivePayments) -> None:
+    row = await stored(live, await live.merchant.pay())
+    success = Succeeded(Hundredths(row.total_amount), row.currency, "tx")
+    settled = await asyncio.gather(*(settle_payment(live.ctx, row, success) for _ in range(16)))
+    assert {each.status for each in settled} == {"succeeded"}
+    assert await live.balance() == 5000
+    assert await live.queued_events() == ["payment.succeeded"]
+
+
+@pytest.mark.parametrize("late", [Refused("expired"), Succeeded(Hundredths(1), "XOF")])
+async def test_a_result_after_a_success_changes_nothing(live: LivePayments, late: Refused | Succeeded) -> None:
+    row = await stored(live, await live.merchant.pay())
+    await settle_payment(live.ctx, row, Succeeded(Hundredths(row.total_amount), row.currency))
+    after = await stored(live, {"reference": row.reference})
+    live.service.clock.advance(60)
+    assert (await settle_payment(live.ctx, row, late)).status == "succeeded"
+    assert await stored(live, {"reference": row.reference}) == after
+    assert await live.balance() == 5000
+    assert await live.queued_events() == ["payment.succeeded"]
+
+
+async def test_a_success_after_a_failure_changes_nothing(live: LivePayments) -> None:
+    row = await stored(live, await live.merchant.pay())
+    await settle_payment(live.ctx, row, Refused("rejected_by_payer"))
+    success = Succeeded(Hundredths(row.total_amount), row.currency)
+    assert (await settle_payment(live.ctx, row, success)).status == "failed"
+    assert await live.balance() == 0
+    assert await live.queued_events() == ["payment.failed"]
+
+
+async def test_a_simultaneous_success_and_failure_settle_once(live: LivePayments) -> None:
+    rows = [await stored(live, await live.merchant.pay()) for _ in range(8)]
+    both = [(Succeeded(Hundredths(row.total_amount), row.currency), Refused("expired")) for row in rows]
+    await asyncio.gather(
+        *(settle_payment(live.ctx, row, end) for row, ends in zip(rows, both, strict=True) for end in ends)
+    )
+    await check_books(live.ctx.db, events_queued=True)
+    succeeded = [row for row in rows if await live.state(row.reference) == "succeeded"]
+    assert await live.balance() == 5000 * len(succeeded)
+
+
+async def test_simultaneous_reads_send_one_status_query(live: LivePayments) -> None:
+    """Twenty reads at once send one status query; the other reads answer the stored status."""
+    live.first.script("status", slow(done, 0.2))
+    payment = await live.merchant.pay()
+    answers = await asyncio.gather(*(live.merchant.get(f"/payments/{payment['reference']}") for _ in range(20)))
+    assert len(live.first.references_of("status")) == 1
+    assert {answer.status for answer in answers} == {200}
+    states = [answer.data["status"] for answer in answers]
+    assert sorted(set(states)) == ["pending", "succeeded"]
+    assert states.count("succeeded") == 1
+    assert (await live.merchant.get(f"/payments/{payment['reference']}")).data["status"] == "succeeded"
+    assert len(live.first.references_of("status")) == 1
+
+
+async def test_a_status_query_of_a_dead_process_is_repeated_when_its_lease_ends(live: LivePayments) -> None:
+    payment = await live.merchant.pay()
+    row = await stored(live, payment)
+    now = live.ctx.clock.now()
+    assert await payments.lease(live.ctx.db, row.id, now, now + 30 * SECOND)
+    live.first.script("status", done)
+    assert (await live.merchant.get(f"/payments/{payment['reference']}")).data["status"] == "pending"
+    live.service.clock.advance(30)
+    assert (await live.merchant.get(f"/payments/{payment['reference']}")).data["status"] == "succeeded"

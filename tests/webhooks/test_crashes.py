@@ -1,0 +1,56 @@
+"""A process that dies during an attempt: the attempt counts, and a late result changes nothing."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from guichet.clock import SECOND
+from guichet.domain.events import Delivery
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import AttemptResult
+from tests.fakes.certificates import CertificateAuthority
+from tests.service_fixture import ServiceFixture
+from tests.webhooks.receivers import DELAYS, delivery_log, merchant_with_endpoint, receiver, status
+
+
+async def killed_between_claim_and_record(service: ServiceFixture) -> Sequence[Delivery]:
+    """What a process that dies during an attempt leaves behind: a claim. Its lease has run out afterwards."""
+    now = service.clock.now()
+    claim = await deliveries.claim_due(service.ctx.db, now, now + 30 * SECOND, 10)
+    service.clock.advance(30)
+    return claim.jobs
+
+
+@pytest.mark.parametrize("deaths", range(6))
+async def test_a_delivery_is_sent_at_most_five_times_despite_crashes(
+    service: ServiceFixture, authority: CertificateAuthority, deaths: int
+) -> None:
+    async with receiver(authority, status(500)) as server:
+        merchant, _ = await merchant_with_endpoint(service, server)
+        await merchant.post("/webhooks/test")
+        for death in range(deaths):
+            assert len(await killed_between_claim_and_record(service)) == (1 if death < 5 else 0)
+        for delay in (0, *DELAYS, 3600):
+            await service.run_worker(delay)
+        (entry,) = await delivery_log(merchant)
+    assert (entry["status"], entry["attempts"]) == ("failed", 5)
+    assert len(server.received) == max(0, 5 - deaths), "a send that may have happened counts"
+
+
+async def test_a_result_after_the_end_of_the_lease_is_ignored(
+    sqlite_service: ServiceFixture, authority: CertificateAuthority
+) -> None:
+    service = sqlite_service
+    async with receiver(authority, status(500)) as server:
+        merchant, _ = await merchant_with_endpoint(service, server)
+        await merchant.post("/webhooks/test")
+        (slow,) = await killed_between_claim_and_record(service)
+        (fast,) = await killed_between_claim_and_record(service)
+        now = service.clock.now()
+        too_late = AttemptResult(slow, delivered=False, response_code=500, ended_at=now, next_due=now + 10 * SECOND)
+        await deliveries.record(service.ctx.db, [too_late])
+        assert (await delivery_log(merchant))[0]["response_code"] is None, "the earlier attempt's failure came too late"
+        await deliveries.record(service.ctx.db, [AttemptResult(fast, delivered=True, response_code=200, ended_at=now)])
+        await deliveries.record(service.ctx.db, [replace(too_late, next_due=None)])
+        assert [(each["status"], each["response_code"]) for each in await delivery_log(merchant)] == [("success", 200)]
