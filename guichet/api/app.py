@@ -1,7 +1,7 @@
 """The routes of the API at /v1 (docs/contract.md, "Endpoints").
 
 The checks of a request run in the order of D15: the rate limit (a middleware), route and verb (Starlette's router),
-key and account (`endpoint_route`), then body, catalogue, bounds, replay and provider (the handler).
+key and account (`Endpoint`), then body, catalogue, bounds, replay and provider (the handler).
 """
 
 from collections import defaultdict
@@ -10,7 +10,7 @@ from typing import Final
 from starlette.routing import BaseRoute
 
 from guichet.api.endpoints import ENDPOINTS, Handler
-from guichet.api.http import endpoint_route
+from guichet.api.http import Endpoint
 from guichet.context import AppContext
 from guichet.merchants.api_keys import Authenticator
 
@@ -26,4 +26,4 @@ def api_routes(ctx: AppContext) -> list[BaseRoute]:
     handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
     for endpoint in ENDPOINTS:
         handlers[endpoint.path][endpoint.method] = endpoint.handler
-    return [endpoint_route(ctx, authenticator, ROOT + path, by_method) for path, by_method in handlers.items()]
+    return [Endpoint(ctx, authenticator, by_method).route(ROOT + path) for path, by_method in handlers.items()]

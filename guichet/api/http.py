@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
@@ -72,23 +73,26 @@ class Call(Record, frozen=True):
         return {"development": self.ctx.settings.development}
 
 
-def endpoint_route(
-    ctx: AppContext,
-    authenticator: Authenticator,
-    path: str,
-    by_method: Mapping[str, Callable[[Call], Awaitable[Response]]],
-) -> Route:
-    """The route of one path: authenticates the caller, then calls the handler of the method."""
+@dataclass(frozen=True)
+class Endpoint:
+    """One path of the API, an ASGI application: authenticates the caller, then calls the handler of the method."""
 
-    async def endpoint(request: Request) -> Response:
-        caller = await authenticator.caller(request.headers.get("authorization"))
-        return await by_method[request.method](Call(ctx, request, caller))
+    ctx: AppContext
+    authenticator: Authenticator
+    by_method: Mapping[str, Callable[[Call], Awaitable[Response]]]
 
-    route = Route(path, endpoint)
-    # One route for all methods of a path, so that a 405 names them all; and without the HEAD that Starlette adds to
-    # GET, which the contract does not have.
-    route.methods = set(by_method)
-    return route
+    def route(self, path: str) -> Route:
+        """One route for all methods of a path, so that a 405 names them all; and without the HEAD that Starlette adds
+        to GET, which the contract does not have."""
+        route = Route(path, self)
+        route.methods = set(self.by_method)
+        return route
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        caller = await self.authenticator.caller(request.headers.get("authorization"))
+        response = await self.by_method[request.method](Call(self.ctx, request, caller))
+        await response(scope, receive, send)
 
 
 def success_response(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:

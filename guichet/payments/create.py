@@ -200,7 +200,8 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
             if switched is None:
                 return require(await repository.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(ctx, switched, charge.otp)
-        result = await call_provider(ctx.registry.provider(account).initiate(charge), account, "initiate")
+        provider = ctx.registry.provider(account)
+        result = await call_provider(provider, provider.initiate(charge), account, "initiate")
         if not isinstance(result, NotProcessed):
             break
         log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)

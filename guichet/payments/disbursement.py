@@ -43,8 +43,9 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
     if leased.sent_at is None:
         return await _send(ctx, leased, payment)
     account = require(leased.provider_account)
-    call = ctx.registry.provider(account).refund_status(reversal_for(ctx, leased, payment))
-    return await _apply(ctx, leased, payment, await call_provider(call, account, "refund_status"))
+    provider = ctx.registry.provider(account)
+    call = provider.refund_status(reversal_for(ctx, leased, payment))
+    return await _apply(ctx, leased, payment, await call_provider(provider, call, account, "refund_status"))
 
 
 async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
@@ -54,8 +55,9 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     sent = await refund_repository.mark_sent(ctx.db, refund.id, account, ctx.clock.now())
     if sent is None:
         return require(await refund_repository.by_id(ctx.db, refund.id))
-    call = ctx.registry.provider(account).refund(reversal_for(ctx, sent, payment))
-    return await _apply(ctx, sent, payment, await call_provider(call, account, "refund"))
+    provider = ctx.registry.provider(account)
+    call = provider.refund(reversal_for(ctx, sent, payment))
+    return await _apply(ctx, sent, payment, await call_provider(provider, call, account, "refund"))
 
 
 async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: InitiationResult | StatusResult) -> Refund:

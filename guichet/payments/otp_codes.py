@@ -72,7 +72,7 @@ async def _request_code(ctx: AppContext, charge: Charge) -> OtpRequestResult:
         if not isinstance(provider, SendsOtpCodes):
             result = NotProcessed("configuration", f"{name} texts no codes")
             continue
-        result = await call_provider(provider.send_code(charge), name, "send_code")
+        result = await call_provider(ctx.registry.provider(name), provider.send_code(charge), name, "send_code")
         if not isinstance(result, NotProcessed):
             break
         log.warning("otp.not_processed", provider_account=name, raw=result.raw)

@@ -54,7 +54,7 @@ async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
         if leased is None:
             return None
         payment = leased
-    result = await call_provider(provider.status(charge_for(ctx, payment)), account, "status")
+    result = await call_provider(provider, provider.status(charge_for(ctx, payment)), account, "status")
     return await _apply(ctx, payment, result)
 
 
