@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import select
 
 from guichet.bootstrap import Service, create_merchant, database, service
+from guichet.clock import Instant
 from guichet.context import AppContext, WakeUps
 from guichet.db.engine import Database
 from guichet.db.tables import refunds as refunds_table
@@ -180,7 +181,7 @@ async def ground(settings: Settings) -> AsyncIterator[tuple[Service, Caller]]:
         merchant, _ = await create_merchant(opened.ctx, "M")
         async with opened.ctx.db.transaction() as tx:
             for env in ("live", "test"):
-                await merchants.configure_endpoint(tx, merchant.id, env, "https://localhost:9/hook", None, 0)
+                await merchants.configure_endpoint(tx, merchant.id, env, "https://localhost:9/hook", None, Instant(0))
         yield opened, Caller(merchant, "live")
 
 

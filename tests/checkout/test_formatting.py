@@ -3,6 +3,7 @@
 import pytest
 
 from guichet.checkout import formatting
+from guichet.clock import Instant
 from guichet.domain.money import Currency
 
 NB, NARROW = "\u00a0", "\u202f"
@@ -24,7 +25,7 @@ def test_amounts_are_formatted_for_people(hundredths: int, currency: Currency, f
 
 
 def test_dates_are_shown_in_the_time_of_the_country() -> None:
-    instant = 1_795_256_130_000_000  # 2026-11-21 10:15:30 UTC
+    instant = Instant(1_795_256_130_000_000)  # 2026-11-21 10:15:30 UTC
     assert formatting.date_time(instant, "fr") == "21 novembre 2026 à 10:15 (GMT)"
     assert formatting.date_time(instant, "fr", "SN") == "21 novembre 2026 à 10:15 (GMT)"
     assert formatting.date_time(instant, "fr", "BJ") == "21 novembre 2026 à 11:15 (GMT+1)"

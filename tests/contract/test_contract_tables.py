@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from guichet.clock import SECOND, Instant
+from guichet.clock import SECOND, Instant, later
 from guichet.domain import catalogue, events, merchants, money, payments
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
@@ -262,7 +262,7 @@ def test_mode_types() -> None:
 
 # --- the test environment ---------------------------------------------------------------------------------------------
 
-BORN = 1_000_000 * SECOND
+BORN = Instant(1_000_000 * SECOND)
 
 
 class StandingClock:
@@ -291,7 +291,7 @@ def _charge(suffix: str) -> Charge:
 
 
 async def _status(charge: Charge, age: int) -> str:
-    answer: StatusResult = await sandbox.Sandbox(StandingClock(BORN + age)).status(charge)
+    answer: StatusResult = await sandbox.Sandbox(StandingClock(later(BORN, age))).status(charge)
     return {Accepted: "pending", Succeeded: "succeeded", Refused: "failed"}[type(answer)]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, later
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
 from guichet.settings import Settings
@@ -37,7 +37,7 @@ async def _key_expired(service: ServiceFixture) -> Answer:
     merchant = await service.merchant()
     key, now = new_key("test"), service.clock.now()
     async with service.ctx.db.transaction() as tx:
-        await api_keys.add(tx, merchant.id, "test", key, now + 5 * SECOND, now)
+        await api_keys.add(tx, merchant.id, "test", key, later(now, 5 * SECOND), now)
     mine = MerchantClient(service, merchant.id, {"test": key})
     assert (await mine.get("/balance")).status == 200
     service.clock.advance(5)

@@ -2,7 +2,7 @@
 
 import re
 
-from guichet.clock import SECOND, iso
+from guichet.clock import SECOND, earlier, iso, later, whole_second
 from tests.contract.shapes import refused_fields
 from tests.service_fixture import ServiceFixture
 
@@ -18,18 +18,18 @@ async def test_d12_a_page_past_the_end_is_empty_and_true(sqlite_service: Service
 
 async def test_d13_bounds_are_inclusive_and_offsets_are_understood(service: ServiceFixture) -> None:
     merchant = await service.merchant()
-    born = service.clock.now() // SECOND * SECOND + SECOND
+    born = later(whole_second(service.clock.now()), SECOND)
     service.clock.advance((born - service.clock.now()) / SECOND)
     await merchant.pay()
 
     async def found(query: str) -> bool:
         return bool((await merchant.get(f"/payments?{query}")).data)
 
-    exact, before, after = iso(born), iso(born - 1), iso(born + 1)
+    exact, before, after = iso(born), iso(earlier(born, 1)), iso(later(born, 1))
     assert await found(f"from={exact}&to={exact}")
     assert not await found(f"from={after}")
     assert not await found(f"to={before}")
-    naive, in_lagos = exact[:-1], iso(born + 3600 * SECOND)[:-1] + "+01:00"
+    naive, in_lagos = exact[:-1], iso(later(born, 3600 * SECOND))[:-1] + "+01:00"
     for text in (
         naive,
         in_lagos,
@@ -39,7 +39,7 @@ async def test_d13_bounds_are_inclusive_and_offsets_are_understood(service: Serv
     ):
         assert await found(f"from={text}&to={text}"), text
     assert not await found(f"from={iso(born)[:-1]}-01:00")
-    day, next_day = exact[:10], iso(born + 86_400 * SECOND)[:10]
+    day, next_day = exact[:10], iso(later(born, 86_400 * SECOND))[:10]
     assert await found(f"from={day}")
     assert not await found(f"to={day}")
     assert await found(f"to={next_day}&from={day}")

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from guichet.clock import iso
+from guichet.clock import SECOND, iso, later
 from tests.contract.shapes import check_resource, check_success, endpoint, refused_fields
 from tests.contract.tables import Row, column, table, tables
 from tests.service_fixture import ServiceFixture
@@ -90,7 +90,7 @@ async def test_filters_of_payments_combine(service: ServiceFixture) -> None:
         assert answer.body["meta"]["total"] == len(answer.data)
         return [check_resource("payment", payment)["external_id"][6] for payment in answer.data]
 
-    third = quote(iso(born + 2 * DAY * 1_000_000))
+    third = quote(iso(later(born, 2 * DAY * SECOND)))
     assert await found("") == ["3", "2", "1", "0"]
     assert await found("status=succeeded") == ["1", "0"]
     assert await found("status=failed") == ["3"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from guichet.clock import DAY, HOUR, SECOND, Instant
+from guichet.clock import DAY, HOUR, SECOND, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.list_rollup import roll_up_list_counts
@@ -19,7 +19,7 @@ from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
 from tests.service_fixture import ServiceFixture
 
-_START = 1_760_000_000 * SECOND
+_START = Instant(1_760_000_000 * SECOND)
 
 
 async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
@@ -30,9 +30,9 @@ async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant
         fee_amount=Hundredths(0), total_amount=Hundredths(100),
         currency="XOF", description="", operator="mtn", phone_number=None,
         firstname=None, lastname=None, email=None, address=None, country=None, return_url=None, callback_url=None,
-        metadata=None, link_id=None, checkout_token=None, created_at=0, updated_at=0,
+        metadata=None, link_id=None, checkout_token=None, created_at=Instant(0), updated_at=Instant(0),
         provider_account="sandbox", provider_reference=None, provider_data=None, redirect_url=None,
-        failure_reason=None, next_poll_at=0, poll_count=0, lease_expires_at=None,
+        failure_reason=None, next_poll_at=Instant(0), poll_count=0, lease_expires_at=None,
     )  # fmt: skip
     stored = []
     async with db.transaction() as tx:
@@ -58,20 +58,21 @@ async def test_pages_equal_counted_and_skipped_ones_before_and_after_rollup(serv
     """`near` small: pages are located through the levels rather than skipped to."""
     rng = random.Random(20261121)
     merchant = await service.merchant()
-    spread = [_START + rng.randrange(5 * DAY) for _ in range(90)] + [_START - 100 * DAY, _START - 40 * DAY - 1]
-    busy = [_START + DAY + rng.randrange(HOUR) for _ in range(60)]
-    moments = spread + busy + [_START + DAY] * 5 + [_START + 2 * HOUR - 1]
+    spread = [later(_START, rng.randrange(5 * DAY)) for _ in range(90)]
+    spread += [earlier(_START, 100 * DAY), earlier(_START, 40 * DAY + 1)]
+    busy = [later(_START, DAY + rng.randrange(HOUR)) for _ in range(60)]
+    moments = spread + busy + [later(_START, DAY)] * 5 + [later(_START, 2 * HOUR - 1)]
     stored = await _fill(service, merchant.id, moments, rng)
-    edges = [
+    edges: list[Instant | None] = [
         None,
         _START,
-        _START + DAY,
-        _START + DAY + 1,
+        later(_START, DAY),
+        later(_START, DAY + 1),
         stored[40].created_at,
-        stored[100].created_at + 1,
-        _START + 9 * DAY,
-        -(10**16),
-        10**18,
+        later(stored[100].created_at, 1),
+        later(_START, 9 * DAY),
+        Instant(-(10**16)),
+        Instant(10**18),
     ]
     for rolled_up in (0, 60, 10_000):
         await roll_up_list_counts(service.ctx.db, rolled_up) if rolled_up else None
@@ -97,11 +98,17 @@ def test_a_cover_contains_every_instant_of_its_range_exactly_once() -> None:
     """And few buckets: none but the coarsest level gives more than fit in two of the next."""
     rng = random.Random(7)
     for _ in range(500):
-        since = None if rng.random() < 0.2 else _START + rng.randrange(-90 * DAY, 90 * DAY)
+        since = None if rng.random() < 0.2 else later(_START, rng.randrange(-90 * DAY, 90 * DAY))
         width = rng.choice([1, SECOND, HOUR, HOUR + 1, DAY, 90 * DAY])
-        before = None if rng.random() < 0.2 else (since or _START) + rng.randrange(-width, width)
+        before = None if rng.random() < 0.2 else later(since or _START, rng.randrange(-width, width))
         found = cover(since, before)
-        for moment in [_START + rng.randrange(-200 * DAY, 200 * DAY), since or 0, (before or 1) - 1, before or 0]:
+        moments = [
+            later(_START, rng.randrange(-200 * DAY, 200 * DAY)),
+            since or Instant(0),
+            earlier(before or Instant(1), 1),
+            before or Instant(0),
+        ]
+        for moment in moments:
             cuts = (found.since <= moment < found.start) + (found.end <= moment < found.before)
             held = cuts + sum(run.holds(moment) for run in found.runs)
             inside = (since is None or since <= moment) and (before is None or moment < before)

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.bootstrap import service
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant, later
 from guichet.db.array_statements import ArrayStatements
 from guichet.db.engine import Database
 from guichet.db.list_rollup import _DELETE_EMPTY
@@ -32,8 +32,8 @@ from guichet.webhooks.deliveries import AttemptResult
 from tests.db.rows import DELIVERY, REFERENCE
 from tests.fakes.recording_database import RecordingDatabase
 
-NOW = 1_000 * SECOND
-UNTIL = NOW + 30 * SECOND
+NOW = Instant(1_000 * SECOND)
+UNTIL = later(NOW, 30 * SECOND)
 MINE: tuple[MerchantId, Environment] = (MerchantId(1), "test")
 TRIED = AttemptResult(
     Delivery(

@@ -5,14 +5,14 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guichet.clock import SystemClock
+from guichet.clock import Instant, SystemClock, later
 from guichet.db.references import new_reference
 
-INSTANTS = st.integers(0, 4_102_444_800_000_000)  # until 2100
+INSTANTS = st.integers(0, 4_102_444_800_000_000).map(Instant)  # until 2100
 
 
 @given(INSTANTS)
-def test_references_have_the_form_of_uuid_version_4(now: int) -> None:
+def test_references_have_the_form_of_uuid_version_4(now: Instant) -> None:
     reference = new_reference(now)
     parsed = UUID(reference)
     assert str(parsed) == reference
@@ -20,8 +20,8 @@ def test_references_have_the_form_of_uuid_version_4(now: int) -> None:
 
 
 @given(INSTANTS, st.integers(1000, 10**12))
-def test_later_references_sort_after_earlier_ones(now: int, later: int) -> None:
-    assert new_reference(now) < new_reference(now + later)
+def test_later_references_sort_after_earlier_ones(now: Instant, duration: int) -> None:
+    assert new_reference(now) < new_reference(later(now, duration))
 
 
 def test_references_of_one_instant_differ() -> None:

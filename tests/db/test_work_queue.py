@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 from sqlalchemy import insert, update
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
 from guichet.db.work_queue import Claim
@@ -23,8 +23,8 @@ from guichet.webhooks.deliveries import AttemptResult
 from tests.db.rows import DELIVERY, PAYMENT, REFUND
 
 ROWS = 60
-NOW = 1_000 * SECOND
-UNTIL = NOW + 30 * SECOND
+NOW = Instant(1_000 * SECOND)
+UNTIL = later(NOW, 30 * SECOND)
 
 
 async def fill(db: Database, rows: int = ROWS) -> None:

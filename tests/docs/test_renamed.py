@@ -13,7 +13,7 @@ from cryptography.fernet import Fernet
 from prometheus_client.parser import text_string_to_metric_families
 
 from guichet.api.callbacks import callback_routes
-from guichet.clock import DAY, MINUTE, SystemClock, iso
+from guichet.clock import DAY, MINUTE, SystemClock, iso, later
 from guichet.db.tables import metadata
 from guichet.payments import incidents
 from guichet.providers.base import Accepted, NotProcessed
@@ -213,7 +213,7 @@ async def _trouble(settings: Settings, cli: Cli) -> None:
     await raw_sql.run(
         f"UPDATE webhook_deliveries SET created_at = {now - MINUTE}, last_attempt_at = {now - MINUTE}, attempts = 1"
     )
-    cli("key", "create", merchant.id, "--env", "live", "--expires-at", iso(now + 10 * DAY))
+    cli("key", "create", merchant.id, "--env", "live", "--expires-at", iso(later(now, 10 * DAY)))
 
 
 def _keys(done: CommandResult) -> set[str]:

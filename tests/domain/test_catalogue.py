@@ -21,7 +21,7 @@ from guichet.domain.catalogue import (
     quote,
 )
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import MerchantId, PaymentModeId
 from guichet.domain.money import MAX_AMOUNT, MIN_AMOUNT, Hundredths
 
 AMOUNTS = st.integers(MIN_AMOUNT, MAX_AMOUNT)
@@ -39,7 +39,7 @@ def a_mode(
     active: bool = True,
 ) -> PaymentMode:
     return PaymentMode(
-        id=number,
+        id=PaymentModeId(number),
         operator=operator,
         name=operator,
         type=kind,

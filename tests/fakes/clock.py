@@ -2,7 +2,7 @@
 
 import asyncio
 
-from guichet.clock import SECOND, Instant, SystemClock
+from guichet.clock import SECOND, Instant, SystemClock, later
 
 
 class ManualClock:
@@ -15,7 +15,7 @@ class ManualClock:
         return self._now
 
     def advance(self, seconds: float) -> None:
-        self._now += round(seconds * SECOND)
+        self._now = later(self._now, round(seconds * SECOND))
 
     async def sleep(self, seconds: float) -> None:
         self.advance(seconds)
@@ -34,7 +34,7 @@ class TurningClock(ManualClock):
         turned.set()
 
     async def sleep(self, seconds: float) -> None:
-        until = self.now() + round(seconds * SECOND)
+        until = later(self.now(), round(seconds * SECOND))
         while self.now() < until:
             await self._turned.wait()
 

@@ -1,12 +1,13 @@
 """What every fake provider has in common."""
 
+from guichet.clock import Instant
 from guichet.providers.base import Callback, CallbackReference, Charge
 
 
 class SilentProvider:
     """Never calls back, can refund everything, and leaves the polling times to Guichet."""
 
-    def first_poll_at(self, charge: Charge) -> int | None:
+    def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:

@@ -20,6 +20,7 @@ from yarl import URL
 
 import guichet
 from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
+from guichet.clock import Instant, later
 from guichet.db import migrate
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MerchantStatus
@@ -56,7 +57,7 @@ PACKAGE: Final = Path(guichet.__file__).parent
 SIMULATOR: Final = PACKAGE.parent / "guichet_simulator"
 COMMAND: Final = "guichet"
 #: 2026-11-20T10:15:30.123456Z, in microseconds.
-START: Final = 1_795_169_730_123_456
+START: Final = Instant(1_795_169_730_123_456)
 SECOND: Final = 1_000_000
 PAYMENTS_TABLE: Final = "payments"
 #: The loops of the worker that poll providers, pay refunds out and send webhooks.
@@ -105,7 +106,7 @@ class RunningService:
         """A new test key of this merchant that expires in so many seconds."""
         key, now = new_key("test"), self.clock.now()
         async with self._core.db.transaction() as tx:
-            await api_keys.add(tx, MerchantId(merchant_client.id), "test", key, now + seconds * SECOND, now)
+            await api_keys.add(tx, MerchantId(merchant_client.id), "test", key, later(now, seconds * SECOND), now)
         return key
 
     async def call(

@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from guichet.clock import SystemClock
+from guichet.clock import Instant, SystemClock
 from guichet_simulator.app import create_simulator
 from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
 from guichet_simulator.store import DuplicateRef, Store
@@ -122,9 +122,9 @@ def test_two_processes_decide_one_request_once(tmp_path: Path) -> None:
     first, second = Store(tmp_path / "s.sqlite"), Store(tmp_path / "s.sqlite")
     values = {"provider": "mtn", "kind": "debit", "operator": "mtn", "ref": "1", "amount": 500_00, "currency": "XOF"}
     tx = first.add(values | {"state": "pending", "scenario": "waits", "created_at": 0})
-    assert first.settle(tx, "succeeded", None, 1)
-    assert not second.settle(second.get(tx.id), "failed", "expired", 2)
-    assert not second.settle(tx, "succeeded", None, 2)
+    assert first.settle(tx, "succeeded", None, Instant(1))
+    assert not second.settle(second.get(tx.id), "failed", "expired", Instant(2))
+    assert not second.settle(tx, "succeeded", None, Instant(2))
     assert second.get(tx.id).state == "succeeded"
     assert len(second.rows("SELECT * FROM books")) == 1
     with pytest.raises(DuplicateRef):

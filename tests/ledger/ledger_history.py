@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 
-from guichet.clock import DAY, SECOND, SystemClock
+from guichet.clock import DAY, SystemClock, earlier, whole_second
 from guichet.domain.catalogue import quote
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.posting_rules import WalletStatus
@@ -54,7 +54,7 @@ def operator() -> ScriptedProvider:
 @asynccontextmanager
 async def yesterday(settings: Settings, **connections: Any) -> AsyncIterator[ServiceFixture]:
     """A service whose clock is a day behind, so that a command of today finds everything old enough."""
-    clock = ManualClock((SystemClock().now() - DAY) // SECOND * SECOND)
+    clock = ManualClock(whole_second(earlier(SystemClock().now(), DAY)))
     wired = connections or {"accounts": {"op": operator()}, "routes": {"mtn": ["op"], "moov": ["op"]}}
     async with open_service(settings, clock, **wired) as service:
         yield service

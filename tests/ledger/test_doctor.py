@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from guichet.clock import DAY, MINUTE, SystemClock, iso
+from guichet.clock import DAY, MINUTE, SystemClock, earlier, iso, later
 from guichet.payments import incidents
 from guichet.providers.base import Accepted, NotProcessed, Refused
 from guichet.settings import Settings
@@ -47,10 +47,10 @@ async def test_doctor_reports_one_line_for_each_fault(settings: Settings, cli: C
             service.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=SystemClock().now()
         )
         await service.run_worker(20)
-    await raw_sql.run(f"UPDATE webhook_deliveries SET created_at = {SystemClock().now() - MINUTE}")
-    soon = iso(SystemClock().now() + 10 * DAY)
+    await raw_sql.run(f"UPDATE webhook_deliveries SET created_at = {earlier(SystemClock().now(), MINUTE)}")
+    soon = iso(later(SystemClock().now(), 10 * DAY))
     assert cli("key", "create", merchant.id, "--env", "live", "--expires-at", soon).code == 0
-    cli("key", "create", merchant.id, "--env", "live", "--expires-at", iso(SystemClock().now() + 40 * DAY))
+    cli("key", "create", merchant.id, "--env", "live", "--expires-at", iso(later(SystemClock().now(), 40 * DAY)))
     said = _checks(cli)
     [pending] = said["stuck payments and refunds"]["rows"]
     assert (pending["type"], pending["operator"], pending["count"]) == ("payment", "mtn", 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from guichet.clock import DAY, from_datetime
+from guichet.clock import DAY, HOUR, from_datetime, later
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
@@ -51,22 +51,23 @@ class FakeFeexpayHistory:
 
 async def test_a_full_history_response_is_split_until_it_is_complete() -> None:
     gateway = FakeFeexpayHistory({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
-    found = await FeexPayHistory(gateway.request, "s").lines(START, START + 45 * DAY)
+    found = await FeexPayHistory(gateway.request, "s").lines(START, later(START, 45 * DAY))
     assert isinstance(found, list)
     assert {line.references[0] for line in found} == {row["callback_info"] for row in gateway.rows}
     assert len(found) == len(gateway.rows)
     for body in gateway.requested:
         assert (body["start_date"], body["shop"]) <= (body["end_date"], "s")
     first = found[0]
+    moment = later(START, 10 * HOUR)
     assert first == Line(
-        1, "refund", ("ours-2026-01-01-0", "2026-01-01-0"), Hundredths(10000), None, "succeeded", START + 10 * DAY // 24
+        1, "refund", ("ours-2026-01-01-0", "2026-01-01-0"), Hundredths(10000), None, "succeeded", moment
     )
     assert {line.status for line in found} == {"succeeded", "failed"}
 
 
 async def test_a_day_that_cannot_be_read_completely_is_refused() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 600}, split=False)
-    found = await FeexPayHistory(gateway.request, "s").lines(START, START + 3 * DAY)
+    found = await FeexPayHistory(gateway.request, "s").lines(START, later(START, 3 * DAY))
     assert isinstance(found, Unknown)
     assert "2026-01-02 has more" in found.raw
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import select
 
-from guichet.clock import MINUTE
+from guichet.clock import MINUTE, later
 from guichet.db.errors import ConstraintViolated
 from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.ids import MerchantId
@@ -63,8 +63,8 @@ async def test_the_digests_can_be_recomputed_from_the_documented_format(settings
         rows = [list(row) for row in await service.ctx.db.scan(select(postings).order_by(postings.c.id))]
         links = await service.ctx.db.scan(select(ledger_hash_chain).order_by(ledger_hash_chain.c.id))
     assert [row[2] - row[1] + 1 for row in links] == [500, 500, 202]
-    for earlier, later in pairwise(links):
-        assert later[1] == earlier[2] + 1
+    for link, following in pairwise(links):
+        assert following[1] == link[2] + 1
     digest = "0" * 64
     for _, first, last, _, row_hashes, stated, _ in links:
         lines = [json.dumps(row, separators=(",", ":")) for row in rows if first <= row[0] <= last]
@@ -77,8 +77,8 @@ async def test_two_workers_add_each_posting_once(settings: Settings) -> None:
     async with yesterday(settings) as service:
         merchant = await service.merchant()
         await _post(service, merchant.id, range(1, 8))
-        later = service.clock.now() + 3 * MINUTE
-        await asyncio.gather(*(hash_chain.extend_hash_chain(service.ctx.db, later) for _ in range(5)))
+        now = later(service.clock.now(), 3 * MINUTE)
+        await asyncio.gather(*(hash_chain.extend_hash_chain(service.ctx.db, now) for _ in range(5)))
         assert [row[3] for row in await service.ctx.db.scan(select(ledger_hash_chain))] == ["1-7"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from guichet.cli.provider_statement import PRESETS
-from guichet.clock import DAY, SystemClock, iso
+from guichet.clock import DAY, SystemClock, earlier, iso
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
@@ -213,7 +213,7 @@ def _fetching(cli: Cli, simulated: SimulatedProviders) -> Any:
     text = OPERATORS.replace("http://127.0.0.1:9/simulator", simulated.simulator).replace("accounts.op", "accounts.fx")
     wired = _with_operators(cli, text.replace('["op"]', '["fx"]'))
 
-    yesterday_day = iso(SystemClock().now() - DAY)[:10]
+    yesterday_day = iso(earlier(SystemClock().now(), DAY))[:10]
 
     def fetch(*more: object) -> CommandResult:
         return wired("reconcile", "feexpay", "--fetch", "--from", yesterday_day, *more, "--json")

@@ -4,7 +4,7 @@ import asyncio
 
 from sqlalchemy import select, update
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant
 from guichet.db import tables as t
 from guichet.db.engine import Database, require
 from guichet.domain.ids import MerchantId
@@ -12,7 +12,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import Movement, collection
 from guichet.ledger import postings, wallets
 
-NOW = 1_000 * SECOND
+NOW = Instant(1_000 * SECOND)
 
 
 async def test_rollup_by_several_workers_keeps_the_balance(merchant_db: Database, worker_dbs: list[Database]) -> None:
@@ -20,7 +20,7 @@ async def test_rollup_by_several_workers_keeps_the_balance(merchant_db: Database
         posting = collection("mtn", Hundredths(100 * number), Hundredths(0), "XOF")
         async with worker_dbs[number % 4].transaction() as tx:
             await postings.post(
-                tx, [Movement(MerchantId(1), "live", "XOF", "payment.succeeded", number, posting, number)]
+                tx, [Movement(MerchantId(1), "live", "XOF", "payment.succeeded", number, posting, Instant(number))]
             )
 
     async def roll_up(each: Database) -> None:

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 from sqlalchemy import func, select
 
 from guichet.bootstrap import Service, create_merchant, database
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant
 from guichet.context import WakeUps
 from guichet.db.engine import require
 from guichet.db.tables import wallet_entries as entries
@@ -72,7 +72,7 @@ class MoneyMachineSetup(RuleBasedStateMachine):
         ctx = self.shared.opened.ctx
         self.db = database(replace(ctx.settings, database_url=f"sqlite:///{path}"))
         await self.db.open()
-        self.clock = ManualClock(1_800_000_000 * SECOND)
+        self.clock = ManualClock(Instant(1_800_000_000 * SECOND))
         #: The customers' answers, by our reference; and how the providers answer now, by method.
         self.decisions: dict[str, bool] = {}
         self.answer_modes = dict.fromkeys(("initiate", "status", "refund", "refund_status"), "")

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 from guichet.bootstrap import service
-from guichet.clock import SECOND
+from guichet.clock import SECOND, later
 from guichet.domain.errors import Conflict
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.money import Currency, Hundredths, round_to_currency
@@ -148,9 +148,10 @@ class MoneyMachine(MoneyMachineSetup):
     def a_worker_dies_with_its_claims(self) -> None:
         async def claim() -> None:
             now = self.clock.now()
-            await deliveries.claim_due(self.db, now, now + 30 * SECOND, 3)
-            await payments.claim_due(self.db, now, now + 30 * SECOND, 3)
-            await refunds.claim_due(self.db, now, now + 30 * SECOND, 3)
+            lease_end = later(now, 30 * SECOND)
+            await deliveries.claim_due(self.db, now, lease_end, 3)
+            await payments.claim_due(self.db, now, lease_end, 3)
+            await refunds.claim_due(self.db, now, lease_end, 3)
 
         self.run(claim())
 

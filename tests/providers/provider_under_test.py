@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant
 from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import Callback, Charge, Provider, Reversal
@@ -21,7 +21,7 @@ from tests.providers.provider_cases import PROVIDER_CASES
 TOKEN = {"access_token": "token-of-the-provider", "expires_in": 3600}
 REFERENCE = "5f0c7a10-6a54-4a8e-9d0e-2f9f6d1f6a01"
 REFUND = "a3b1c2d3-0f1e-4d2c-8b3a-9e8f7d6c5b4a"
-NOW = 1_795_000_000 * SECOND
+NOW = Instant(1_795_000_000 * SECOND)
 
 #: A status and a body: bytes as they are, anything else as JSON.
 Scripted = tuple[int, object]

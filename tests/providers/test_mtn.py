@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import HOUR, MINUTE, SECOND
+from guichet.clock import HOUR, MINUTE, SECOND, earlier
 from guichet.providers.base import Accepted, CallbackReference, NotProcessed, Refused, Unknown
 from tests.providers.expectations import succeeded
 from tests.providers.provider_under_test import (
@@ -132,7 +132,7 @@ async def test_a_404_is_repeated_or_refused_only_with_proof(
 ) -> None:
     """Sent again only while no response came and the customer still waits; failed only once it can no longer arrive."""
     async with provider_under_test("mtn", NEVER_SEEN, (202, b"")) as mtn:
-        answer = await mtn.provider.status(charge(provider_reference=known, created_at=mtn.clock.now() - age))
+        answer = await mtn.provider.status(charge(provider_reference=known, created_at=earlier(mtn.clock.now(), age)))
     assert type(answer) is meant
     resent = [one.headers["x-reference-id"] for one in mtn.received if one.line.startswith("POST")]
     assert resent == [REFERENCE] * posts
@@ -140,7 +140,7 @@ async def test_a_404_is_repeated_or_refused_only_with_proof(
 
 async def test_a_404_about_something_else_gives_unknown() -> None:
     async with provider_under_test("mtn", (404, {"statusCode": 404, "message": "Resource not found"})) as mtn:
-        answer = await mtn.provider.status(charge(created_at=mtn.clock.now() - HOUR))
+        answer = await mtn.provider.status(charge(created_at=earlier(mtn.clock.now(), HOUR)))
     assert type(answer) is Unknown
 
 

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from guichet.clock import MINUTE, SECOND
+from guichet.clock import MINUTE, SECOND, earlier
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import Accepted, Callback, CallbackReference
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
@@ -119,7 +119,7 @@ async def test_a_deposit_that_is_not_found_is_refused_only_after_its_time(
     age: int, known: str | None, meant: Any
 ) -> None:
     async with provider_under_test("pawapay", (200, {"status": "NOT_FOUND"})) as pawapay:
-        check(await pawapay.provider.status(charge(created_at=NOW - age, provider_reference=known)), meant)
+        check(await pawapay.provider.status(charge(created_at=earlier(NOW, age), provider_reference=known)), meant)
 
 
 @pytest.mark.parametrize(

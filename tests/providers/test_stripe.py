@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from guichet.clock import HOUR, SECOND
+from guichet.clock import HOUR, SECOND, earlier
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
@@ -112,7 +112,7 @@ async def test_a_lost_response_is_repeated_under_the_same_idempotency_key() -> N
     async with provider_under_test("stripe", (200, session()), (200, session("complete", "paid"))) as stripe:
         check(await stripe.provider.status(charge("VISA")), succeeded(5000_00, "XOF"))
         assert stripe.received[0].headers["idempotency-key"] == REFERENCE
-        late = charge("VISA", created_at=NOW - 20 * HOUR)
+        late = charge("VISA", created_at=earlier(NOW, 20 * HOUR))
         sent = len(stripe.received)
         check(await stripe.provider.status(late), UNKNOWN)
         assert len(stripe.received) == sent

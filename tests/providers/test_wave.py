@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import HOUR, MINUTE, SECOND
+from guichet.clock import HOUR, MINUTE, SECOND, earlier
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, Refused, Unknown
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
@@ -120,9 +120,9 @@ async def test_several_sessions_found_under_one_reference_give_one_result(found:
 @pytest.mark.parametrize(("age", "meant"), [(59 * MINUTE, Unknown), (HOUR, Refused)])
 async def test_a_session_missing_for_an_hour_is_refused(age: int, meant: type) -> None:
     async with provider_under_test("wave", (200, {"result": []})) as wave:
-        check(await wave.provider.status(charge("wave_sn", created_at=NOW - age)), meant)
+        check(await wave.provider.status(charge("wave_sn", created_at=earlier(NOW, age))), meant)
         wave.answers[:] = [(404, error("not-found"))]
-        check(await wave.provider.status(charge("wave_sn", created_at=NOW - age)), UNKNOWN)
+        check(await wave.provider.status(charge("wave_sn", created_at=earlier(NOW, age))), UNKNOWN)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, later
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
@@ -17,7 +17,7 @@ from tests.webhooks.receivers import DELAYS, delivery_log, merchant_with_endpoin
 async def killed_between_claim_and_record(service: ServiceFixture) -> Sequence[Delivery]:
     """What a process that dies during an attempt leaves behind: a claim. Its lease has run out afterwards."""
     now = service.clock.now()
-    claim = await deliveries.claim_due(service.ctx.db, now, now + 30 * SECOND, 10)
+    claim = await deliveries.claim_due(service.ctx.db, now, later(now, 30 * SECOND), 10)
     service.clock.advance(30)
     return claim.jobs
 
@@ -48,7 +48,8 @@ async def test_a_result_after_the_end_of_the_lease_is_ignored(
         (slow,) = await killed_between_claim_and_record(service)
         (fast,) = await killed_between_claim_and_record(service)
         now = service.clock.now()
-        too_late = AttemptResult(slow, delivered=False, response_code=500, ended_at=now, next_due=now + 10 * SECOND)
+        due = later(now, 10 * SECOND)
+        too_late = AttemptResult(slow, delivered=False, response_code=500, ended_at=now, next_due=due)
         await deliveries.record(service.ctx.db, [too_late])
         assert (await delivery_log(merchant))[0]["response_code"] is None, "the earlier attempt's failure came too late"
         await deliveries.record(service.ctx.db, [AttemptResult(fast, delivered=True, response_code=200, ended_at=now)])

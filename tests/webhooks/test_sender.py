@@ -9,7 +9,7 @@ from ipaddress import ip_network
 import pytest
 from msgspec import structs
 
-from guichet.clock import SECOND
+from guichet.clock import SECOND, Instant, later
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.http_client import HttpClient
@@ -21,7 +21,7 @@ from tests.fakes.name_server import ScriptedResolver
 from tests.webhooks.receivers import status
 
 SECRET = "whsec_3nYv0cJm5fQz8rTb2kWx"
-NOW = 1_795_255_200 * SECOND + 999_999
+NOW = Instant(1_795_255_200 * SECOND + 999_999)
 HOST = "shop.test"
 SHORT = 0.4
 BODY = json.dumps({"id": "d1", "data": {"description": "Café à emporter"}}, ensure_ascii=False)
@@ -82,7 +82,7 @@ async def test_each_attempt_is_signed_anew_over_the_same_bytes(
 ) -> None:
     async with ScriptedServer(tls=authority.server(HOST)) as server:
         await send(http_client, to(server), SECRET, NOW)
-        await send(http_client, to(server), "whsec_rotated", NOW + 360 * SECOND)
+        await send(http_client, to(server), "whsec_rotated", later(NOW, 360 * SECOND))
     first, second = server.received
     assert (first.body, first.headers["x-service-delivery"]) == (second.body, second.headers["x-service-delivery"])
     assert verify("whsec_rotated", second.headers["x-service-signature"], second.body, now=1_795_255_560)

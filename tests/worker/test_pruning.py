@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from guichet.bootstrap import database
-from guichet.clock import DAY, HOUR, Instant
+from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
 from guichet.db.list_rollup import roll_up_list_counts
@@ -175,12 +175,12 @@ async def test_a_retention_of_zero_keeps_its_kind_of_row_for_ever(
 async def test_a_backlog_is_deleted_in_batches_then_pruning_rests_for_an_hour(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
-    await _fill(service, merchant, 2 * pruning.BATCH + 50, service.clock.now() - 100 * DAY)
+    await _fill(service, merchant, 2 * pruning.BATCH + 50, earlier(service.clock.now(), 100 * DAY))
     for left in (pruning.BATCH + 50, 50, 0):
         await run_housekeeping(service)
         assert await rows(service, t.webhook_deliveries) == left
     await run_housekeeping(service)
-    await _fill(service, merchant, 1, service.clock.now() - 100 * DAY, first=1000)
+    await _fill(service, merchant, 1, earlier(service.clock.now(), 100 * DAY), first=1000)
     service.clock.advance(3500)
     await run_housekeeping(service)
     assert await rows(service, t.webhook_deliveries) == 1
@@ -192,24 +192,24 @@ async def test_a_backlog_is_deleted_in_batches_then_pruning_rests_for_an_hour(se
 async def test_future_dates_and_waiting_rows_do_not_stop_pruning(service: ServiceFixture) -> None:
     """The oldest ids are all pending, or dated a century ahead by a clock that was wrong."""
     merchant, db = await service.merchant(), service.ctx.db
-    old = service.clock.now() - 100 * DAY
+    old = earlier(service.clock.now(), 100 * DAY)
     await _fill(service, merchant, 30, old)
     await db.write(update(t.webhook_deliveries).values(status="pending", next_attempt_at=old, delivered_at=None))
-    await _fill(service, merchant, 30, old + 36_500 * DAY, first=100)
+    await _fill(service, merchant, 30, later(old, 36_500 * DAY), first=100)
     await _fill(service, merchant, 40, old, first=200)
-    assert (await _round(db, old + 1, 70), await rows(service, t.webhook_deliveries)) == (40, 60)
+    assert (await _round(db, later(old, 1), 70), await rows(service, t.webhook_deliveries)) == (40, 60)
 
 
 async def test_several_workers_prune_at_once_without_conflict(settings: Settings) -> None:
     others = [database(settings) for _ in range(0 if settings.embedded else 3)]
     async with open_service(settings, ManualClock()) as service:
         merchant = await service.merchant()
-        await _fill(service, merchant, 300, service.clock.now() - 100 * DAY)
+        await _fill(service, merchant, 300, earlier(service.clock.now(), 100 * DAY))
         await _fill(service, merchant, 5, service.clock.now(), first=1000)
         for other in others:
             await other.open()
         databases = [service.ctx.db, *others] if others else [service.ctx.db] * 4
-        gone = await asyncio.gather(*(_round(db, service.clock.now() - DAY, 20) for db in databases))
+        gone = await asyncio.gather(*(_round(db, earlier(service.clock.now(), DAY), 20) for db in databases))
         # Each row was deleted, and counted as deleted, once.
         assert (sum(gone), await listed(merchant)) == (300, (5, 5))
         for other in others:
@@ -227,7 +227,7 @@ async def _round(db: Database, before: Instant, most: int) -> int:
 
 
 async def _fill(
-    service: ServiceFixture, merchant: MerchantClient, number: int, created_at: int, first: int = 0
+    service: ServiceFixture, merchant: MerchantClient, number: int, created_at: Instant, first: int = 0
 ) -> None:
     """Acknowledged deliveries made at an instant, oldest first."""
     async with service.ctx.db.transaction() as tx:
@@ -237,7 +237,7 @@ async def _fill(
                 insert(t.webhook_deliveries).values(
                     merchant_id=merchant.id, env="test", reference=reference, event="webhook.test", target="account",
                     url="https://localhost:9/hook", destination="https://localhost:9", body="{}", status="success",
-                    attempts=1, response_code=200, created_at=created_at, delivered_at=created_at + HOUR,
+                    attempts=1, response_code=200, created_at=created_at, delivered_at=later(created_at, HOUR),
                     last_attempt_at=created_at,
                 )
             )  # fmt: skip
