@@ -124,8 +124,9 @@ WEBHOOK_ATTEMPTS: Final = Counter(
 # Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.
 for _interface in ("api", "callbacks", "checkout"):
     RATE_LIMITED.labels(_interface)
-for _result in ("delivered", "refused", "unanswered", "unsigned"):
-    WEBHOOK_ATTEMPTS.labels(_result)
+WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
+    result: WEBHOOK_ATTEMPTS.labels(result) for result in ("delivered", "refused", "unanswered", "unsigned")
+}
 COMMIT_GROUP: Final = Histogram(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",

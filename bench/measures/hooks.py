@@ -21,11 +21,12 @@ from guichet.schemas.json_codec import number
 from guichet.schemas.payment import PaymentObject
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
+from guichet.webhooks.dispatcher import PER_DESTINATION
 from guichet.webhooks.outbox import ACCOUNT, new_delivery
 
 QUEUED: Final = 10_000
 #: As many at once towards one destination as the worker allows itself.
-AT_ONCE: Final = 64
+AT_ONCE: Final = PER_DESTINATION
 HANGS: Final = 10
 
 

@@ -20,13 +20,25 @@ def execute(connection: sqlite3.Connection, compiled: CompiledStatement, values:
     try:
         cursor = connection.execute(compiled.text, values)
         rows: list[Row] = cursor.fetchall()
-    except sqlite3.IntegrityError as error:
-        raise ConstraintViolated(_constraint_name(str(error))) from error
-    except sqlite3.OperationalError as error:
-        raise StorageUnavailable(str(error)) from error
+    except sqlite3.Error as error:
+        raise _translated(error) from error
     if compiled.booleans and rows:
         return [_with_booleans(row, compiled.booleans) for row in rows]
     return rows
+
+
+def execute_many(connection: sqlite3.Connection, compiled: CompiledStatement, rows: Sequence[Sequence[Any]]) -> None:
+    """Runs a statement that returns nothing once for each row of values. Raises like `execute`."""
+    try:
+        connection.executemany(compiled.text, rows)
+    except sqlite3.Error as error:
+        raise _translated(error) from error
+
+
+def _translated(error: sqlite3.Error) -> Exception:
+    if isinstance(error, sqlite3.IntegrityError):
+        return ConstraintViolated(_constraint_name(str(error)))
+    return StorageUnavailable(str(error)) if isinstance(error, sqlite3.OperationalError) else error
 
 
 def _with_booleans(row: Row, positions: tuple[int, ...]) -> Row:

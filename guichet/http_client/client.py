@@ -8,9 +8,8 @@ import asyncio
 import re
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from aiohttp import (
     AsyncResolver,
@@ -36,6 +35,7 @@ from guichet.http_client.address_guard import (
 )
 from guichet.http_client.connector import GuardedConnector
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
+from guichet.http_client.tls import tls_context, unverified_tls_context
 
 #: Bytes of a response body that are read unless the caller says otherwise; the rest is dropped with its connection.
 MAX_BODY: Final = 64 * 1024
@@ -43,6 +43,8 @@ MAX_BODY: Final = 64 * 1024
 _READ_BUFFER: Final = 64 * 1024
 #: Ours, not aiohttp's: one deadline for everything together.
 _NO_TIMEOUT: Final = ClientTimeout()
+#: How often the time limits of running requests are looked at, in seconds.
+_WATCH_INTERVAL: Final = 0.05
 #: Characters that could end a header and begin another.
 _NOT_IN_HEADERS: Final = re.compile(r"[\r\n\0]")
 
@@ -52,6 +54,60 @@ RuleName = Literal["public", "any", "loopback"]
 class _Rule(NamedTuple):
     permits: Callable[[Address], bool]
     context: ssl.SSLContext
+
+
+class _Deadlines:
+    """The time limits of all requests that are running, watched by one timer.
+
+    `asyncio.timeout` makes a timer for each request, which costs 8 % of a webhook's delivery (bench/README.md).
+    """
+
+    def __init__(self) -> None:
+        self._running: set[_Deadline] = set()
+        self._watching = False
+
+    def after(self, seconds: float, loop: asyncio.AbstractEventLoop) -> "_Deadline":
+        """A block that is cancelled, and raises TimeoutError, `seconds` from now (at most _WATCH_INTERVAL later)."""
+        if not self._watching:
+            self._watching = True
+            loop.call_later(_WATCH_INTERVAL, self._watch, loop)
+        task = asyncio.current_task(loop)
+        assert task is not None
+        return _Deadline(self._running, task, loop.time() + seconds)
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for deadline in [each for each in self._running if each.at <= now]:
+            deadline.expire()
+        self._watching = bool(self._running)
+        if self._watching:
+            loop.call_later(_WATCH_INTERVAL, self._watch, loop)
+
+
+class _Deadline:
+    """One block under a time limit. It treats cancellation as `asyncio.Timeout` does."""
+
+    __slots__ = ("_cancelling", "_expired", "_running", "_task", "at")
+
+    def __init__(self, running: "set[_Deadline]", task: asyncio.Task[Any], at: float) -> None:
+        self._running = running
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._expired = False
+        self.at = at
+
+    def __enter__(self) -> None:
+        self._running.add(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        self._running.discard(self)
+        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise TimeoutError from error
+
+    def expire(self) -> None:
+        self._running.discard(self)
+        self._expired = True
+        self._task.cancel()
 
 
 class HttpClient:
@@ -77,17 +133,16 @@ class HttpClient:
     ) -> None:
         self._allow = tuple(allow)
         self._loopback = loopback
-        self._headers: CIMultiDict[str] = CIMultiDict(
-            {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
-        )
+        self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity", "Accept": "*/*"}
         self._resolver = resolver
-        verifying = _tls_context(ca_file)
+        verifying = tls_context(ca_file)
         self._rules: dict[RuleName, _Rule] = {
             "public": _Rule(self._is_allowed, verifying),
             "any": _Rule(lambda _: True, verifying),
-            "loopback": _Rule(lambda address: address.is_loopback, _unverified_tls_context()),
+            "loopback": _Rule(lambda address: address.is_loopback, unverified_tls_context()),
         }
         self._connectors: dict[RuleName, GuardedConnector] = {}
+        self._deadlines = _Deadlines()
         self._closed = False
 
     async def request(
@@ -107,6 +162,7 @@ class HttpClient:
         `guarded=False` is for addresses that staff configured, never for a merchant's.
         `max_bytes`: of the body; a longer one is cut and the response is not `complete`.
         """
+        loop = asyncio.get_running_loop()
         target = self._checked_url(url, guarded)
         _check_headers(headers or {})
         connector = self._connector(self._rule_for(target, guarded))
@@ -114,8 +170,8 @@ class HttpClient:
         response: ClientResponse | None = None
         clean = False
         try:
-            async with asyncio.timeout(timeout):
-                request = self._request(method, target, headers or {}, body)
+            with self._deadlines.after(timeout, loop):
+                request = self._request(method, target, headers or {}, body, loop)
                 connection = await connector.connect(request, [], _NO_TIMEOUT)
                 # From here on the request may have been sent, and a failure is Lost.
                 response = await _send(request, connection)
@@ -185,11 +241,18 @@ class HttpClient:
             self._connectors[name] = connector
         return connector
 
-    def _request(self, method: str, target: URL, headers: Mapping[str, str], body: bytes | None) -> ClientRequest:
-        merged = self._headers.copy()
-        merged.update(headers)
-        loop = asyncio.get_running_loop()
-        return ClientRequest(method, target, headers=merged, skip_auto_headers=("Content-Type",), data=body, loop=loop)
+    def _request(
+        self,
+        method: str,
+        target: URL,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        loop: asyncio.AbstractEventLoop,
+    ) -> ClientRequest:
+        all_headers = CIMultiDict({**self._headers, **headers})
+        return ClientRequest(
+            method, target, headers=all_headers, skip_auto_headers=("Content-Type",), data=body, loop=loop
+        )
 
 
 async def _send(request: ClientRequest, connection: Connection) -> ClientResponse:
@@ -249,35 +312,3 @@ def _check_headers(headers: Mapping[str, str]) -> None:
     """aiohttp refuses them too, but only once it is connected: then they would count as Lost."""
     if _NOT_IN_HEADERS.search("".join([*headers.keys(), *headers.values()])):
         raise Forbidden("a line break in a header")
-
-
-def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    if ca_file is None:
-        return _system_tls_context()
-    context = _new_system_tls_context()
-    try:
-        context.load_verify_locations(ca_file)
-    except OSError as error:  # ssl.SSLError is one
-        raise ValueError(f"GUICHET_EGRESS_CA_FILE: {ca_file} is not a readable PEM file of certificates") from error
-    return context
-
-
-def _new_system_tls_context() -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context
-
-
-@cache
-def _system_tls_context() -> ssl.SSLContext:
-    """Read once: parsing the system's authorities takes 20 ms."""
-    return _new_system_tls_context()
-
-
-@cache
-def _unverified_tls_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.set_alpn_protocols(["http/1.1"])
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context

@@ -27,7 +27,9 @@ _RESULT_NAMES: Final[dict[type, str]] = {
 
 
 async def call_provider(provider: Provider, call: Awaitable[T], provider_account: str, operation: str) -> T | Unknown:
-    """The result of `call`, an operation of `provider`; Unknown when it took longer than PROVIDER_TIMEOUT. Every call is counted and traced.
+    """The result of `call`, an operation of `provider`; Unknown when it took longer than PROVIDER_TIMEOUT.
+
+    Every call is counted and traced.
 
     `operation`: initiate, status, refund, refund_status or send_code.
     """

@@ -6,7 +6,6 @@ time. First attempts of one payment's events keep their order: an event waits un
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
@@ -20,6 +19,7 @@ from guichet.db.work_queue_statements import PENDING, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
+from guichet.domain.records import Record
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c if column.name != "id"]
 _INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
@@ -90,8 +90,7 @@ _CANCEL: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptResult:
+class AttemptResult(Record, frozen=True):
     """How one attempt ended. `next_due` of a failure: when to try again; None after the last attempt."""
 
     delivery: Delivery

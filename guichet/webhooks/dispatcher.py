@@ -1,7 +1,6 @@
 """The dispatcher: sends the webhooks that are due and records how each attempt ended."""
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from guichet import metrics
@@ -10,6 +9,7 @@ from guichet.context import AppContext
 from guichet.db.batching import Batching
 from guichet.db.work_queue import Claim
 from guichet.domain.events import Delivery, retry_delay
+from guichet.domain.records import Record
 from guichet.http_client import HttpClient
 from guichet.logs import log
 from guichet.merchants import repository as merchants
@@ -19,14 +19,13 @@ from guichet.webhooks.deliveries import AttemptResult
 from guichet.webhooks.sender import Attempt, send
 
 #: Attempts at once towards one destination, and for one merchant: a server that hangs delays nobody else.
-PER_DESTINATION: Final = 64
+PER_DESTINATION: Final = 96
 PER_MERCHANT: Final = 256
 #: Results recorded by one transaction; on SQLite each holds the event loop for about ten microseconds.
 RECORDED_TOGETHER: Final = 128
 
 
-@dataclass(frozen=True, slots=True)
-class DueDelivery:
+class DueDelivery(Record, frozen=True):
     """A claimed delivery, and the encrypted secret that was in force at the claim (D34)."""
 
     delivery: Delivery
@@ -76,11 +75,11 @@ class DeliveryJobs:
             secret = self._ctx.vault.decrypt(job.secret)
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
-            metrics.WEBHOOK_ATTEMPTS.labels("unsigned").inc()
+            metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
             return Attempt(delivered=False, response_code=None)
         attempt = await send(self._http_client, job.delivery, secret, self._ctx.clock.now())
         failed = "unanswered" if attempt.response_code is None else "refused"
-        metrics.WEBHOOK_ATTEMPTS.labels("delivered" if attempt.delivered else failed).inc()
+        metrics.WEBHOOK_ATTEMPTS_BY_RESULT["delivered" if attempt.delivered else failed].inc()
         return attempt
 
     async def _record(self, results: list[AttemptResult]) -> list[None]:

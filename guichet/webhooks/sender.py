@@ -1,20 +1,19 @@
 """One attempt at one delivery: signed, sent once, judged by the status (docs/contract.md, "Webhooks")."""
 
 import time
-from dataclasses import dataclass
 from typing import Final
 
 from guichet import tracing
 from guichet.clock import SECOND, Instant
 from guichet.domain.events import ANSWER_TIMEOUT, Delivery
+from guichet.domain.records import Record
 from guichet.http_client import HttpClient, Lost, NotSent
 from guichet.webhooks.signing import sign
 
 USER_AGENT: Final = "Guichet-Webhooks/1.0"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Record, frozen=True):
     """`response_code` is the status the merchant's server returned; None when none came."""
 
     delivered: bool

@@ -85,6 +85,7 @@ class QueueLoop(Generic[T]):
         # What is due but was not claimed waits for running jobs; the end of one of them wakes this loop.
         pause = _pause(claim.next_due, self._clock.now())
         if pause == 0 and any(self._is_saturated(job) for job in claim.jobs):
+            self.wake.clear()  # By jobs that ended during the claim: their places are taken now.
             pause = SATURATED_BACKOFF
         return Step(bool(claim.jobs), pause)
 

@@ -1,8 +1,8 @@
 """A process that dies during an attempt: the attempt counts, and a late result changes nothing."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+import msgspec
 import pytest
 
 from guichet.clock import SECOND, later
@@ -53,5 +53,5 @@ async def test_a_result_after_the_end_of_the_lease_is_ignored(
         await deliveries.record(service.ctx.db, [too_late])
         assert (await delivery_log(merchant))[0]["response_code"] is None, "the earlier attempt's failure came too late"
         await deliveries.record(service.ctx.db, [AttemptResult(fast, delivered=True, response_code=200, ended_at=now)])
-        await deliveries.record(service.ctx.db, [replace(too_late, next_due=None)])
+        await deliveries.record(service.ctx.db, [msgspec.structs.replace(too_late, next_due=None)])
         assert [(each["status"], each["response_code"]) for each in await delivery_log(merchant)] == [("success", 200)]
