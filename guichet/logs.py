@@ -4,13 +4,15 @@ A line never holds a key, a secret, an OTP or a full phone number: fields with s
 whoever logs them.
 """
 
+import asyncio
+import atexit
 import logging
 import re
 import sys
 import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 import structlog
@@ -97,6 +99,38 @@ def _printable(value: object) -> str:
     return text if text.isprintable() and " " not in text else repr(text)
 
 
+class _LineWriter:
+    """Writes lines to a file, those of one iteration of the event loop together: one `write` each is 5 % of a request.
+
+    A warning or an error is written at once, with what waits. `kill -9` loses the lines of the last milliseconds.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._lines: list[bytes] = []
+
+    def info(self, line: bytes) -> None:
+        self._lines.append(line)
+        if len(self._lines) == 1:
+            try:
+                asyncio.get_running_loop().call_soon(self.flush)
+            except RuntimeError:  # A command, or a thread: there is no iteration to wait for.
+                self.flush()
+
+    def warning(self, line: bytes) -> None:
+        self._lines.append(line)
+        self.flush()
+
+    debug = info
+    error = critical = warning
+
+    def flush(self) -> None:
+        lines, self._lines = self._lines, []
+        if lines:
+            self._file.write(b"\n".join([*lines, b""]))
+            self._file.flush()
+
+
 class _LibraryHandler(logging.Handler):
     """Turns what libraries log through `logging` into lines of our log, masked like the others."""
 
@@ -107,6 +141,8 @@ class _LibraryHandler(logging.Handler):
 
 def configure_logs(level: str, *, machine_readable: bool) -> None:
     """JSON lines for a machine, short lines for a person. Called once per process, before the first line."""
+    writer = _LineWriter(sys.stderr.buffer)
+    atexit.register(writer.flush)
     structlog.configure(
         processors=[
             _add_request_id,
@@ -114,7 +150,7 @@ def configure_logs(level: str, *, machine_readable: bool) -> None:
             _json_line if machine_readable else _console_line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
+        logger_factory=lambda *_: writer,
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=logging.WARNING, handlers=[_LibraryHandler()])

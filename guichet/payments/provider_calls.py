@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import nullcontext
 from typing import Final, TypeVar
 
 import msgspec
@@ -37,7 +38,7 @@ async def call_provider(provider: Provider, call: Awaitable[T], provider_account
     began = loop.time()
     result: T | Unknown
     try:
-        async with asyncio.timeout(PROVIDER_TIMEOUT if provider.remote else None):
+        async with asyncio.timeout(PROVIDER_TIMEOUT) if provider.remote else nullcontext():
             result = await call
     except TimeoutError:
         result = Unknown(f"no answer within {PROVIDER_TIMEOUT:g} s")
