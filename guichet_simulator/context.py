@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
 from guichet.clock import SECOND, Clock, later
@@ -31,10 +31,12 @@ REPEATED_AFTER: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """What a client configures on a provider's web site: where callbacks go, and the secret that signs them."""
+    """What a client configures on a provider's web site: where callbacks go, the secret that signs them, and the secret
+    with which the client must sign its requests (None: unsigned ones are accepted)."""
 
     callback_url: str | None = None
     secret: str | None = None
+    signing_secret: str | None = None
 
 
 class ProviderRules(Protocol):
@@ -68,7 +70,7 @@ class SimulatorContext:
         """What `POST /simulator/control/dashboard` set last, else what the simulator was started with."""
         start = self._dashboards.get(provider, Dashboard())
         saved: dict[str, str] = self.store.setting(f"dashboard:{provider}") or {}
-        return Dashboard(saved.get("callback_url", start.callback_url), saved.get("secret", start.secret))
+        return Dashboard(**(asdict(start) | saved))
 
     # Scenarios
 

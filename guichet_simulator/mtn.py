@@ -1,5 +1,6 @@
 """MTN MoMo Open API: collection and disbursement, one identifier of the client per call (docs/providers/mtn.md)."""
 
+import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -30,8 +31,11 @@ _MAX_TEXT: Final = 160
 
 
 class Mtn(SimulatedProvider):
+    """The old platform. What it took can be read here only, and not on the new one."""
+
     name = "mtn"
     title = "MTN MoMo"
+    new_platform = False
     lifetime = 300
     #: MTN sends a callback once.
     retries = ()
@@ -72,6 +76,8 @@ class Mtn(SimulatedProvider):
         product = request.path_params["product"]
         if product not in ("collection", "disbursement"):
             return json_response({"statusCode": 404, "message": "Resource not found"}, 404)
+        if self.new_platform and (refusal := _refused_by_new_gateway(request)):
+            return refusal
         if credential(request, "Basic") is None or not acceptable(request.headers.get("ocp-apim-subscription-key")):
             return self.error(ResponseKind.UNAUTHORIZED, "token")
         return await self.respond_with_token(_TOKEN_LIFETIME, token_type="access_token", scope=product)  # noqa: S106
@@ -187,7 +193,7 @@ class Mtn(SimulatedProvider):
             return refusal
         environment = ENVIRONMENTS[request.headers["x-target-environment"]]
         kind = "debit" if product == "collection" else "credit"
-        where = "provider = 'mtn' AND kind = ? AND operator = ? AND state = 'succeeded'"
+        where = "provider = ? AND kind = ? AND operator = ? AND state = 'succeeded'"
         total = sum(tx.amount for tx in self.ctx.store.select(where, kind, environment.operator))
         return json_response({"availableBalance": money.plain(total), "currency": environment.currency})
 
@@ -197,6 +203,24 @@ class Mtn(SimulatedProvider):
             return None
         body = json_bytes(transaction_payload(tx, STATES[queued.claim]))
         return CallbackRequest(tx.callback_url, body, method="PUT" if tx.kind == "debit" else "POST")
+
+
+class MtnNewPlatform(Mtn):
+    """The platform that replaces it (docs/providers/mtn.md, "Addresses and credentials")."""
+
+    name = "mtn_new_platform"
+    new_platform = True
+
+
+def _refused_by_new_gateway(request: Request) -> Response | None:
+    """What only the new platform checks before it gives a token."""
+    if "python-requests" in request.headers.get("user-agent", ""):
+        return Response("<html><body>403 Forbidden</body></html>", 403, media_type="text/html")
+    if request.headers.get("x-target-environment") not in ENVIRONMENTS:
+        return json_response({"error": "Invalid or missing X-Target-Environment header"}, 400)
+    if "%" in base64.b64decode(credential(request, "Basic") or "").decode("utf-8", "replace"):
+        return Response(status_code=500)  # Credentials that were URL-encoded before they were put together.
+    return None
 
 
 def _validate(request: Request, body: Mapping[str, Any], environment: str) -> ErrorResponse | None:

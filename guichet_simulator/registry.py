@@ -6,7 +6,7 @@ from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.coris import Coris
 from guichet_simulator.feexpay import FeexPay
-from guichet_simulator.mtn import Mtn
+from guichet_simulator.mtn import Mtn, MtnNewPlatform
 from guichet_simulator.orange import Orange
 from guichet_simulator.pawapay import PawaPay
 from guichet_simulator.sonatel import Sonatel
@@ -14,7 +14,7 @@ from guichet_simulator.stripe import Stripe
 from guichet_simulator.wave import Wave
 
 PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
-    FeexPay, Mtn, Wave, PawaPay, Orange, Sonatel, Stripe, Coris,
+    FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris,
 )  # fmt: skip
 
 #: The secrets that sign callbacks or requests until a dashboard changes them. They are worth nothing anywhere else.

@@ -18,6 +18,7 @@ from guichet_simulator.store import Store
 #: A forged callback is either signed with another secret, or properly signed this long ago, in seconds.
 _STALE: Final = 3600
 _SIGNATURE_LIFETIME: Final = 60
+_SIGNATURE_TOLERANCE: Final = 300
 _COORDINATE_BYTES: Final = 32
 KEY_ID: Final = "HTTP_EC_P256_KEY:1"
 
@@ -35,6 +36,13 @@ def hmac_signature_header(body: bytes, queued: QueuedCallback, *, secret: str, s
         else:
             seconds -= _STALE
     return f"t={seconds},v1={hmac_hex(secret, str(seconds).encode() + separator + body)}"
+
+
+def is_signed_now(header: str, body: bytes, *, secret: str, now: Instant) -> bool:
+    """Whether `header` is `t=<unix seconds>,v1=<hex>` over `{t}{body}`, and `t` is at most five minutes from now."""
+    seconds, _, digest = header.removeprefix("t=").partition(",v1=")
+    recent = seconds.isdecimal() and abs(now // SECOND - int(seconds)) <= _SIGNATURE_TOLERANCE
+    return recent and hmac.compare_digest(hmac_hex(secret, seconds.encode() + body), digest)
 
 
 class HttpSigner:

@@ -22,7 +22,7 @@ from guichet_simulator.models import (
 )
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.signatures import hmac_signature_header
-from guichet_simulator.wave_api import WaveApi
+from guichet_simulator.wave_api import Endpoint, WaveApi
 from guichet_simulator.wave_payloads import EVENTS, error, payout_object, session_object
 from guichet_simulator.wave_payouts import WavePayouts
 
@@ -36,18 +36,22 @@ class Wave(WaveApi):
 
     def routes(self) -> list[BaseRoute]:
         sessions, payouts = "/v1/checkout/sessions", self._payouts
+
+        def route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
+            return Route(path, self.signed(endpoint), methods=[method])
+
         return [
-            Route(sessions, self.create, methods=["POST"]),
-            Route(sessions, self.by_transaction),
-            Route(f"{sessions}/search", self.search),
-            Route(f"{sessions}/{{id}}", self.read),
-            Route(f"{sessions}/{{id}}/expire", self.expire, methods=["POST"]),
-            Route(f"{sessions}/{{id}}/refund", self.refund, methods=["POST"]),
-            Route("/v1/payout", payouts.create, methods=["POST"]),
-            Route("/v1/payout/{id}", payouts.read),
-            Route("/v1/payout/{id}/reverse", payouts.reverse, methods=["POST"]),
-            Route("/v1/payouts/search", self.search_payouts),
-            Route("/v1/balance", self.balance),
+            route(sessions, self.create, "POST"),
+            route(sessions, self.by_transaction),
+            route(f"{sessions}/search", self.search),
+            route(f"{sessions}/{{id}}", self.read),
+            route(f"{sessions}/{{id}}/expire", self.expire, "POST"),
+            route(f"{sessions}/{{id}}/refund", self.refund, "POST"),
+            route("/v1/payout", payouts.create, "POST"),
+            route("/v1/payout/{id}", payouts.read),
+            route("/v1/payout/{id}/reverse", payouts.reverse, "POST"),
+            route("/v1/payouts/search", self.search_payouts),
+            route("/v1/balance", self.balance),
             Route("/c/{id}", self.hosted_page),
         ]
 

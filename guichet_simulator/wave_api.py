@@ -1,12 +1,17 @@
 """What all calls of the simulated Wave share: the key and the errors (docs/providers/wave.md)."""
 
+from collections.abc import Awaitable, Callable
+
 from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.http_helpers import credential
 from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.signatures import is_signed_now
 from guichet_simulator.wave_payloads import LIFETIME_MINUTES, error
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class WaveApi(SimulatedProvider):
@@ -25,6 +30,21 @@ class WaveApi(SimulatedProvider):
         ("payout", ResponseKind.REFUSED): error(400, "insufficient-funds"),
         ResponseKind.SERVER_ERROR: error(500, "internal-server-error"),
     }
+
+    def signed(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint, for a key that was created with signing: refuses every request without a valid signature."""
+
+        async def checked(request: Request) -> Response:
+            secret = self.ctx.dashboard(self.name).signing_secret
+            if secret is not None:
+                header, body = request.headers.get("wave-signature"), await request.body()
+                if header is None:
+                    return error(401, "missing-signature").response()
+                if not is_signed_now(header, body, secret=secret, now=self.ctx.clock.now()):
+                    return error(401, "invalid-signature").response()
+            return await endpoint(request)
+
+        return checked
 
     def check_access(self, request: Request) -> Response | None:
         if "authorization" not in request.headers:

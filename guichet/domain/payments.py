@@ -4,8 +4,10 @@ The fields of `Payment` and `Refund` are in the column order of their tables, so
 checks it.
 """
 
+import hashlib
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
+from uuid import UUID
 
 from guichet.clock import Instant
 from guichet.domain.events import (
@@ -142,6 +144,19 @@ class Refund(Record, frozen=True):
     next_poll_at: Instant | None
     poll_count: int
     lease_expires_at: Instant | None
+    #: How many requests before the current one ended because our balance with the provider was empty.
+    request_number: int = 0
+    #: The account whose balance was empty last, while the refund waits to be sent again.
+    float_empty_account: str | None = None
+
+    @property
+    def request_reference(self) -> str:
+        """The reference under which the provider knows the current request: a random-looking UUID of version 4, as some
+        providers demand, and another one for each request, because a provider remembers a failed one."""
+        if self.request_number == 0:
+            return self.reference
+        digest = hashlib.sha256(f"{self.reference}/{self.request_number}".encode()).digest()
+        return str(UUID(bytes=digest[:16], version=4))
 
 
 #: Seconds until the next poll, by the number of polls before it. The last entry repeats until the payment is 72 hours

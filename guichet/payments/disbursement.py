@@ -1,23 +1,39 @@
 """The disbursement of a refund: sent to a provider once, then polled until its outcome is known.
 
 The row is marked as sent before the request is sent. After a crash in between, the provider is polled; the disbursement
-is not sent a second time.
+is not sent a second time. Only when the provider says that our own balance with it (the float) was too small, and that
+it moved nothing, is a new request made under a new reference: through another account that can pay, or later, the
+oldest refund first.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from guichet import tracing
-from guichet.clock import Instant, later
+from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
+from guichet.domain.money import plain
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
-from guichet.payments import integrity, refund_repository, repository
+from guichet.payments import incidents, integrity, refund_repository, repository
 from guichet.payments.poll_schedule import LEASE_DURATION, next_poll
-from guichet.payments.provider_calls import call_provider, encode_provider_data, reversal_for
+from guichet.payments.provider_calls import call_provider, decode_provider_data, encode_provider_data, reversal_for
 from guichet.payments.settlement import settle_refund
-from guichet.providers.base import Accepted, InitiationResult, NotProcessed, Refused, StatusResult, Succeeded
+from guichet.providers.base import (
+    Accepted,
+    AlreadyRefunded,
+    FloatEmpty,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Succeeded,
+)
+
+#: Microseconds between two tries to pay a refund that waits for our balance with a provider.
+FLOAT_RETRY: Final = MINUTE
 
 
 async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
@@ -49,18 +65,50 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
 
 
 async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
-    account = ctx.registry.refund_route(payment.env, payment.operator, require(payment.provider_account))
-    if account is None:
+    """Sends the refund through the first account that can pay it; it waits if none can now.
+
+    An account cannot pay while its float is empty, or while an older refund waits for it.
+    """
+    accounts = ctx.registry.refund_routes(payment.env, payment.operator, require(payment.provider_account))
+    if not accounts:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
-    sent = await refund_repository.mark_sent(ctx.db, refund.id, account, ctx.clock.now())
-    if sent is None:
-        return require(await refund_repository.by_id(ctx.db, refund.id))
-    provider = ctx.registry.provider(account)
-    call = provider.refund(reversal_for(ctx, sent, payment))
-    return await _apply(ctx, sent, payment, await call_provider(provider, call, account, "refund"))
+    for account in _after(refund.float_empty_account, accounts):
+        if await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
+            continue
+        provider = ctx.registry.provider(account)
+        data = encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment))))
+        sent = await refund_repository.mark_sent(ctx.db, refund.id, account, data, ctx.clock.now())
+        if sent is None:
+            break
+        call = provider.refund(reversal_for(ctx, sent, payment))
+        result = await call_provider(provider, call, account, "refund")
+        if not isinstance(result, FloatEmpty):
+            return await _apply(ctx, sent, payment, result)
+        refund = await _float_is_empty(ctx, sent, result) or sent
+    else:
+        retry_at = later(ctx.clock.now(), FLOAT_RETRY)
+        await refund_repository.wait_for_float(ctx.db, refund.id, refund.float_empty_account or accounts[0], retry_at)
+    return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
-async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: InitiationResult | StatusResult) -> Refund:
+def _after(account: str | None, accounts: list[str]) -> list[str]:
+    """All accounts, those first that come after the one whose float was empty last."""
+    start = accounts.index(account) + 1 if account in accounts else 0
+    return accounts[start:] + accounts[:start]
+
+
+async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -> Refund | None:
+    """The refund as it waits now, for a new request."""
+    now, account = ctx.clock.now(), require(refund.provider_account)
+    log.error("refund.float_empty", reference=refund.reference, provider_account=account, raw=result.raw)
+    detail = f"the balance with {account} does not cover this refund of {plain(refund.amount)} {refund.currency}"
+    await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, now)
+    return await refund_repository.mark_float_empty(ctx.db, refund.id, account, later(now, FLOAT_RETRY))
+
+
+async def _apply(
+    ctx: AppContext, refund: Refund, payment: Payment, result: RefundInitiationResult | RefundStatusResult
+) -> Refund:
     next_poll_at = await next_poll(ctx, refund)
     match result:
         case Succeeded():
@@ -72,8 +120,15 @@ async def _apply(ctx: AppContext, refund: Refund, payment: Payment, result: Init
         case NotProcessed():
             log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
             await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll_at)
+        case FloatEmpty():
+            await _float_is_empty(ctx, refund, result)
+            retry_at = later(ctx.clock.now(), FLOAT_RETRY)
+            await refund_repository.wait_for_float(ctx.db, refund.id, require(refund.provider_account), retry_at)
+        case AlreadyRefunded():
+            await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, result.raw, ctx.clock.now())
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
-            stored_data = encode_provider_data(dict(data))
+            stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
             await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
         case _:
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)

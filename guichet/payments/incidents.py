@@ -1,7 +1,7 @@
 """Incidents and unmatched callbacks, which a person must look at."""
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -13,11 +13,16 @@ from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
-IncidentKind = Literal["mismatch", "stuck"]
+IncidentKind = Literal["mismatch", "stuck", "float_empty", "already_refunded"]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
 #: Still pending after 72 hours.
 STUCK: Final = "stuck"
+#: Our balance with the provider does not cover a refund, which waits.
+FLOAT_EMPTY: Final = "float_empty"
+#: The provider says that the customer has the money back already; the hold stays until a person looked.
+ALREADY_REFUNDED: Final = "already_refunded"
+KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
 
@@ -74,7 +79,7 @@ _SETTLED: Final = (
     .where(
         incidents.c.merchant_id == bindparam("merchant"),
         incidents.c.reference == bindparam("settled_reference"),
-        incidents.c.kind == STUCK,
+        incidents.c.kind.in_((STUCK, FLOAT_EMPTY)),
         incidents.c.closed_at.is_(None),
     )
     .values(closed_at=bindparam("now"))
@@ -149,7 +154,7 @@ async def close(db: Database, incident_id: IncidentId, now: Instant) -> bool:
 
 
 async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
-    """Closes the incident `stuck` of a payment or refund that became final."""
+    """Closes the incidents `stuck` and `float_empty` of a payment or refund that became final."""
     await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
 
 

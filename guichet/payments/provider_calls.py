@@ -11,7 +11,18 @@ from guichet import metrics, tracing
 from guichet.context import AppContext
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.providers.base import Accepted, Charge, NotProcessed, Provider, Refused, Reversal, Succeeded, Unknown
+from guichet.providers.base import (
+    Accepted,
+    AlreadyRefunded,
+    Charge,
+    FloatEmpty,
+    NotProcessed,
+    Provider,
+    Refused,
+    Reversal,
+    Succeeded,
+    Unknown,
+)
 
 T = TypeVar("T")
 
@@ -24,6 +35,8 @@ _RESULT_NAMES: Final[dict[type, str]] = {
     Refused: "refused",
     Unknown: "unknown",
     NotProcessed: "not_processed",
+    FloatEmpty: "float_empty",
+    AlreadyRefunded: "already_refunded",
 }
 
 
@@ -74,7 +87,7 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
     """The refund to request from the provider that gives the money back."""
     charge = charge_for(ctx, payment)
     return Reversal(
-        reference=refund.reference,
+        reference=refund.request_reference,
         charge=msgspec.structs.replace(charge, notify_url=_notify_url(ctx, refund.provider_account, refund.reference)),
         amount=charge.amount,
         currency=refund.currency,

@@ -49,8 +49,41 @@ _FINISH: Final = (
 _MARK_SENT: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(sent_at=bindparam("now"), provider_account=bindparam("new_account"))
+    .values(
+        sent_at=bindparam("now"),
+        provider_account=bindparam("new_account"),
+        provider_data=bindparam("new_data"),
+        float_empty_account=None,
+    )
     .returning(*refunds.c)
+)
+_MARK_FLOAT_EMPTY: Final = (
+    update(refunds)
+    .where(*_PENDING)
+    .values(
+        sent_at=None,
+        provider_reference=None,
+        provider_data=None,
+        request_number=refunds.c.request_number + 1,
+        float_empty_account=bindparam("empty_account"),
+        next_poll_at=bindparam("next_due"),
+    )
+    .returning(*refunds.c)
+)
+_WAIT_BEHIND: Final = (
+    update(refunds)
+    .where(*_PENDING, refunds.c.sent_at.is_(None))
+    .values(float_empty_account=bindparam("empty_account"), next_poll_at=bindparam("next_due"), lease_expires_at=None)
+)
+_OLDER_WAITS: Final = (
+    select(refunds.c.id)
+    .where(
+        refunds.c.float_empty_account == bindparam("empty_account"),
+        refunds.c.float_empty_account.is_not(None),
+        refunds.c.id < bindparam("refund_id"),
+        refunds.c.status == "pending",
+    )
+    .limit(1)
 )
 _MARK_NOT_SENT: Final = (
     update(refunds)
@@ -138,9 +171,31 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
     return [Refund(*row) for row in await tx.execute_many_returning(_FINISH, rows)]
 
 
-async def mark_sent(db: Database, refund_id: RefundId, provider_account: str, now: Instant) -> Refund | None:
+async def mark_sent(
+    db: Database, refund_id: RefundId, provider_account: str, provider_data: str | None, now: Instant
+) -> Refund | None:
     """Marks a refund as sent, before the request is sent. None when it is already marked, or final."""
-    return _refund(await db.write(_MARK_SENT, refund_id=refund_id, new_account=provider_account, now=now))
+    row = await db.write(_MARK_SENT, refund_id=refund_id, new_account=provider_account, new_data=provider_data, now=now)
+    return _refund(row)
+
+
+async def mark_float_empty(
+    db: Database, refund_id: RefundId, provider_account: str, next_poll_at: Instant
+) -> Refund | None:
+    """The request moved nothing because our balance was empty: the refund waits for a new request. Keeps the lease.
+    None when the refund is final."""
+    row = await db.write(_MARK_FLOAT_EMPTY, refund_id=refund_id, empty_account=provider_account, next_due=next_poll_at)
+    return _refund(row)
+
+
+async def wait_for_float(db: Database, refund_id: RefundId, provider_account: str, next_poll_at: Instant) -> None:
+    """A refund that was not sent waits for the balance of an account until `next_poll_at`. Ends the lease."""
+    await db.write(_WAIT_BEHIND, refund_id=refund_id, empty_account=provider_account, next_due=next_poll_at)
+
+
+async def an_older_one_waits(db: Database, refund_id: RefundId, provider_account: str) -> bool:
+    """Whether an older refund waits for the balance of this account: it must be paid first. Cost: one index probe."""
+    return await db.one(_OLDER_WAITS, refund_id=refund_id, empty_account=provider_account) is not None
 
 
 async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:

@@ -221,10 +221,12 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
 
 
 async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
-    """Closes incidents about payments and refunds that had been pending for too long and are final now."""
+    """Closes incidents about payments and refunds that had been pending for too long, or waited for our balance with a
+    provider, and are final now."""
     for change in changes:
         subject, now = change.refund or change.payment, change.settlement.now
-        if now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
+        waited_for_float = isinstance(subject, Refund) and subject.request_number > 0
+        if waited_for_float or now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
 
 

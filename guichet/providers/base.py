@@ -147,8 +147,27 @@ class NotProcessed:
     raw: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FloatEmpty:
+    """Our own balance with the provider does not cover the refund: nothing was moved, and under this reference nothing
+    ever will be. It is no refusal of the customer's account: the refund is sent again later, as a new request."""
+
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyRefunded:
+    """The provider says that the payment was given back before, by a refund that it does not name. The customer has the
+    money, so the hold must not be released; a person must look."""
+
+    raw: str = ""
+
+
 InitiationResult = Accepted | Succeeded | Refused | Unknown | NotProcessed
 StatusResult = Accepted | Succeeded | Refused | Unknown
+#: What `refund` and `refund_status` return.
+RefundInitiationResult = InitiationResult | FloatEmpty | AlreadyRefunded
+RefundStatusResult = StatusResult | FloatEmpty | AlreadyRefunded
 OtpRequestResult = Accepted | Refused | Unknown | NotProcessed
 
 
@@ -189,9 +208,13 @@ class Provider(Protocol):
 
     async def status(self, charge: Charge) -> StatusResult: ...
 
-    async def refund(self, reversal: Reversal) -> InitiationResult: ...
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        """What must be stored before the refund is sent, because a setting may change before its status is asked. It
+        comes back in `Reversal.provider_data`."""
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult: ...
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult: ...
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult: ...
 
     async def probe(self) -> str:
         """Make a harmless call that needs our credentials; return `ok`, or what is wrong."""

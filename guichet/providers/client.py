@@ -19,6 +19,8 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     Refused,
     Reversal,
     StatusResult,
@@ -147,10 +149,13 @@ class HttpProvider(ABC):
     @abstractmethod
     async def status(self, charge: Charge) -> StatusResult: ...
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        return {}
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         return Refused("no_refund")
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         return Unknown("this provider has no refunds")
 
     @abstractmethod

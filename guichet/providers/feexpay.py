@@ -21,6 +21,7 @@ from guichet.providers.base import (
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
+    RefundInitiationResult,
     Refused,
     Reversal,
     StatusResult,
@@ -28,7 +29,7 @@ from guichet.providers.base import (
 )
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.feexpay_history import FeexPayHistory
-from guichet.providers.feexpay_responses import read_code_sent, read_initiation, read_status
+from guichet.providers.feexpay_responses import read_code_sent, read_initiation, read_payout, read_status
 from guichet.providers.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.results import probe_result
 
@@ -92,7 +93,7 @@ class FeexPay(HttpProvider):
         result = await self._get(f"/api/transactions/public/single/status/{reference}")
         return read_status(result, reference, _currency(charge.operator))
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         operator = reversal.charge.operator
         path, network = _PAYOUTS.get(operator, (operator, None))
         body: dict[str, object] = {
@@ -104,7 +105,7 @@ class FeexPay(HttpProvider):
         }
         if network:
             body["network"] = network
-        return read_initiation(await self._post(f"/api/payouts/public/{path}", body), self._clock.now())
+        return read_payout(await self._post(f"/api/payouts/public/{path}", body), self._clock.now())
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         reference = reversal.provider_reference or await self._history.find(

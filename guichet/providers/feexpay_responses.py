@@ -5,9 +5,11 @@ from typing import Final
 from guichet.clock import Instant
 from guichet.providers.base import (
     Accepted,
+    FloatEmpty,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
+    RefundInitiationResult,
     RefusalReason,
     Refused,
     StatusResult,
@@ -68,6 +70,13 @@ def read_initiation(result: CallResult, now: Instant) -> InitiationResult:
     page = text_or_none(body.get("payment_url")) or text_or_none(body.get("url"))
     final = parse_status_word(STATUSES, body.get("status")) is not None
     return Accepted(str(reference), page, next_poll_at=now if final else None)
+
+
+def read_payout(result: CallResult, now: Instant) -> RefundInitiationResult:
+    """The response to a payout, which leaves our shop's balance."""
+    if isinstance(result, ProviderResponse) and not result.ok and result.error_code() == "ERR_INSUFFICIENT_BALANCE":
+        return FloatEmpty(result.raw)
+    return read_initiation(result, now)
 
 
 def read_code_sent(result: CallResult) -> OtpRequestResult:

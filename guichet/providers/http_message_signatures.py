@@ -1,7 +1,7 @@
 """HTTP message signatures (RFC 9421) as pawaPay uses them: signing our requests, verifying its callbacks.
 
-Source: docs/providers/pawapay.md, "Signatures". RFC 9421 encodes an ECDSA signature as r||s, pawaPay's samples encode
-it as DER. We sign with r||s and accept both.
+Source: docs/providers/pawapay.md, "Signatures". RFC 9421 encodes an ECDSA signature as r||s, both of pawaPay's samples
+encode it as DER. We sign as the samples do, unless a setting says otherwise, and accept both.
 """
 
 import base64
@@ -9,7 +9,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature
@@ -19,6 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 from guichet.clock import SECOND, Instant, iso
 from guichet.providers.base import Callback
 from guichet.providers.fields import header
+
+#: How an ECDSA signature becomes bytes.
+Encoding = Literal["der", "raw"]
 
 PublicKey = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
@@ -55,7 +58,16 @@ def _pem(text: str) -> bytes:
     return text.replace("\\n", "\n").encode()
 
 
-def sign(key: ec.EllipticCurvePrivateKey, *, key_id: str, url: str, body: bytes, now: Instant) -> dict[str, str]:
+def encoding(text: str) -> Encoding:
+    """Raises ValueError for anything but `der` and `raw`."""
+    if text not in ("der", "raw"):
+        raise ValueError("signature_encoding must be der or raw")
+    return "der" if text == "der" else "raw"
+
+
+def sign(
+    key: ec.EllipticCurvePrivateKey, *, key_id: str, url: str, body: bytes, now: Instant, encoding: Encoding = "der"
+) -> dict[str, str]:
     """The headers to add to a JSON POST of `body` to `url`."""
     address = urlsplit(url)
     created = now // SECOND
@@ -69,13 +81,15 @@ def sign(key: ec.EllipticCurvePrivateKey, *, key_id: str, url: str, body: bytes,
     }
     names = " ".join(f'"{name}"' for name in covered)
     parameters = f'({names});alg="ecdsa-p256-sha256";keyid="{key_id}";created={created};expires={created + _LIFETIME}'
-    r, s = utils.decode_dss_signature(key.sign(_signature_base(covered, parameters), ec.ECDSA(hashes.SHA256())))
-    raw = r.to_bytes(32, "big") + s.to_bytes(32, "big")
+    signature = key.sign(_signature_base(covered, parameters), ec.ECDSA(hashes.SHA256()))
+    if encoding == "raw":
+        r, s = utils.decode_dss_signature(signature)
+        signature = r.to_bytes(32, "big") + s.to_bytes(32, "big")
     return {
         "Content-Digest": covered["content-digest"],
         "Signature-Date": covered["signature-date"],
         "Signature-Input": f"sig-pp={parameters}",
-        "Signature": f"sig-pp=:{base64.b64encode(raw).decode()}:",
+        "Signature": f"sig-pp=:{base64.b64encode(signature).decode()}:",
         "Accept-Digest": "sha-512",
     }
 

@@ -17,6 +17,8 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     Refused,
     Reversal,
     StatusResult,
@@ -24,9 +26,15 @@ from guichet.providers.base import (
 )
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
 from guichet.providers.fields import parse_callback_json, plain_text, text_or_none, units
-from guichet.providers.mtn_responses import is_not_found, read_initiation, read_status
+from guichet.providers.mtn_responses import (
+    is_not_found,
+    read_initiation,
+    read_refund_initiation,
+    read_refund_status,
+    read_status,
+)
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
-from guichet.providers.results import as_status, probe_result
+from guichet.providers.results import as_refund_status, as_status, probe_result
 
 REQUIRED: Final = ("target_env", "subscription_key", "api_user", "api_key")
 OPTIONAL: Final = ("disbursement_subscription_key", "disbursement_api_user", "disbursement_api_key", "refund_via")
@@ -43,6 +51,8 @@ _RESEND_WITHIN: Final = 2 * MINUTE
 #: A request that MTN does not know by then never reached it: requests expire after five minutes.
 _NEVER_RECEIVED_AFTER: Final = 15 * MINUTE
 _MAX_TEXT: Final = 60
+#: The name under which the verb of a refund is stored with it.
+_VERB: Final = "verb"
 
 
 class Mtn(HttpProvider):
@@ -93,26 +103,32 @@ class Mtn(HttpProvider):
             return Refused("operator_unavailable", "MTN never received the request")
         return Unknown("MTN does not know the request")
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        """The verb. `refund` and `transfer` are separate namespaces of references: a refund that was sent by one must
+        never be asked about, or sent again, by the other."""
+        return {_VERB: self._refund_via}
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         if self._disbursement is None:
             return Refused("no_refund")
-        charge = reversal.charge
+        charge, verb = reversal.charge, self._verb(reversal)
         body = self._amount_and_texts(reversal.reference, reversal.amount, "Remboursement")
         payee: dict[str, object] = {"payee": {"partyIdType": "MSISDN", "partyId": charge.phone_number}}
-        body |= {"referenceIdToRefund": charge.reference} if self._refund_via == "refund" else payee
-        result = await self._disbursement.post(
-            self._refund_via, body, reference=reversal.reference, notify_url=charge.notify_url
-        )
-        return read_initiation(result, reversal.reference)
+        body |= {"referenceIdToRefund": charge.reference} if verb == "refund" else payee
+        result = await self._disbursement.post(verb, body, reference=reversal.reference, notify_url=charge.notify_url)
+        return read_refund_initiation(result, reversal.reference)
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         """A refund that MTN never received is sent again: MTN pays only once under the same id."""
         if self._disbursement is None:
             return Unknown("the account has no disbursement keys")
-        result = await self._disbursement.get(f"{self._refund_via}/{reversal.reference}")
+        result = await self._disbursement.get(f"{self._verb(reversal)}/{reversal.reference}")
         if is_not_found(result) and reversal.provider_reference is None:
-            return as_status(await self.refund(reversal))
-        return read_status(result, reversal.reference)
+            return as_refund_status(await self.refund(reversal))
+        return read_refund_status(result, reversal.reference)
+
+    def _verb(self, reversal: Reversal) -> str:
+        return reversal.provider_data.get(_VERB, self._refund_via)
 
     async def probe(self) -> str:
         """Asks for the balance of each product."""
@@ -177,5 +193,9 @@ class _Product:
         return await self._http.send(method, f"/{self.name}/v1_0/{path}", json=body, headers=headers)
 
     async def _fetch_token(self) -> CallResult:
-        headers = {"Authorization": self._basic_auth, "Ocp-Apim-Subscription-Key": self._subscription_key}
+        headers = {
+            "Authorization": self._basic_auth,
+            "Ocp-Apim-Subscription-Key": self._subscription_key,
+            "X-Target-Environment": self._environment,  # Required by MTN's new platform, ignored by the old one.
+        }
         return await self._http.send("POST", f"/{self.name}/token/", headers=headers, timeout=TOKEN_TIMEOUT)

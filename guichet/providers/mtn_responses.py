@@ -4,8 +4,11 @@ from typing import Final
 
 from guichet.providers.base import (
     Accepted,
+    FloatEmpty,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     RefusalReason,
     Refused,
     StatusResult,
@@ -41,6 +44,9 @@ _REASONS: Final[dict[str, RefusalReason]] = {
     "INTERNAL_PROCESSING_ERROR": "operator_unavailable",
     "SERVICE_UNAVAILABLE": "operator_unavailable",
 }
+#: Codes by which MTN says, about money that leaves our account, that there is not enough of it. The longer one, which
+#: also names the payee's limit, does not say which, and stays a refusal.
+_FLOAT_EMPTY: Final = frozenset({"NOT_ENOUGH_FUNDS"})
 #: Codes by which MTN says that our account, not the customer, is at fault: it took nothing.
 _ACCOUNT_ERRORS: Final = frozenset(
     {"NOT_ALLOWED", "NOT_ALLOWED_TARGET_ENVIRONMENT", "INVALID_CALLBACK_URL_HOST", "INVALID_CURRENCY"}
@@ -97,8 +103,28 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
 
 def _read_reason(reason: object) -> RefusalReason:
     """In practice `reason` is a text, in the documentation an object with a code."""
-    code = reason.get("code") if isinstance(reason, dict) else reason
-    return _REASONS.get(str(code).upper(), "refused")
+    return _REASONS.get(_reason_code(reason), "refused")
+
+
+def _reason_code(reason: object) -> str:
+    return str(reason.get("code") if isinstance(reason, dict) else reason).upper()
+
+
+def read_refund_initiation(result: CallResult, reference: str) -> RefundInitiationResult:
+    """Like `read_initiation`, but money leaves our float: when that is empty, nobody refused anything."""
+    if isinstance(result, ProviderResponse) and not result.ok and result.error_code() in _FLOAT_EMPTY:
+        return FloatEmpty(result.raw)
+    return read_initiation(result, reference)
+
+
+def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult:
+    """Like `read_status`; see `read_refund_initiation`."""
+    if isinstance(result, ProviderResponse):
+        body = result.ok_object()
+        failed = parse_status_word(_STATUSES, body.get("status")) is FAILED
+        if failed and _reason_code(body.get("reason")) in _FLOAT_EMPTY:
+            return FloatEmpty(result.raw)
+    return read_status(result, reference)
 
 
 def is_not_found(result: CallResult) -> bool:

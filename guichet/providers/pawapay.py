@@ -18,6 +18,8 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     Refused,
     Reversal,
     StatusResult,
@@ -26,11 +28,17 @@ from guichet.providers.base import (
 )
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.fields import parse_callback_json, plain_text, return_url, text_or_none, units
-from guichet.providers.pawapay_responses import is_not_found, read_initiation, read_status
-from guichet.providers.results import as_status, probe_result
+from guichet.providers.pawapay_responses import (
+    is_not_found,
+    read_initiation,
+    read_refund_initiation,
+    read_refund_status,
+    read_status,
+)
+from guichet.providers.results import as_refund_status, probe_result
 
 REQUIRED: Final = ("token",)
-OPTIONAL: Final = ("signing_key", "signing_key_id", "callback_public_key", "return_url")
+OPTIONAL: Final = ("signing_key", "signing_key_id", "signature_encoding", "callback_public_key", "return_url")
 
 #: For each of our operators pawaPay's word for it, and its currency.
 _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
@@ -70,6 +78,7 @@ class PawaPay(HttpProvider):
         self._signing_key_id = settings.get("signing_key_id") or ""
         if self._signing_key is not None and not self._signing_key_id:
             raise ValueError("signing_key needs signing_key_id")
+        self._signature_encoding = http_signatures.encoding(settings.get("signature_encoding") or "der")
         self._callback_key = http_signatures.public_key(callback_key) if callback_key else None
         self._return_url = settings.get("return_url")
 
@@ -120,7 +129,7 @@ class PawaPay(HttpProvider):
             return Refused("operator_unavailable", "pawaPay never received the deposit")
         return Unknown("pawaPay does not know the deposit")
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """A refund of the deposit; a payout when another account collected the payment."""
         charge, reference = reversal.charge, reversal.reference
         provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
@@ -133,20 +142,20 @@ class PawaPay(HttpProvider):
         }
         if reversal.collected_here:
             body |= {"refundId": reference, "depositId": charge.reference}
-            return read_initiation(await self._post("refunds", body), id_field="refundId", reference=reference)
+            return read_refund_initiation(await self._post("refunds", body), id_field="refundId", reference=reference)
         body |= {"payoutId": reference, "recipient": _party(charge, provider), "customerMessage": "Remboursement"}
-        return read_initiation(await self._post("payouts", body), id_field="payoutId", reference=reference)
+        return read_refund_initiation(await self._post("payouts", body), id_field="payoutId", reference=reference)
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         resource = "refunds" if reversal.collected_here else "payouts"
         result = await self._get(f"/v2/{resource}/{reversal.reference}")
         if not is_not_found(result) or reversal.provider_reference is not None:
-            return read_status(result, reversal.reference)
+            return read_refund_status(result, reversal.reference)
         repeated = await self.refund(reversal)
         if isinstance(repeated, Refused) and self._clock.now() - (reversal.sent_at or 0) < _NEVER_RECEIVED_AFTER:
             # The first request may still be on its way, and may be the reason why the second is refused.
             return Unknown(repeated.raw)
-        return as_status(repeated)
+        return as_refund_status(repeated)
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v2/wallet-balances"))
@@ -176,6 +185,7 @@ class PawaPay(HttpProvider):
                 url=self._http.base_url + path,
                 body=raw,
                 now=self._clock.now(),
+                encoding=self._signature_encoding,
             )
         return await self._http.send("POST", path, body=raw, headers=headers)
 

@@ -7,8 +7,12 @@ from typing import Any, Final
 
 from guichet.providers.base import (
     Accepted,
+    AlreadyRefunded,
+    FloatEmpty,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     RefusalReason,
     Refused,
     StatusResult,
@@ -28,7 +32,6 @@ from guichet.providers.results import (
 
 _REASONS: Final[dict[str, RefusalReason]] = {
     "INSUFFICIENT_BALANCE": "insufficient_funds",
-    "PAWAPAY_WALLET_OUT_OF_FUNDS": "insufficient_funds",
     "PAYER_NOT_FOUND": "payer_not_found",
     "RECIPIENT_NOT_FOUND": "payer_not_found",
     "INVALID_PHONE_NUMBER": "payer_not_found",
@@ -101,6 +104,35 @@ def is_not_found(result: CallResult) -> bool:
     return isinstance(result, ProviderResponse) and result.ok_object().get("status") == "NOT_FOUND"
 
 
+def read_refund_initiation(result: CallResult, *, id_field: str, reference: str) -> RefundInitiationResult:
+    """Like `read_initiation`, for money that leaves our wallet."""
+    body = (result.object() or {}) if isinstance(result, ProviderResponse) else {}
+    if body.get("status") == "REJECTED" and (special := _about_our_money(body)):
+        return special
+    return read_initiation(result, id_field=id_field, reference=reference)
+
+
+def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult:
+    """Like `read_status`, for money that leaves our wallet."""
+    data = result.ok_object().get("data") if isinstance(result, ProviderResponse) else None
+    if isinstance(data, dict) and data.get("status") == "FAILED" and (special := _about_our_money(data)):
+        return special
+    return read_status(result, reference)
+
+
+def _about_our_money(body: dict[str, Any]) -> FloatEmpty | AlreadyRefunded | None:
+    match code := _failure_code(body):
+        case "PAWAPAY_WALLET_OUT_OF_FUNDS":
+            return FloatEmpty(code)
+        case "DEPOSIT_ALREADY_REFUNDED":
+            return AlreadyRefunded(code)
+    return None
+
+
 def _failure_code(body: dict[str, Any]) -> str:
-    reason = body.get("failureReason")
-    return str(reason.get("failureCode", "")) if isinstance(reason, dict) else ""
+    """The reference and the guide of pawaPay name the reason of a refusal differently."""
+    for name, code in (("failureReason", "failureCode"), ("rejectionReason", "rejectionCode")):
+        reason = body.get(name)
+        if isinstance(reason, dict) and reason.get(code):
+            return str(reason[code])
+    return ""

@@ -48,6 +48,9 @@ class Unconnected:
     async def status(self, charge: Charge) -> StatusResult:
         return Refused("not_connected")
 
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        return {}
+
     async def refund(self, reversal: Reversal) -> InitiationResult:
         return Refused("not_connected")
 
@@ -107,13 +110,14 @@ class Registry:
             return [SANDBOX]
         return list(self._routes.get(operator, ())) or [UNCONNECTED]
 
-    def refund_route(self, env: Environment, operator: str, collected_by: str) -> str | None:
-        """The account to refund through: the one that collected, else one that can pay out; None when there is none."""
-        for name in (collected_by, *self.routes(env, operator)):
-            provider = self._accounts.get(name)
-            if provider and provider.can_refund(operator, collected_here=name == collected_by):
-                return name
-        return None
+    def refund_routes(self, env: Environment, operator: str, collected_by: str) -> list[str]:
+        """The accounts to refund through, in order: the one that collected, then those that can pay out."""
+        return [
+            name
+            for name in dict.fromkeys((collected_by, *self.routes(env, operator)))
+            if (provider := self._accounts.get(name))
+            and provider.can_refund(operator, collected_here=name == collected_by)
+        ]
 
     def provider(self, name: str) -> Provider:
         """The provider of an account. For an account that left the file every status is unknown."""

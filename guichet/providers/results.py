@@ -2,12 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeVar
 
 from guichet.providers.base import (
     Accepted,
+    AlreadyRefunded,
+    FloatEmpty,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     RefusalReason,
     Refused,
     StatusResult,
@@ -65,10 +69,16 @@ def as_status(result: InitiationResult) -> StatusResult:
     return Unknown(result.raw) if isinstance(result, NotProcessed) else result
 
 
-_BY_WEIGHT: Final = (Succeeded, Accepted, Unknown, Refused)
+def as_refund_status(result: RefundInitiationResult) -> RefundStatusResult:
+    """`as_status` for a refund. The same goes for a float that is empty now: the first request may have been paid."""
+    return Unknown(result.raw) if isinstance(result, NotProcessed | FloatEmpty) else result
 
 
-def most_conclusive(results: Iterable[StatusResult]) -> StatusResult | None:
+_BY_WEIGHT: Final = (Succeeded, AlreadyRefunded, Accepted, Unknown, FloatEmpty, Refused)
+AnyStatus = TypeVar("AnyStatus", StatusResult, RefundStatusResult)
+
+
+def most_conclusive(results: Iterable[AnyStatus]) -> AnyStatus | None:
     """One result for several transactions under one reference: a success counts most, a refusal least."""
     return min(results, key=lambda result: _BY_WEIGHT.index(type(result)), default=None)
 

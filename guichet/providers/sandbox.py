@@ -5,7 +5,7 @@ payment, so nothing is stored and a restart changes nothing. The customer of a c
 hosted page, and that page settles the payment itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -94,6 +94,9 @@ class Sandbox:
             return _PENDING
         result = SUFFIXES.get(_last_digits(charge), _validates_later)
         return result(charge, self._clock.now())
+
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        return {}
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
         return Succeeded(reversal.amount, reversal.currency)

@@ -8,7 +8,7 @@ import base64
 import binascii
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 from cryptography.hazmat.primitives import serialization
@@ -23,6 +23,8 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     Reversal,
     StatusResult,
     Unknown,
@@ -31,7 +33,13 @@ from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, 
 from guichet.providers.fields import header, parse_callback_json, text_or_none, units
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens
 from guichet.providers.results import as_unknown, most_conclusive, probe_result
-from guichet.providers.sonatel_responses import read_initiation, read_row
+from guichet.providers.sonatel_responses import (
+    read_cashin,
+    read_cashin_row,
+    read_initiation,
+    read_list,
+    read_row,
+)
 
 REQUIRED: Final = ("client_id", "client_secret", "merchant_code")
 OPTIONAL: Final = ("retailer_msisdn", "retailer_pin", "webhook_secret")
@@ -73,9 +81,12 @@ class Sonatel(HttpProvider):
         return read_initiation(await self._post("payments/onestep", body), charge.reference, self._clock.now())
 
     async def status(self, charge: Charge) -> StatusResult:
-        return await self._find(charge.reference, "MERCHANT_PAYMENT")
+        rows = await self._listed(charge.reference, "MERCHANT_PAYMENT")
+        if isinstance(rows, Unknown):
+            return rows
+        return most_conclusive(read_row(row) for row in rows) or Unknown("not listed")
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         if reversal.currency != _CURRENCY:
             return NotProcessed("configuration", f"Sonatel does not pay in {reversal.currency}")
         pin = await self._encrypted_pin()
@@ -88,10 +99,13 @@ class Sonatel(HttpProvider):
             "reference": reversal.reference,
             "receiveNotification": False,
         }
-        return read_initiation(await self._post("cashins", body), reversal.reference, self._clock.now())
+        return read_cashin(await self._post("cashins", body), reversal.reference, self._clock.now())
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return await self._find(reversal.reference, "CASHIN")
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        rows = await self._listed(reversal.reference, "CASHIN")
+        if isinstance(rows, Unknown):
+            return rows
+        return most_conclusive(read_cashin_row(row) for row in rows) or Unknown("not listed")
 
     async def probe(self) -> str:
         return probe_result(await self._get("/api/account/v1/publicKeys"))
@@ -118,17 +132,15 @@ class Sonatel(HttpProvider):
             now=self._clock.now(),
         )
 
-    async def _find(self, reference: str, kind: TransactionType) -> StatusResult:
-        """What the list of transactions says about our reference. An empty list proves nothing: it may lag."""
+    async def _listed(self, reference: str, kind: TransactionType) -> list[dict[str, Any]] | Unknown:
+        """The transactions under our reference. An empty list proves nothing: it may lag."""
         result = await self._get("/api/eWallet/v1/transactions", {"reference": reference})
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
-        rows = result.value() if result.ok else None
-        if not isinstance(rows, list):
+        rows = read_list(result)
+        if rows is None:
             return Unknown(result.raw)
-        ours = [row for row in rows if isinstance(row, dict) and row.get("reference") == reference]
-        found = most_conclusive(read_row(row) for row in ours if row.get("type", kind) == kind)
-        return found or Unknown("not listed")
+        return [row for row in rows if row.get("reference") == reference and row.get("type", kind) == kind]
 
     async def _encrypted_pin(self) -> str | NotProcessed:
         """The retailer's PIN, encrypted with Sonatel's current RSA key."""

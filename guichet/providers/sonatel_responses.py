@@ -6,8 +6,11 @@ from typing import Any, Final
 from guichet.clock import Instant
 from guichet.providers.base import (
     Accepted,
+    FloatEmpty,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     RefusalReason,
     Refused,
     StatusResult,
@@ -44,6 +47,10 @@ _REASONS: Final[dict[str, RefusalReason]] = {
 }
 #: An invalid body, and also a reference that was used before: it proves nothing.
 _INVALID_BODY: Final = "24"
+#: Of a cash-in: our retailer's balance does not suffice. Of a payment: the customer's.
+_FLOAT_EMPTY: Final = "2020"
+#: Where the list of transactions stands in a response that is not the bare list.
+_LIST_NAMES: Final = ("transactions", "data", "content")
 _ACCOUNT_ERRORS: Final = frozenset({"2041", "4003"})
 
 
@@ -80,6 +87,32 @@ def _read_refusal(response: ProviderResponse) -> NotProcessed | Refused | Unknow
     if response.status not in (400, 404, 422) or code in ("", _INVALID_BODY):
         return Unknown(response.raw)
     return Refused(_REASONS.get(code, "refused"), response.raw)
+
+
+def read_list(response: ProviderResponse) -> list[dict[str, Any]] | None:
+    """The rows of a list, which clients have seen bare and under three names; None when there is no list."""
+    found = response.value() if response.ok else None
+    if isinstance(found, dict):
+        found = next((found[name] for name in _LIST_NAMES if name in found), None)
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
+        return None
+    return found
+
+
+def read_cashin(result: CallResult, reference: str, now: Instant) -> RefundInitiationResult:
+    """The response to a cash-in, which leaves our retailer's balance."""
+    if isinstance(result, ProviderResponse) and _code(result.object()) == _FLOAT_EMPTY:
+        return FloatEmpty(result.raw)
+    return read_initiation(result, reference, now)
+
+
+def read_cashin_row(row: Mapping[str, Any]) -> RefundStatusResult:
+    failed = parse_status_word(_STATUSES, row.get("status")) is FAILED
+    return FloatEmpty(f"code {_FLOAT_EMPTY}") if failed and _code(row) == _FLOAT_EMPTY else read_row(row)
+
+
+def _code(body: Mapping[str, Any] | None) -> str:
+    return str((body or {}).get("code", ""))
 
 
 def read_row(row: Mapping[str, Any]) -> StatusResult:

@@ -19,15 +19,18 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     Reversal,
     StatusResult,
     Unknown,
 )
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none
-from guichet.providers.results import as_status, probe_result
+from guichet.providers.results import as_refund_status, as_status, probe_result
 from guichet.providers.stripe_responses import (
     read_refund,
+    read_refund_refusal,
     read_refusal,
     read_session,
     smallest_unit,
@@ -95,7 +98,7 @@ class Stripe(HttpProvider):
             return read_session(await self._get(f"{_SESSIONS}/{repeated.provider_reference}"))
         return as_status(repeated)
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""
         session = await self._get(f"{_SESSIONS}/{reversal.charge.provider_reference}")
         intent = None
@@ -110,14 +113,16 @@ class Stripe(HttpProvider):
             "metadata[reference]": reversal.reference,
         }
         result = await self._post("/v1/refunds", form, idempotency_key=reversal.reference)
-        return read_refund(result) if isinstance(result, ProviderResponse) and result.ok else read_refusal(result)
+        if isinstance(result, ProviderResponse) and result.ok:
+            return read_refund(result)
+        return read_refund_refusal(result)
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         if reversal.provider_reference is not None:
             return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
         if self._key_expired(reversal.sent_at or Instant(0)):
             return Unknown("the response was lost, and its Idempotency-Key may have expired")
-        return as_status(await self.refund(reversal))
+        return as_refund_status(await self.refund(reversal))
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v1/balance"))

@@ -4,7 +4,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.money import DECIMALS, Currency, Hundredths
-from guichet.providers.base import Accepted, NotProcessed, RefusalReason, Refused, StatusResult, Succeeded, Unknown
+from guichet.providers.base import (
+    Accepted,
+    AlreadyRefunded,
+    NotProcessed,
+    RefusalReason,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import text_or_none, units
 from guichet.providers.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
@@ -13,7 +22,6 @@ _REASONS: Final[dict[str, RefusalReason]] = {
     "card_declined": "declined",
     "expired_card": "declined",
     "insufficient_funds": "insufficient_funds",
-    "charge_already_refunded": "refused",
     "amount_too_small": "limit_reached",
     "amount_too_large": "limit_reached",
 }
@@ -72,6 +80,14 @@ def read_refund(result: CallResult) -> StatusResult:
         case ProviderStatus.PENDING if refund_id:
             return Accepted(refund_id)
     return Unknown(result.raw)
+
+
+def read_refund_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | AlreadyRefunded:
+    """A refund that was made before, by hand or by another call, is no reason to give the merchant its money back."""
+    error = (result.object() or {}).get("error") if isinstance(result, ProviderResponse) else None
+    if isinstance(error, dict) and error.get("code") == "charge_already_refunded":
+        return AlreadyRefunded("charge_already_refunded")
+    return read_refusal(result)
 
 
 def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:

@@ -17,6 +17,8 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
     Refused,
     Reversal,
     StatusResult,
@@ -25,8 +27,14 @@ from guichet.providers.base import (
 )
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
-from guichet.providers.results import as_status, as_unknown, most_conclusive, probe_result
-from guichet.providers.wave_responses import read_new_session, read_payout, read_refusal, read_session
+from guichet.providers.results import as_refund_status, as_unknown, most_conclusive, probe_result
+from guichet.providers.wave_responses import (
+    read_new_session,
+    read_payout,
+    read_payout_refusal,
+    read_refusal,
+    read_session,
+)
 
 REQUIRED: Final = ("api_key",)
 OPTIONAL: Final = ("webhook_secret", "webhook_mode", "signing_secret", "aggregated_merchant_id", "return_url")
@@ -91,7 +99,7 @@ class Wave(HttpProvider):
             return Refused("operator_unavailable", "Wave never created the session")
         return Unknown("no session found")
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """A refund of the session; a payout when another account collected the payment."""
         if not reversal.collected_here:
             return await self._pay_out(reversal)
@@ -104,13 +112,13 @@ class Wave(HttpProvider):
             return Succeeded(reversal.amount, reversal.currency)
         return read_refusal(result)
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it."""
         if not reversal.collected_here and reversal.provider_reference is not None:
             return read_payout(await self._get(f"/v1/payout/{reversal.provider_reference}"))
-        return as_status(await self.refund(reversal))
+        return as_refund_status(await self.refund(reversal))
 
-    async def _pay_out(self, reversal: Reversal) -> InitiationResult:
+    async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
         if reversal.currency != "XOF":
             return NotProcessed("configuration", f"Wave does not pay out in {reversal.currency}")
         body = {
@@ -122,7 +130,9 @@ class Wave(HttpProvider):
             **self._merchant_field,
         }
         result = await self._post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
-        return read_payout(result) if isinstance(result, ProviderResponse) and result.ok else read_refusal(result)
+        if isinstance(result, ProviderResponse) and result.ok:
+            return read_payout(result)
+        return read_payout_refusal(result)
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v1/balance"))
@@ -150,8 +160,7 @@ class Wave(HttpProvider):
         )
 
     async def _sessions_by_reference(self, reference: str) -> list[dict[str, Any]] | Unknown:
-        path, query = f"{_SESSIONS}/search", {"client_reference": reference}
-        result = await self._http.send("GET", path, query=query, headers=self._headers)
+        result = await self._get(f"{_SESSIONS}/search", {"client_reference": reference})
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
         rows = result.ok_object().get("result")
@@ -159,17 +168,21 @@ class Wave(HttpProvider):
             return Unknown(result.raw)
         return [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
 
-    async def _get(self, path: str) -> CallResult:
-        return await self._http.send("GET", path, headers=self._headers)
+    async def _get(self, path: str, query: dict[str, str] | None = None) -> CallResult:
+        return await self._http.send("GET", path, query=query, headers={**self._headers, **self._signature(b"")})
 
     async def _post(
         self, path: str, body: dict[str, str] | None, more_headers: dict[str, str] | None = None
     ) -> CallResult:
-        """Signs when `signing_secret` is configured (docs/providers/wave.md, "Addresses and credentials")."""
         raw = b"" if body is None else msgspec.json.encode(body)
-        headers = {**self._headers, "Content-Type": "application/json", **(more_headers or {})}
-        if self._signing_secret:
-            timestamp = str(self._clock.now() // SECOND)
-            signature = signatures.hmac_sha256_hex(self._signing_secret, timestamp.encode() + raw)
-            headers["Wave-Signature"] = f"t={timestamp},v1={signature}"
+        headers = {**self._headers, "Content-Type": "application/json", **(more_headers or {}), **self._signature(raw)}
         return await self._http.send("POST", path, body=raw, headers=headers)
+
+    def _signature(self, body: bytes) -> dict[str, str]:
+        """A key with a `signing_secret` must sign every request, GETs too; otherwise Wave answers 401
+        (docs/providers/wave.md, "Addresses and credentials")."""
+        if not self._signing_secret:
+            return {}
+        timestamp = str(self._clock.now() // SECOND)
+        digest = signatures.hmac_sha256_hex(self._signing_secret, timestamp.encode() + body)
+        return {"Wave-Signature": f"t={timestamp},v1={digest}"}

@@ -3,7 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from guichet.providers.base import Accepted, NotProcessed, RefusalReason, Refused, StatusResult, Succeeded, Unknown
+from guichet.providers.base import (
+    Accepted,
+    FloatEmpty,
+    NotProcessed,
+    RefusalReason,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import hundredths, text_or_none
 from guichet.providers.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
@@ -17,6 +26,8 @@ _REASONS: Final[dict[str, RefusalReason]] = {
     "recipient-limit-exceeded": "limit_reached",
     "customer-age-restricted": "refused",
 }
+#: Of a payout: our wallet does not hold enough.
+_FLOAT_EMPTY: Final = "insufficient-funds"
 #: Codes that concern our account: nothing was taken.
 _ACCOUNT_ERRORS: Final = frozenset({"currency-mismatch", "country-mismatch"})
 _PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
@@ -49,7 +60,14 @@ def read_session(session: Mapping[str, Any]) -> StatusResult:
     return Unknown(f"{checkout} and {payment}")
 
 
-def read_payout(result: CallResult) -> StatusResult:
+def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | FloatEmpty:
+    """A payout leaves our own wallet: `insufficient-funds` is about that, not about the customer."""
+    if isinstance(result, ProviderResponse) and result.status == 400 and _error_code(result) == _FLOAT_EMPTY:
+        return FloatEmpty(result.raw)
+    return read_refusal(result)
+
+
+def read_payout(result: CallResult) -> StatusResult | FloatEmpty:
     if not isinstance(result, ProviderResponse):
         return as_unknown(result)
     payout = result.ok_object()
@@ -58,7 +76,10 @@ def read_payout(result: CallResult) -> StatusResult:
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(payout.get("receive_amount")), text_or_none(payout.get("currency")), payout_id)
         case ProviderStatus.FAILED:
-            return Refused(_REASONS.get(_nested_code(payout.get("payout_error"), "error_code"), "refused"), result.raw)
+            code = _nested_code(payout.get("payout_error"), "error_code")
+            if code == _FLOAT_EMPTY:
+                return FloatEmpty(result.raw)
+            return Refused(_REASONS.get(code, "refused"), result.raw)
         case ProviderStatus.PENDING if payout_id:
             return Accepted(payout_id)
     return Unknown(result.raw)
@@ -70,12 +91,23 @@ def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
         return result
     if common := classify_http_error(result):
         return common
-    code = result.error_code()
-    if code in _ACCOUNT_ERRORS:
+    code = _error_code(result)
+    if code in _ACCOUNT_ERRORS or (result.status == 400 and _concerns_aggregated_merchant(result)):
         return NotProcessed("configuration", result.raw)
     if result.status not in (400, 404, 409, 422) or not code or code == "idempotency-mismatch":
         return Unknown(result.raw)
     return Refused(_REASONS.get(code, "refused"), result.raw)
+
+
+def _error_code(response: ProviderResponse) -> str:
+    """Errors of payouts are documented under `code`, and seen under the other two names."""
+    body = response.object() or {}
+    return next((str(body[name]) for name in ("code", "error_code", "error") if body.get(name)), "")
+
+
+def _concerns_aggregated_merchant(response: ProviderResponse) -> bool:
+    """A missing or unknown `aggregated_merchant_id` is a fault of our configuration, not the payer's."""
+    return b"aggregated_merchant" in response.body
 
 
 def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:

@@ -15,7 +15,7 @@ from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
-from guichet.payments.incidents import MISMATCH, STUCK
+from guichet.payments.incidents import KINDS
 from guichet.server import db_metrics_queries, health_checks
 
 #: Seconds for which a read is reused at least.
@@ -24,7 +24,6 @@ FRESH_FOR: Final = 3.0
 _REUSE_FACTOR: Final = 20
 #: Seconds after which a read is abandoned: Prometheus waits ten for its answer.
 READ_TIMEOUT: Final = 8.0
-_KINDS: Final = (MISMATCH, STUCK)
 _AUDITS: Final = ("clean", "faulty", "never")
 
 
@@ -145,7 +144,7 @@ async def _ledger(db: Database, now: Instant) -> list[GaugeMetricFamily]:
 async def _incidents(db: Database, now: Instant) -> list[GaugeMetricFamily]:
     incidents = GaugeMetricFamily("guichet_incidents_open", "Open incidents, by kind.", labels=("kind",))
     found = {kind: count for kind, count, _ in await health_checks.open_incidents(db)}
-    for kind in sorted({*_KINDS, *found}):
+    for kind in sorted({*KINDS, *found}):
         incidents.add_metric((kind,), found.get(kind, 0))
     unmatched_callbacks = GaugeMetricFamily(
         "guichet_unmatched_callbacks",

@@ -1,0 +1,20 @@
+"""A refund that a provider could not pay because our balance there was empty is sent again, as a new request."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "v0002"
+down_revision = "v0001"
+
+
+def upgrade() -> None:
+    op.add_column("refunds", sa.Column("request_number", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("refunds", sa.Column("float_empty_account", sa.String(64)))
+    waiting = sa.text("float_empty_account IS NOT NULL")
+    op.create_index(
+        "ix_refunds_float_empty",
+        "refunds",
+        ["float_empty_account", "id"],
+        postgresql_where=waiting,
+        sqlite_where=waiting,
+    )
