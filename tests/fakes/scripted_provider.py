@@ -10,6 +10,8 @@ from guichet.providers.base import (
     Accepted,
     Charge,
     InitiationResult,
+    RefundInitiationResult,
+    RefundStatusResult,
     Refused,
     Reversal,
     StatusResult,
@@ -18,7 +20,7 @@ from guichet.providers.base import (
 from tests.fakes.silent_provider import SilentProvider
 
 #: A result, or a function that makes one from the request, at once or later.
-Scripted = InitiationResult | Callable[[Any], InitiationResult | Awaitable[InitiationResult]]
+Scripted = RefundInitiationResult | Callable[[Any], RefundInitiationResult | Awaitable[RefundInitiationResult]]
 
 
 def done(request: Charge | Reversal) -> Succeeded:
@@ -35,9 +37,9 @@ def refused(request: Charge | Reversal) -> Refused:
 
 
 def slow(answer: Scripted, seconds: float) -> Scripted:
-    async def later(request: Any) -> InitiationResult:
+    async def later(request: Any) -> RefundInitiationResult:
         await asyncio.sleep(seconds)
-        result: InitiationResult = await _answer(answer, request)
+        result: RefundInitiationResult = await _answer(answer, request)
         return result
 
     return later
@@ -79,13 +81,13 @@ class ScriptedProvider(SilentProvider):
         answer: StatusResult = await self._play("status", charge, Accepted())
         return answer
 
-    async def refund(self, reversal: Reversal) -> InitiationResult:
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         self.reversals.append(reversal)
-        answer: InitiationResult = await self._play("refund", reversal, taken)
+        answer: RefundInitiationResult = await self._play("refund", reversal, taken)
         return answer
 
-    async def refund_status(self, reversal: Reversal) -> StatusResult:
-        answer: StatusResult = await self._play("refund_status", reversal, Accepted())
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        answer: RefundStatusResult = await self._play("refund_status", reversal, Accepted())
         return answer
 
     async def _play(self, verb: str, request: Charge | Reversal, otherwise: Scripted) -> Any:

@@ -1,7 +1,9 @@
 """What every fake provider has in common."""
 
+from collections.abc import Mapping
+
 from guichet.clock import Instant
-from guichet.providers.base import Callback, CallbackReference, Charge
+from guichet.providers.base import Callback, CallbackReference, Charge, Reversal
 
 
 class SilentProvider:
@@ -12,6 +14,9 @@ class SilentProvider:
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return True
+
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        return {}
 
     async def probe(self) -> str:
         return "ok"

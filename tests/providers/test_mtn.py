@@ -1,13 +1,22 @@
 """MTN MoMo: the result of each response (docs/providers/mtn.md)."""
 
+import base64
 from typing import Any
 
 import pytest
 
+from guichet.bootstrap import USER_AGENT
 from guichet.clock import HOUR, MINUTE, SECOND, earlier
-from guichet.providers.base import Accepted, CallbackReference, NotProcessed, Refused, Unknown
-from tests.providers.expectations import succeeded
+from guichet.http_client import HttpClient
+from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, NotProcessed, Refused, Unknown
+from guichet.providers.client import ProviderAccount
+from guichet.providers.provider_types import PROVIDER_TYPES
+from tests.fakes.clock import ManualClock
+from tests.fakes.http_server import ReceivedRequest, ScriptedServer
+from tests.providers.expectations import check, refused, succeeded
+from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import (
+    NOW,
     REFERENCE,
     REFUND,
     Scripted,
@@ -206,3 +215,55 @@ async def test_a_callback_only_names_the_payment_to_poll() -> None:
         assert read(callback({"status": "FAILED", "externalId": REFUND, "payee": {}})) == CallbackReference(REFUND)
         for nonsense in (b"", b"[]", b"{}", b"\xff", b"null"):
             assert read(callback(nonsense)) is None
+
+
+FLOAT_EMPTY = {"code": "NOT_ENOUGH_FUNDS", "message": "…"}
+
+
+async def test_our_empty_float_is_not_the_payees_refusal() -> None:
+    async with provider_under_test("mtn", (500, FLOAT_EMPTY)) as mtn:
+        assert isinstance(await mtn.provider.refund(reversal()), FloatEmpty)
+        check(await mtn.provider.initiate(charge()), refused("insufficient_funds"))
+    failed = {"status": "FAILED", "reason": FLOAT_EMPTY}
+    async with provider_under_test("mtn", (200, failed)) as mtn:
+        assert isinstance(await mtn.provider.refund_status(reversal()), FloatEmpty)
+        check(await mtn.provider.status(charge()), refused("insufficient_funds"))
+
+
+async def test_a_refund_is_asked_about_by_the_verb_that_sent_it() -> None:
+    """`refund` and `transfer` are two namespaces: asked by the other verb, MTN would say that it never got the refund,
+    and the customer would be paid twice."""
+    async with provider_under_test("mtn", (202, b""), refund_via="refund") as mtn:
+        stored = mtn.provider.prepare_refund(reversal())
+    not_found = (404, {"code": "RESOURCE_NOT_FOUND"})
+    async with provider_under_test("mtn", not_found, (202, b""), refund_via="transfer") as mtn:
+        await mtn.provider.refund_status(reversal(provider_data=stored))
+        assert [request.line.split(" ")[1] for request in mtn.received] == [
+            f"/disbursement/v1_0/refund/{REFUND}",
+            "/disbursement/v1_0/refund",
+        ]
+
+
+async def test_the_token_request_is_what_the_new_platform_wants() -> None:
+    """Raw credentials, the target environment, and a User-Agent of our own (docs/providers/mtn.md)."""
+    token_requests: list[ReceivedRequest] = []
+
+    async def answer(writer: Any, request: ReceivedRequest) -> None:
+        token_requests.append(request)
+        body = b'{"access_token": "t", "expires_in": 3600}'
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+
+    user, secret = "d2FsbGV0LXVzZXI==", "p/un+ct:ua=tion&"
+    async with ScriptedServer(answer) as server:
+        http_client = HttpClient(loopback=True, user_agent=USER_AGENT)
+        settings = {**PROVIDER_CASES["mtn"].settings, "api_user": user, "api_key": secret}
+        account = ProviderAccount("mtn_new", "mtn", server.url("127.0.0.1", ""), settings)
+        try:
+            await PROVIDER_TYPES["mtn"].build(account, http_client, ManualClock(NOW)).probe()
+        finally:
+            await http_client.aclose()
+    headers = token_requests[0].headers
+    assert headers["x-target-environment"] == "mtnbenin"
+    assert base64.b64decode(headers["authorization"].removeprefix("Basic ")).decode() == f"{user}:{secret}"
+    assert headers["user-agent"].startswith("Guichet/")

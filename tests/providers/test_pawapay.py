@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from guichet.clock import MINUTE, SECOND, earlier
 from guichet.providers import http_message_signatures as http_signatures
-from guichet.providers.base import Accepted, Callback, CallbackReference
+from guichet.providers.base import Accepted, AlreadyRefunded, Callback, CallbackReference, FloatEmpty
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
@@ -212,3 +212,24 @@ async def test_callbacks_name_the_payment_and_need_a_valid_signature() -> None:
         assert read(callback({"refundId": REFUND, "depositId": REFERENCE})) == CallbackReference(REFUND, REFUND)
         assert read(callback({"payoutId": REFUND})) == CallbackReference(REFUND, REFUND)
         assert read(callback({"status": "COMPLETED"})) is None
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        {"failureReason": {"failureCode": "PAWAPAY_WALLET_OUT_OF_FUNDS"}},
+        {"rejectionReason": {"rejectionCode": "PAWAPAY_WALLET_OUT_OF_FUNDS"}},
+    ],
+)
+async def test_our_empty_float_is_read_under_both_names(reason: Any) -> None:
+    async with provider_under_test("pawapay", (200, {"status": "REJECTED", **reason})) as pawapay:
+        assert isinstance(await pawapay.provider.refund(reversal()), FloatEmpty)
+    failed = {"status": "FOUND", "data": {"status": "FAILED", **reason}}
+    async with provider_under_test("pawapay", (200, failed)) as pawapay:
+        assert isinstance(await pawapay.provider.refund_status(reversal()), FloatEmpty)
+
+
+async def test_a_deposit_that_was_refunded_before_is_not_refused() -> None:
+    said = {"status": "REJECTED", "rejectionReason": {"rejectionCode": "DEPOSIT_ALREADY_REFUNDED"}}
+    async with provider_under_test("pawapay", (200, said)) as pawapay:
+        assert isinstance(await pawapay.provider.refund(reversal()), AlreadyRefunded)

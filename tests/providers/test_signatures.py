@@ -84,11 +84,37 @@ def test_our_own_signatures_are_verified() -> None:
 
 def test_both_encodings_of_ecdsa_are_verified() -> None:
     callback = signed_callback()
-    raw = base64.b64decode(callback.headers["Signature"].split(":")[1])
-    assert len(raw) == 64
-    der = utils.encode_dss_signature(int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big"))
-    as_der = changed(callback, Signature=f"sig-pp=:{base64.b64encode(der).decode()}:")
-    assert http_signatures.verify(KEY.public_key(), as_der, NOW)
+    r, s = utils.decode_dss_signature(base64.b64decode(callback.headers["Signature"].split(":")[1]))
+    raw = base64.b64encode(r.to_bytes(32, "big") + s.to_bytes(32, "big")).decode()
+    assert http_signatures.verify(KEY.public_key(), changed(callback, Signature=f"sig-pp=:{raw}:"), NOW)
+
+
+@pytest.mark.parametrize("encoding", ["der", "raw"])
+def test_our_signature_is_what_the_samples_of_pawapay_make(encoding: http_signatures.Encoding) -> None:
+    """Built again from the samples' description (docs/providers/pawapay.md, "Signatures"), and verified by the library
+    alone: DER unless the setting says otherwise."""
+    url, body = "https://api.pawapay.io/v2/payouts", b'{"payoutId":"1"}'
+    headers = http_signatures.sign(KEY, key_id="K1", url=url, body=body, now=NOW, encoding=encoding)
+    parameters = headers["Signature-Input"].removeprefix("sig-pp=")
+    digest = base64.b64encode(hashlib.sha512(body).digest()).decode()
+    signed = "\n".join(
+        [
+            '"@method": POST',
+            '"@authority": api.pawapay.io',
+            '"@path": /v2/payouts',
+            f'"signature-date": {headers["Signature-Date"]}',
+            f'"content-digest": sha-512=:{digest}:',
+            '"content-type": application/json',
+            f'"@signature-params": {parameters}',
+        ]
+    ).encode()
+    signature = base64.b64decode(headers["Signature"].split(":")[1])
+    if encoding == "raw":
+        assert len(signature) == 64
+        signature = utils.encode_dss_signature(
+            int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:], "big")
+        )
+    KEY.public_key().verify(signature, signed, ec.ECDSA(hashes.SHA256()))
 
 
 def test_callbacks_that_are_not_authentic_are_refused() -> None:

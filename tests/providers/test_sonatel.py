@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import SECOND
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference
+from guichet.providers.base import Accepted, CallbackReference, FloatEmpty
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
@@ -151,3 +151,19 @@ async def test_callback_signatures_cover_the_time_a_comma_and_the_body() -> None
             assert read(callback(raw, {"X-Sonatel-Signature": f"t={moment},v1={right}"})) == hint
             assert read(callback(raw, {"X-Sonatel-Signature": f"t={moment},v1={wrong}"})) is None
             assert read(callback(raw)) is None
+
+
+@pytest.mark.parametrize("name", [None, "transactions", "data", "content"])
+async def test_the_list_of_transactions_is_read_in_all_four_shapes(name: str | None) -> None:
+    row = {"reference": REFERENCE, "transactionId": "t-1", "status": "SUCCESS", "type": "MERCHANT_PAYMENT"}
+    rows = [{**row, "amount": {"value": 5000, "unit": "XOF"}}]
+    async with provider_under_test("sonatel", (200, rows if name is None else {name: rows})) as sonatel:
+        check(await sonatel.provider.status(charge("orange_sn")), succeeded(5000_00, "XOF"))
+
+
+async def test_an_empty_retailers_balance_is_not_a_refusal() -> None:
+    async with provider_under_test("sonatel", (400, {"code": "2020", "title": "…"})) as sonatel:
+        check(await sonatel.provider.initiate(charge("orange_sn", otp="123456")), refused("insufficient_funds"))
+    rows = [{"reference": REFUND, "status": "FAILED", "code": "2020", "type": "CASHIN"}]
+    async with provider_under_test("sonatel", (200, rows)) as sonatel:
+        assert isinstance(await sonatel.provider.refund_status(reversal("orange_sn")), FloatEmpty)

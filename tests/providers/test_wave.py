@@ -6,7 +6,7 @@ import pytest
 
 from guichet.clock import HOUR, MINUTE, SECOND, earlier
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference, Refused, Unknown
+from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, Refused, Unknown
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
@@ -201,3 +201,35 @@ async def test_callbacks_with_a_shared_secret_or_without_a_secret() -> None:
     async with provider_under_test("wave", (200, {}), webhook_secret="") as wave:
         assert wave.provider.parse_callback(callback(EVENT)) == CallbackReference(REFERENCE, "cos-1")
         assert wave.provider.parse_callback(callback({"type": "test.test_event", "data": {}})) is None
+
+
+async def test_every_request_is_signed_when_a_signing_secret_is_set() -> None:
+    """Wave refuses every unsigned request of such a key, GETs too: customers were debited and never credited."""
+    async with provider_under_test("wave", (200, {"result": []}), signing_secret="wave_sn_AKS_x") as wave:
+        await wave.provider.initiate(charge("wave_sn"))
+        await wave.provider.status(charge("wave_sn"))
+        await wave.provider.status(charge("wave_sn", provider_reference="cos-1"))
+        await wave.provider.refund(reversal("wave_sn", taken={"provider_reference": "cos-1"}))
+        await wave.provider.refund(reversal("wave_sn", collected_here=False))
+        await wave.provider.refund_status(reversal("wave_sn", collected_here=False, provider_reference="pt-1"))
+        await wave.provider.probe()
+    assert [request.line.split(" ")[0] for request in wave.received].count("GET") == 4
+    for request in wave.received:
+        given = request.headers["wave-signature"]
+        assert signatures.verify_signature(given, request.body, secret="wave_sn_AKS_x", separator=b"", now=NOW), request
+
+
+async def test_an_empty_wallet_of_ours_is_not_a_refusal_of_the_payout() -> None:
+    for field in ("code", "error_code", "error"):
+        async with provider_under_test("wave", (400, {field: "insufficient-funds"})) as wave:
+            assert isinstance(await wave.provider.refund(reversal("wave_sn", collected_here=False)), FloatEmpty)
+    failed = {"id": "pt-1", "status": "failed", "payout_error": {"error_code": "insufficient-funds"}}
+    async with provider_under_test("wave", (200, failed)) as wave:
+        undone = reversal("wave_sn", collected_here=False, provider_reference="pt-1")
+        assert isinstance(await wave.provider.refund_status(undone), FloatEmpty)
+
+
+async def test_a_missing_aggregated_merchant_is_our_configuration() -> None:
+    details = [{"loc": ["aggregated_merchant_id"], "msg": "field required"}]
+    async with provider_under_test("wave", (400, {"code": "request-validation-error", "details": details})) as wave:
+        check(await wave.provider.initiate(charge("wave_sn")), not_taken())
