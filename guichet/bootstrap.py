@@ -135,6 +135,8 @@ def live_providers(settings: Settings) -> ProvidersConfig:
             f"GUICHET_PROVIDERS_FILE leads to the simulator ({providers.simulated[0]}): "
             "the production profile refuses it unless GUICHET_ALLOW_SIMULATOR is yes."
         )
+    if not settings.development:
+        providers.refuse_sandboxes()
     return providers
 
 

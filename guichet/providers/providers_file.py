@@ -27,6 +27,7 @@ from guichet.providers.base import Provider
 from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
+from guichet.providers.sandbox_accounts import sandbox_reason
 from guichet.settings import SettingsError
 
 SIMULATOR_PATH: Final = "/simulator/"
@@ -55,6 +56,14 @@ class ProvidersConfig:
         """The accounts that lead to the simulator."""
         return [name for name, account in self.accounts.items() if SIMULATOR_PATH in account.base_url]
 
+    def refuse_sandboxes(self) -> None:
+        """Raises ProvidersFileError when an account leads to a provider's sandbox, where no money moves."""
+        for name, account in self.accounts.items():
+            if reason := sandbox_reason(account):
+                raise ProvidersFileError(
+                    f"{self._source(name)}: [accounts.{name}] {reason}, which the production profile refuses."
+                )
+
     def registry(self, clock: Clock, http_client: HttpClient) -> Registry:
         """Raises ProvidersFileError when an account's settings cannot work."""
         providers = {name: self._build(account, http_client, clock) for name, account in self.accounts.items()}
@@ -67,8 +76,10 @@ class ProvidersConfig:
         try:
             return PROVIDER_TYPES[account.provider].build(account, http_client, clock)
         except ValueError as error:
-            source = self.sources.get(account.name, "the providers' file")
-            raise ProvidersFileError(f"{source}: [accounts.{account.name}] {error}.") from None
+            raise ProvidersFileError(f"{self._source(account.name)}: [accounts.{account.name}] {error}.") from None
+
+    def _source(self, account: str) -> str:
+        return self.sources.get(account, "the providers' file")
 
 
 NO_PROVIDERS: Final = ProvidersConfig({}, {})

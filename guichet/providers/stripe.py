@@ -28,6 +28,7 @@ from guichet.providers.base import (
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none
 from guichet.providers.results import as_refund_status, as_status, probe_result
+from guichet.providers.sandbox_accounts import is_test_key
 from guichet.providers.stripe_responses import (
     read_refund,
     read_refund_refusal,
@@ -54,6 +55,7 @@ class Stripe(HttpProvider):
         self._headers = {"Authorization": f"Bearer {settings['secret_key']}"}
         if version := settings.get("api_version"):
             self._headers["Stripe-Version"] = version
+        self._is_live = not is_test_key(settings["secret_key"])
         self._webhook_secret = settings.get("webhook_secret")
         self._return_url = settings.get("return_url")
 
@@ -90,13 +92,20 @@ class Stripe(HttpProvider):
 
     async def status(self, charge: Charge) -> StatusResult:
         if charge.provider_reference is not None:
-            return read_session(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
+            return self._read_session(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
         if self._key_expired(charge.created_at):
             return Unknown("the response was lost, and its Idempotency-Key may have expired")
         repeated = await self.initiate(charge)
         if isinstance(repeated, Accepted):
-            return read_session(await self._get(f"{_SESSIONS}/{repeated.provider_reference}"))
+            return self._read_session(await self._get(f"{_SESSIONS}/{repeated.provider_reference}"))
         return as_status(repeated)
+
+    def _read_session(self, result: CallResult) -> StatusResult:
+        """An object of Stripe's test mode proves nothing to a live account: no money moved."""
+        session = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        if self._is_live and session.get("livemode") is False:
+            return Unknown("livemode: false")
+        return read_session(result)
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """Reads the session first, because a refund names the payment intent inside it."""

@@ -118,3 +118,44 @@ def test_without_a_file_development_has_the_simulator_and_production_no_provider
     assert live_providers(load(production)) == NO_PROVIDERS
     codes = {mode.operator for mode in load_catalogue(None).modes}
     assert set(live_providers(load(environ)).routes) == codes
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        (
+            'provider = "wave"\nbase_url = "https://api.sandbox.wave.example"\napi_key = "k"',
+            "api.sandbox.wave.example is a sandbox",
+        ),
+        (
+            'provider = "mtn"\nbase_url = "https://momo.example"\ntarget_env = "sandbox"\nsubscription_key = "s"\n'
+            'api_user = "u"\napi_key = "k"',
+            'target_env = "sandbox"',
+        ),
+        (
+            'provider = "orange"\nbase_url = "https://api.orange.com"\ncountry = "dev"\nclient_id = "i"\n'
+            'client_secret = "s"\nmerchant_key = "m"',
+            'country = "dev" is the sandbox',
+        ),
+        (
+            'provider = "stripe"\nbase_url = "https://api.stripe.com"\nsecret_key = "sk_test_1"',
+            "secret_key is a test key",
+        ),
+    ],
+)
+def test_production_refuses_sandboxes(tmp_path: Path, table: str, reason: str) -> None:
+    """A payment that succeeds in a sandbox moved no money, and would be credited."""
+    file = tmp_path / "providers.toml"
+    file.write_text(f"[accounts.one]\n{table}\n")
+    environ = {
+        "GUICHET_HOME": str(tmp_path),
+        "GUICHET_SECRET_KEYS": Fernet.generate_key().decode(),
+        "GUICHET_PROVIDERS_FILE": str(file),
+    }
+    assert list(live_providers(load(environ)).accounts) == ["one"], "the development profile may try it"
+    production = {**environ, "GUICHET_PROFILE": "production", "GUICHET_PUBLIC_URL": "https://pay.example"}
+    with pytest.raises(SettingsError) as refusal:
+        live_providers(load(production))
+    assert str(refusal.value) == (
+        f"providers.toml, line 1: [accounts.one] {reason}, which the production profile refuses."
+    )

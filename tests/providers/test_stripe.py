@@ -7,7 +7,7 @@ import pytest
 
 from guichet.clock import HOUR, SECOND, earlier
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference, RefusalReason
+from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Succeeded
 from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
@@ -175,3 +175,12 @@ async def test_callback_signatures_cover_the_time_a_dot_and_the_body() -> None:
             assert read(callback(raw, {"Stripe-Signature": f"t={moment},v1={right},v0=00"})) == hint
             assert read(callback(raw, {"Stripe-Signature": f"t={moment},v0={right}"})) is None
             assert read(callback(raw)) is None
+
+
+async def test_a_paid_session_of_the_test_mode_is_not_believed_by_a_live_account() -> None:
+    paid = session("complete", "paid", livemode=False)
+    async with provider_under_test("stripe", (200, paid)) as stripe:
+        check(await stripe.provider.status(charge("VISA", provider_reference="cs_1")), UNKNOWN)
+    async with provider_under_test("stripe", (200, paid), secret_key="sk_test_1") as stripe:
+        result = await stripe.provider.status(charge("VISA", provider_reference="cs_1"))
+        assert isinstance(result, Succeeded)
