@@ -127,6 +127,7 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "next_poll_at": now + 10_000_000,
         "poll_count": 0,
         "lease_expires_at": None,
+        "account_fingerprint": None,
     }, mode
 
 

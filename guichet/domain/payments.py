@@ -116,6 +116,8 @@ class Payment(Record, frozen=True):
     poll_count: int
     #: Until then one process polls this payment and no other may; None while nobody does.
     lease_expires_at: Instant | None
+    #: Which account the name `provider_account` stood for when the payment was sent: `Provider.fingerprint`.
+    account_fingerprint: str | None
 
 
 class Refund(Record, frozen=True):
@@ -144,6 +146,7 @@ class Refund(Record, frozen=True):
     next_poll_at: Instant | None
     poll_count: int
     lease_expires_at: Instant | None
+    account_fingerprint: str | None = None
     #: How many requests before the current one ended because our balance with the provider was empty.
     request_number: int = 0
     #: The account whose balance was empty last, while the refund waits to be sent again.

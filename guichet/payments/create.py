@@ -120,7 +120,7 @@ def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
 def _new_payment(
     ctx: AppContext, caller: Caller, wanted: PaymentRequest, quoted: Quote, provider_account: str
 ) -> Payment:
-    now = ctx.clock.now()
+    now, provider = ctx.clock.now(), ctx.registry.provider(provider_account)
     needs_test_page = quoted.mode.is_card and not caller.livemode
     return Payment(
         id=PaymentId(0),
@@ -156,7 +156,8 @@ def _new_payment(
         next_poll_at=later(now, POLL_AFTER_CRASH),
         poll_count=0,
         # The lease keeps others from polling the payment while its initiation is running.
-        lease_expires_at=later(now, LEASE_DURATION) if ctx.registry.provider(provider_account).remote else None,
+        lease_expires_at=later(now, LEASE_DURATION) if provider.remote else None,
+        account_fingerprint=provider.fingerprint,
     )
 
 
@@ -195,8 +196,8 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
     result: InitiationResult = NotProcessed()
     for account in route:
         if account != payment.provider_account:
-            until = later(ctx.clock.now(), LEASE_DURATION)
-            switched = await repository.switch_provider_account(ctx.db, payment, account, until)
+            until, fingerprint = later(ctx.clock.now(), LEASE_DURATION), ctx.registry.provider(account).fingerprint
+            switched = await repository.switch_provider_account(ctx.db, payment, account, fingerprint, until)
             if switched is None:
                 return require(await repository.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(ctx, switched, charge.otp)

@@ -19,7 +19,14 @@ from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import incidents, integrity, refund_repository, repository
 from guichet.payments.poll_schedule import LEASE_DURATION, next_poll
-from guichet.payments.provider_calls import call_provider, decode_provider_data, encode_provider_data, reversal_for
+from guichet.payments.provider_calls import (
+    ANOTHER_ACCOUNT,
+    call_provider,
+    decode_provider_data,
+    encode_provider_data,
+    is_another_account,
+    reversal_for,
+)
 from guichet.payments.settlement import settle_refund
 from guichet.providers.base import (
     Accepted,
@@ -60,6 +67,8 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
         return await _send(ctx, leased, payment)
     account = require(leased.provider_account)
     provider = ctx.registry.provider(account)
+    if is_another_account(provider, leased):
+        return await _apply(ctx, leased, payment, ANOTHER_ACCOUNT)
     call = provider.refund_status(reversal_for(ctx, leased, payment))
     return await _apply(ctx, leased, payment, await call_provider(provider, call, account, "refund_status"))
 
@@ -77,7 +86,14 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
             continue
         provider = ctx.registry.provider(account)
         data = encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment))))
-        sent = await refund_repository.mark_sent(ctx.db, refund.id, account, data, ctx.clock.now())
+        sent = await refund_repository.mark_sent(
+            ctx.db,
+            refund.id,
+            provider_account=account,
+            fingerprint=provider.fingerprint,
+            provider_data=data,
+            now=ctx.clock.now(),
+        )
         if sent is None:
             break
         call = provider.refund(reversal_for(ctx, sent, payment))

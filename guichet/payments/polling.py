@@ -15,7 +15,13 @@ from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments import integrity, repository
 from guichet.payments.poll_schedule import LEASE_DURATION, next_poll
-from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data
+from guichet.payments.provider_calls import (
+    ANOTHER_ACCOUNT,
+    call_provider,
+    charge_for,
+    encode_provider_data,
+    is_another_account,
+)
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, Refused, StatusResult, Succeeded, Unknown
 
@@ -54,6 +60,8 @@ async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
         if leased is None:
             return None
         payment = leased
+    if is_another_account(provider, payment):
+        return await _apply(ctx, payment, ANOTHER_ACCOUNT)
     result = await call_provider(provider, provider.status(charge_for(ctx, payment)), account, "status")
     return await _apply(ctx, payment, result)
 

@@ -29,6 +29,8 @@ T = TypeVar("T")
 #: Seconds that a provider may take to answer. The lease of the row lasts longer, so that no other process calls it
 #: meanwhile.
 PROVIDER_TIMEOUT: Final = 20.0
+#: What is known when `is_another_account`: an old and a new account of a provider must stand side by side.
+ANOTHER_ACCOUNT: Final = Unknown("the account's address, user or target environment changed since: add it as a new one")
 _RESULT_NAMES: Final[dict[type, str]] = {
     Accepted: "accepted",
     Succeeded: "succeeded",
@@ -59,6 +61,12 @@ async def call_provider(provider: Provider, call: Awaitable[T], provider_account
     metrics.provider_call(provider_account, operation, name, seconds)
     tracing.provider_call(provider_account, operation, name, seconds)
     return result
+
+
+def is_another_account(provider: Provider, subject: Payment | Refund) -> bool:
+    """Whether the settings of the account changed since the payment or refund was sent: its address, its user or its
+    target environment. It must then not be asked: the provider would say that it does not know the transaction."""
+    return subject.account_fingerprint is not None and subject.account_fingerprint != provider.fingerprint
 
 
 def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Charge:

@@ -52,6 +52,7 @@ _MARK_SENT: Final = (
     .values(
         sent_at=bindparam("now"),
         provider_account=bindparam("new_account"),
+        account_fingerprint=bindparam("new_fingerprint"),
         provider_data=bindparam("new_data"),
         float_empty_account=None,
     )
@@ -172,10 +173,23 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Refund]
 
 
 async def mark_sent(
-    db: Database, refund_id: RefundId, provider_account: str, provider_data: str | None, now: Instant
+    db: Database,
+    refund_id: RefundId,
+    *,
+    provider_account: str,
+    fingerprint: str | None,
+    provider_data: str | None,
+    now: Instant,
 ) -> Refund | None:
     """Marks a refund as sent, before the request is sent. None when it is already marked, or final."""
-    row = await db.write(_MARK_SENT, refund_id=refund_id, new_account=provider_account, new_data=provider_data, now=now)
+    row = await db.write(
+        _MARK_SENT,
+        refund_id=refund_id,
+        new_account=provider_account,
+        new_fingerprint=fingerprint,
+        new_data=provider_data,
+        now=now,
+    )
     return _refund(row)
 
 

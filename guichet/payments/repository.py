@@ -74,7 +74,11 @@ _RECORD_INITIATION: Final = (
 _SWITCH: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-    .values(provider_account=bindparam("new_account"), lease_expires_at=bindparam("until"))
+    .values(
+        provider_account=bindparam("new_account"),
+        account_fingerprint=bindparam("new_fingerprint"),
+        lease_expires_at=bindparam("until"),
+    )
     .returning(*payments.c)
 )
 _SCHEDULE_NEXT_POLL: Final = (
@@ -186,11 +190,13 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
 
 
 async def switch_provider_account(
-    db: Database, payment: Payment, provider_account: str, until: Instant
+    db: Database, payment: Payment, provider_account: str, fingerprint: str | None, until: Instant
 ) -> Payment | None:
     """Stores the next account of the route, before it is called. None when the payment is final already: then no
     provider may be called."""
-    row = await db.write(_SWITCH, payment_id=payment.id, new_account=provider_account, until=until)
+    row = await db.write(
+        _SWITCH, payment_id=payment.id, new_account=provider_account, new_fingerprint=fingerprint, until=until
+    )
     return _payment(row)
 
 

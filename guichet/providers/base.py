@@ -194,6 +194,10 @@ class Provider(Protocol):
 
     #: False when every result comes from what we know already: such a call needs no lease and no network.
     remote: bool
+    #: Which account this really is: derived from its address, user and target environment, not from its secrets, which
+    #: are renewed. None where there is no account. A provider knows a transaction only on the account that took it, so
+    #: another fingerprint means that "not found" proves nothing.
+    fingerprint: str | None
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         """When to ask first about a debit whose initiation was not answered; None for the usual interval."""

@@ -3,6 +3,7 @@
 A call that fails returns a result of base.py instead of raising.
 """
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from guichet.providers.base import (
 )
 from guichet.providers.fields import decode_json, decode_json_object
 
+#: The settings that say whose account it is. None of them is a secret.
+_IDENTITY: Final = ("target_env", "api_user", "country", "client_id", "merchant_code", "shop", "code_pv")
 #: Seconds. Some providers wait for the customer's PIN before they answer an initiation.
 TIMEOUT: Final = 30.0
 
@@ -40,6 +43,12 @@ class ProviderAccount:
     provider: str
     base_url: str
     settings: Mapping[str, str]
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits; see `Provider.fingerprint`."""
+        identity = (self.provider, self.base_url, *(self.settings.get(name, "") for name in _IDENTITY))
+        return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:16]
 
     def __repr__(self) -> str:
         """Without the settings, because they contain secrets."""
@@ -134,6 +143,7 @@ class HttpProvider(ABC):
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Subclasses raise ValueError for settings that cannot work."""
+        self.fingerprint: str | None = account.fingerprint
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock
 

@@ -65,6 +65,7 @@ class Sandbox:
     """Serves every payment that is made with a test key."""
 
     remote = False
+    fingerprint = None
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -9,6 +9,8 @@ from guichet.providers.base import Callback, CallbackReference, Charge, Reversal
 class SilentProvider:
     """Never calls back, can refund everything, and leaves the polling times to Guichet."""
 
+    fingerprint: str | None = None
+
     def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 

@@ -1,4 +1,4 @@
-"""A refund that a provider could not pay because our balance there was empty is sent again, as a new request."""
+"""What must be remembered of a provider account: which one it really was, and that our balance with it was empty."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,8 @@ down_revision = "v0001"
 
 
 def upgrade() -> None:
+    op.add_column("payments", sa.Column("account_fingerprint", sa.String(16)))
+    op.add_column("refunds", sa.Column("account_fingerprint", sa.String(16)))
     op.add_column("refunds", sa.Column("request_number", sa.Integer(), nullable=False, server_default="0"))
     op.add_column("refunds", sa.Column("float_empty_account", sa.String(64)))
     waiting = sa.text("float_empty_account IS NOT NULL")

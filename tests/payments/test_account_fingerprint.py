@@ -1,0 +1,65 @@
+"""A payment is asked about only on the account that it was sent to: elsewhere "not found" proves nothing."""
+
+from typing import Any
+
+from guichet.providers.base import FloatEmpty, NotProcessed, Refused
+from guichet.providers.client import ProviderAccount
+from tests.fakes.scripted_provider import done, refused, taken
+from tests.payments.conftest import LivePayments, stored
+from tests.payments.test_refunds import paid, refund_of
+
+SETTINGS = {"target_env": "mtnbenin", "api_user": "user-1", "api_key": "secret-1"}
+
+
+def fingerprint(base_url: str = "https://proxy.momoapi.mtn.com", **changes: str) -> str:
+    return ProviderAccount("mtn", "mtn", base_url, {**SETTINGS, **changes}).fingerprint
+
+
+def test_a_fingerprint_follows_the_account_and_not_its_secrets() -> None:
+    assert fingerprint() == fingerprint(api_key="renewed")
+    others = [
+        fingerprint("https://momoapi.momo.africa"),
+        fingerprint(api_user="user-2"),
+        fingerprint(target_env="sandbox"),
+    ]
+    assert len({fingerprint(), *others}) == 4
+
+
+async def test_a_payment_of_another_account_stays_pending_without_a_question(live: LivePayments) -> None:
+    """Before, the new account's "not found" failed a payment that the customer had made."""
+    live.first.fingerprint = "old"
+    payment = await live.merchant.pay()
+    live.first.fingerprint = "new"
+    live.first.script("status", refused)
+    await live.service.run_worker(3600)
+    assert await live.state(payment["reference"]) == "pending"
+    assert (await live.merchant.get(f"/payments/{payment['reference']}")).data["status"] == "pending"
+    assert live.first.references_of("status") == []
+
+    live.first.fingerprint = "old"
+    live.first.script("status", done)
+    await live.service.run_worker(3600)
+    assert await live.state(payment["reference"]) == "succeeded"
+
+
+async def test_the_next_accounts_fingerprint_is_kept_when_the_first_took_nothing(live: LivePayments) -> None:
+    live.first.fingerprint, live.second.fingerprint = "one", "two"
+    live.first.script("initiate", NotProcessed())
+    live.second.script("initiate", taken)
+    assert (await stored(live, await live.merchant.pay())).account_fingerprint == "two"
+
+
+async def test_a_refund_of_another_account_is_neither_asked_about_nor_failed(live: LivePayments) -> None:
+    live.first.fingerprint = "old"
+    live.first.script("refund", taken)
+    refund = await refund_of(live, await paid(live))
+    await live.service.run_worker()
+    live.first.fingerprint = "new"
+    live.first.script("refund_status", Refused("operator_unavailable"), FloatEmpty())
+    await live.service.run_worker(60)
+    assert await _status(live, refund) == "pending"
+    assert live.first.references_of("refund_status") == []
+
+
+async def _status(live: LivePayments, refund: Any) -> str:
+    return str((await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"])
