@@ -10,10 +10,10 @@ run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http:
 
 install: .venv/runtime  ## .venv with the guichet command
 
-# Compiled files are kept even where the environment says otherwise: each of the four test runners, and each process that
+# Compiled files are kept even where the environment says otherwise: each of the six test runners, and each process that
 # a test starts, would compile everything again.
 test: .venv/dev  ## every test, on SQLite and on PostgreSQL
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 6 --dist worksteal
 
 lint: .venv/dev  ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

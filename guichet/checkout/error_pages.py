@@ -7,13 +7,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.checkout.page_context import PageContext
-from guichet.checkout.state_pages import state_page
+from guichet.checkout.state_pages import StateName, state_page
 from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed, NotFound, RateLimited
 from guichet.logs import log
 from guichet.server.error_handler import CLIENT_CLOSED_REQUEST, contract_error, error_headers, log_storage_error
 
 #: The page of each error; all others have that of `server_error`.
-_STATES: Final[dict[type[GuichetError], str]] = {
+_STATES: Final[dict[type[GuichetError], StateName]] = {
     NotFound: "unknown",
     MethodNotAllowed: "method",
     InvalidRequest: "unreadable",

@@ -1,5 +1,6 @@
 """Handles the form on the page of a link: it starts the payment, or requests a code by text message."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.responses import Response
@@ -9,6 +10,7 @@ from guichet.checkout.fields import FormInput
 from guichet.checkout.links import LinkRequest, find_link, form_page
 from guichet.checkout.page_context import PageContext
 from guichet.checkout.page_request import PageRequest
+from guichet.checkout.state_pages import StateName
 from guichet.checkout.tokens import FormToken
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
@@ -18,7 +20,7 @@ from guichet.payments.create import PaymentRequest, create_payment
 from guichet.server.rate_limit import OTP_CODES_PER_PHONE
 
 #: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
-_MEANWHILE: Final = {"busy": "last_taken", "used_up": "last_done"}
+_MEANWHILE: Final[Mapping[StateName, StateName]] = {"busy": "last_taken", "used_up": "last_done"}
 
 
 async def pay(pages: PageContext, page: PageRequest) -> Response:

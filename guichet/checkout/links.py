@@ -10,6 +10,7 @@ from guichet.checkout import formatting, i18n, state_pages
 from guichet.checkout.fields import FormInput
 from guichet.checkout.page_context import PageContext
 from guichet.checkout.page_request import PageRequest
+from guichet.checkout.state_pages import StateName
 from guichet.checkout.views import Group, bounds_notice, groups, initials
 from guichet.db.engine import require
 from guichet.domain.errors import NotFound
@@ -34,12 +35,12 @@ class LinkRequest:
         """The address of the link's own page."""
         return self.page.href(f"/pay/{self.link.path}")
 
-    async def closed_state(self) -> str | None:
-        """The state that keeps the link from being paid now (a key of `state_pages.STATES`); None if it can be."""
+    async def closed_state(self) -> StateName | None:
+        """The state that keeps the link from being paid now; None if it can be."""
         wallet_status = await wallets.wallet_status(self.pages.ctx.db, self.merchant.id, "live", self.link.currency)
         return state_pages.closed_state(self.link, self.merchant, wallet_status, self.pages.clock.now())
 
-    def state_page(self, state: str) -> Response:
+    def state_page(self, state: StateName) -> Response:
         return state_pages.link_state_page(self.page, state, self.link, self.merchant)
 
 

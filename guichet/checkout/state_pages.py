@@ -5,7 +5,7 @@ The texts stand in the catalogues under `state.<name>.title` and `state.<name>.t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
@@ -15,6 +15,24 @@ from guichet.clock import Instant
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
+
+#: Why nothing can be paid on a page.
+StateName = Literal[
+    "not_open",
+    "expired",
+    "used_up",
+    "busy",
+    "last_taken",
+    "last_done",
+    "suspended",
+    "frozen",
+    "unknown",
+    "method",
+    "unreadable",
+    "elsewhere",
+    "too_many",
+    "server_error",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +46,7 @@ class State:
     nothing_charged: bool = True
 
 
-STATES: Final[Mapping[str, State]] = {
+STATES: Final[Mapping[StateName, State]] = {
     "not_open": State(403, "clock", nothing_charged=False),
     "expired": State(410, "clock", nothing_charged=False),
     "used_up": State(410, "check", tone="", nothing_charged=False),
@@ -57,7 +75,7 @@ class MessageView:
     action_href: str | None
 
 
-def state_page(page: PageRequest, name: str, action_href: str | None = None, **values: Any) -> Response:
+def state_page(page: PageRequest, name: StateName, action_href: str | None = None, **values: Any) -> Response:
     """The page of one state; `values` fill its texts."""
     state = STATES[name]
     view = MessageView(
@@ -75,10 +93,10 @@ def state_page(page: PageRequest, name: str, action_href: str | None = None, **v
     return response
 
 
-def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: WalletStatus, now: Instant) -> str | None:
+def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: WalletStatus, now: Instant) -> StateName | None:
     """The state that keeps this link from being paid now, the first that holds; None when it can be paid."""
     uses = link.max_uses
-    reasons = (
+    reasons: tuple[tuple[StateName, bool], ...] = (
         ("suspended", merchant.status != "active"),
         ("expired", link.expires_at is not None and link.expires_at <= now),
         ("used_up", uses is not None and link.completed_uses >= uses),
@@ -89,7 +107,7 @@ def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: WalletSta
     return next((name for name, holds in reasons if holds), None)
 
 
-def link_state_page(page: PageRequest, name: str, link: PaymentLink, merchant: Merchant) -> Response:
+def link_state_page(page: PageRequest, name: StateName, link: PaymentLink, merchant: Merchant) -> Response:
     """The page of a link that cannot be paid."""
     instant = link.starts_at if name == "not_open" else link.expires_at
     moment = formatting.date_time(instant, page.language) if instant is not None else ""
