@@ -87,6 +87,8 @@ class SimulatedProvider(ABC):
         echo: Mapping[str, object] | None = None,
     ) -> Response:
         """Respond to a call as the scenario says. `normal` does the work and returns the ordinary response."""
+        if self.float_is_empty(call):
+            return self.error(ResponseKind.FLOAT_EMPTY, call, echo)
         if scenario is None or (call in ("status", "token") and scenario.response not in _TECHNICAL):
             return normal()
         whole = normal() if scenario.stored else Response(status_code=200)
@@ -104,6 +106,11 @@ class SimulatedProvider(ABC):
         }
         make = broken.get(scenario.response)
         return make() if make else self.error(scenario.response, call, echo)
+
+    def float_is_empty(self, call: str) -> bool:
+        """Whether this call must be refused because the client's balance is empty."""
+        known = (call, ResponseKind.FLOAT_EMPTY) in self.errors
+        return known and self.ctx.dashboard(self.name).float_empty
 
     async def respond_to_status(self, tx: Transaction, normal: Callable[[], Response]) -> Response:
         """Respond to a status call about a transaction."""

@@ -31,12 +31,14 @@ REPEATED_AFTER: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """What a client configures on a provider's web site: where callbacks go, the secret that signs them, and the secret
-    with which the client must sign its requests (None: unsigned ones are accepted)."""
+    """What a client configures on a provider's web site: where callbacks go, the secret that signs them, the secret
+    with which the client must sign its requests (None: unsigned ones are accepted); and what a client has there."""
 
     callback_url: str | None = None
     secret: str | None = None
     signing_secret: str | None = None
+    #: Whether the client's balance is empty: nothing can be paid out of it.
+    float_empty: bool = False
 
 
 class ProviderRules(Protocol):

@@ -48,7 +48,7 @@ class FeexPay(SimulatedProvider):
         ("credit", ResponseKind.NOT_CONFIGURED): error(403, "Payout not enabled", "ERR_PAYOUT_NOT_ENABLED"),
         ResponseKind.DUPLICATE: error(400, "Duplicate transaction", "ERR_DUPLICATE_TRANSACTION"),
         ResponseKind.REFUSED: error(400, "Invalid phone number", "ERR_INVALID_PHONE_NUMBER"),
-        ("credit", ResponseKind.REFUSED): error(400, "Insufficient balance", "ERR_INSUFFICIENT_BALANCE"),
+        ("credit", ResponseKind.FLOAT_EMPTY): error(400, "Insufficient balance", "ERR_INSUFFICIENT_BALANCE"),
         ResponseKind.SERVER_ERROR: error(500, "Internal server error"),
     }
 

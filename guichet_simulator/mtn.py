@@ -52,6 +52,7 @@ class Mtn(SimulatedProvider):
         ResponseKind.DUPLICATE: error(409, "RESOURCE_ALREADY_EXIST"),
         ResponseKind.REFUSED: error(500, "PAYER_NOT_FOUND"),
         ("credit", ResponseKind.REFUSED): error(500, "PAYEE_NOT_FOUND"),
+        ("credit", ResponseKind.FLOAT_EMPTY): error(500, "NOT_ENOUGH_FUNDS"),
         ResponseKind.SERVER_ERROR: ErrorResponse(500),
     }
 
@@ -194,7 +195,7 @@ class Mtn(SimulatedProvider):
         environment = ENVIRONMENTS[request.headers["x-target-environment"]]
         kind = "debit" if product == "collection" else "credit"
         where = "provider = ? AND kind = ? AND operator = ? AND state = 'succeeded'"
-        total = sum(tx.amount for tx in self.ctx.store.select(where, kind, environment.operator))
+        total = sum(tx.amount for tx in self.ctx.store.select(where, self.name, kind, environment.operator))
         return json_response({"availableBalance": money.plain(total), "currency": environment.currency})
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:

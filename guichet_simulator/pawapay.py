@@ -49,7 +49,8 @@ class PawaPay(SimulatedProvider):
         ("credit", ResponseKind.NOT_CONFIGURED): rejected("REFUNDS_NOT_ALLOWED", 403),
         ResponseKind.DUPLICATE: ErrorResponse(200, {"status": "DUPLICATE_IGNORED"}),
         ResponseKind.REFUSED: rejected("INVALID_PHONE_NUMBER"),
-        ("credit", ResponseKind.REFUSED): rejected("PAWAPAY_WALLET_OUT_OF_FUNDS"),
+        ("credit", ResponseKind.REFUSED): rejected("RECIPIENT_NOT_FOUND"),
+        ("credit", ResponseKind.FLOAT_EMPTY): rejected("PAWAPAY_WALLET_OUT_OF_FUNDS"),
         ResponseKind.SERVER_ERROR: ErrorResponse(500, failure("UNKNOWN_ERROR")),
     }
 

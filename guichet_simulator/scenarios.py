@@ -42,6 +42,8 @@ class ResponseKind(StrEnum):
     TRUNCATED = auto()
     #: The normal response, after `delay` seconds.
     SLOW = auto()
+    #: Our own balance does not cover the payout: whatever the scenario, while the dashboard says so.
+    FLOAT_EMPTY = auto()
     UNAUTHORIZED = auto()
     RATE_LIMITED = auto()
     UNAVAILABLE = auto()

@@ -45,7 +45,7 @@ class Sonatel(SimulatedProvider):
         ResponseKind.UNAVAILABLE: problem(503, "5", "Service unavailable"),
         ResponseKind.NOT_CONFIGURED: problem(403, "2041", "Operation not authorised"),
         ResponseKind.REFUSED: problem(400, "2000", "Customer account does not exist"),
-        ("credit", ResponseKind.REFUSED): problem(400, "2020", "Insufficient balance"),
+        ("credit", ResponseKind.FLOAT_EMPTY): problem(400, "2020", "Insufficient balance"),
         ResponseKind.DUPLICATE: problem(400, "24", "Reference already used"),
         ResponseKind.SERVER_ERROR: problem(500, "1", "Internal error"),
     }

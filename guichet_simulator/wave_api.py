@@ -27,7 +27,8 @@ class WaveApi(SimulatedProvider):
         ResponseKind.NOT_CONFIGURED: error(403, "invalid-wallet"),
         ResponseKind.REFUSED: error(400, "request-validation-error"),
         ("credit", ResponseKind.REFUSED): error(400, "checkout-refund-failed"),
-        ("payout", ResponseKind.REFUSED): error(400, "insufficient-funds"),
+        ("payout", ResponseKind.REFUSED): error(400, "recipient-account-blocked"),
+        ("payout", ResponseKind.FLOAT_EMPTY): error(400, "insufficient-funds"),
         ResponseKind.SERVER_ERROR: error(500, "internal-server-error"),
     }
 

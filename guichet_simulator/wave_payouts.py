@@ -37,8 +37,9 @@ class WavePayouts:
         if stored:
             return stored
         scenario = self._ctx.choose_scenario(api.name, "credit", mobile)
-        if scenario.response is ResponseKind.REFUSED:
-            return api.error(ResponseKind.REFUSED, "payout")
+        empty, refused = api.float_is_empty("payout"), scenario.response is ResponseKind.REFUSED
+        if empty or refused:
+            return api.error(ResponseKind.FLOAT_EMPTY if empty else ResponseKind.REFUSED, "payout")
 
         def create() -> Response:
             tx = self._ctx.create_transaction(

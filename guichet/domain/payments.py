@@ -149,8 +149,13 @@ class Refund(Record, frozen=True):
     account_fingerprint: str | None = None
     #: How many requests before the current one ended because our balance with the provider was empty.
     request_number: int = 0
-    #: The account whose balance was empty last, while the refund waits to be sent again.
-    float_empty_account: str | None = None
+    #: The accounts for whose balance the refund waits, in the order of its routes, each between commas; None while it
+    #: does not wait.
+    float_empty_accounts: str | None = None
+
+    @property
+    def last_empty_account(self) -> str | None:
+        return self.float_empty_accounts.split(",")[-2] if self.float_empty_accounts else None
 
     @property
     def request_reference(self) -> str:

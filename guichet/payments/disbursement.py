@@ -81,7 +81,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     accounts = ctx.registry.refund_routes(payment.env, payment.operator, require(payment.provider_account))
     if not accounts:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
-    for account in _after(refund.float_empty_account, accounts):
+    for account in _after(refund.last_empty_account, accounts):
         if await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
             continue
         provider = ctx.registry.provider(account)
@@ -103,7 +103,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
         refund = await _float_is_empty(ctx, sent, result) or sent
     else:
         retry_at = later(ctx.clock.now(), FLOAT_RETRY)
-        await refund_repository.wait_for_float(ctx.db, refund.id, refund.float_empty_account or accounts[0], retry_at)
+        await refund_repository.wait_for_float(ctx.db, refund.id, accounts, retry_at)
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
 
@@ -139,7 +139,7 @@ async def _apply(
         case FloatEmpty():
             await _float_is_empty(ctx, refund, result)
             retry_at = later(ctx.clock.now(), FLOAT_RETRY)
-            await refund_repository.wait_for_float(ctx.db, refund.id, require(refund.provider_account), retry_at)
+            await refund_repository.wait_for_float(ctx.db, refund.id, [require(refund.provider_account)], retry_at)
         case AlreadyRefunded():
             await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, result.raw, ctx.clock.now())
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
@@ -79,7 +79,7 @@ _SETTLED: Final = (
     .where(
         incidents.c.merchant_id == bindparam("merchant"),
         incidents.c.reference == bindparam("settled_reference"),
-        incidents.c.kind.in_((STUCK, FLOAT_EMPTY)),
+        or_(incidents.c.kind == STUCK, incidents.c.kind == FLOAT_EMPTY),
         incidents.c.closed_at.is_(None),
     )
     .values(closed_at=bindparam("now"))

@@ -54,7 +54,7 @@ _MARK_SENT: Final = (
         provider_account=bindparam("new_account"),
         account_fingerprint=bindparam("new_fingerprint"),
         provider_data=bindparam("new_data"),
-        float_empty_account=None,
+        float_empty_accounts=None,
     )
     .returning(*refunds.c)
 )
@@ -66,21 +66,21 @@ _MARK_FLOAT_EMPTY: Final = (
         provider_reference=None,
         provider_data=None,
         request_number=refunds.c.request_number + 1,
-        float_empty_account=bindparam("empty_account"),
+        float_empty_accounts=bindparam("empty_accounts"),
         next_poll_at=bindparam("next_due"),
     )
     .returning(*refunds.c)
 )
-_WAIT_BEHIND: Final = (
+_WAIT_FOR_FLOAT: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.sent_at.is_(None))
-    .values(float_empty_account=bindparam("empty_account"), next_poll_at=bindparam("next_due"), lease_expires_at=None)
+    .values(float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None)
 )
 _OLDER_WAITS: Final = (
     select(refunds.c.id)
     .where(
-        refunds.c.float_empty_account == bindparam("empty_account"),
-        refunds.c.float_empty_account.is_not(None),
+        refunds.c.float_empty_accounts.is_not(None),
+        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
         refunds.c.id < bindparam("refund_id"),
         refunds.c.status == "pending",
     )
@@ -198,18 +198,27 @@ async def mark_float_empty(
 ) -> Refund | None:
     """The request moved nothing because our balance was empty: the refund waits for a new request. Keeps the lease.
     None when the refund is final."""
-    row = await db.write(_MARK_FLOAT_EMPTY, refund_id=refund_id, empty_account=provider_account, next_due=next_poll_at)
+    row = await db.write(
+        _MARK_FLOAT_EMPTY, refund_id=refund_id, empty_accounts=f",{provider_account},", next_due=next_poll_at
+    )
     return _refund(row)
 
 
-async def wait_for_float(db: Database, refund_id: RefundId, provider_account: str, next_poll_at: Instant) -> None:
-    """A refund that was not sent waits for the balance of an account until `next_poll_at`. Ends the lease."""
-    await db.write(_WAIT_BEHIND, refund_id=refund_id, empty_account=provider_account, next_due=next_poll_at)
+async def wait_for_float(
+    db: Database, refund_id: RefundId, provider_accounts: Sequence[str], next_poll_at: Instant
+) -> None:
+    """A refund that was not sent waits for the balance of these accounts until `next_poll_at`. Ends the lease."""
+    accounts = f",{','.join(provider_accounts)},"
+    await db.write(_WAIT_FOR_FLOAT, refund_id=refund_id, empty_accounts=accounts, next_due=next_poll_at)
 
 
 async def an_older_one_waits(db: Database, refund_id: RefundId, provider_account: str) -> bool:
-    """Whether an older refund waits for the balance of this account: it must be paid first. Cost: one index probe."""
-    return await db.one(_OLDER_WAITS, refund_id=refund_id, empty_account=provider_account) is not None
+    """Whether an older refund waits for the balance of this account: it must be paid first.
+
+    Cost: the older refunds that wait for other accounts.
+    """
+    pattern = f"%,{provider_account},%"
+    return await db.one(_OLDER_WAITS, refund_id=refund_id, account_between_commas=pattern) is not None
 
 
 async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:

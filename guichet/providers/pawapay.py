@@ -13,6 +13,7 @@ from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import (
     Accepted,
+    AlreadyRefunded,
     Callback,
     CallbackReference,
     Charge,
@@ -152,7 +153,8 @@ class PawaPay(HttpProvider):
         if not is_not_found(result) or reversal.provider_reference is not None:
             return read_refund_status(result, reversal.reference)
         repeated = await self.refund(reversal)
-        if isinstance(repeated, Refused) and self._clock.now() - (reversal.sent_at or 0) < _NEVER_RECEIVED_AFTER:
+        recent = self._clock.now() - (reversal.sent_at or 0) < _NEVER_RECEIVED_AFTER
+        if recent and isinstance(repeated, Refused | AlreadyRefunded):
             # The first request may still be on its way, and may be the reason why the second is refused.
             return Unknown(repeated.raw)
         return as_refund_status(repeated)

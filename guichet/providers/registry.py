@@ -29,7 +29,7 @@ class Unconnected:
     """The provider of an operator without a route: it refuses at once, so that nobody waits for nothing."""
 
     remote = False
-    fingerprint = None
+    fingerprint: str | None = None
 
     def first_poll_at(self, charge: Charge) -> None:
         return None

@@ -65,7 +65,7 @@ class Sandbox:
     """Serves every payment that is made with a test key."""
 
     remote = False
-    fingerprint = None
+    fingerprint: str | None = None
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

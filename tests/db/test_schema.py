@@ -108,7 +108,20 @@ def _sqlite_schema(path: Path) -> dict[str, list[str]]:
         "AND name NOT LIKE 'sqlite%' AND name <> 'alembic_version'"
     ).fetchall()
     connection.close()
-    return {name: sorted(re.sub(r"\s+", " ", part).strip(" ,)") for part in sql.split("\n")) for name, sql in rows}
+    return {name: sorted(_parts(re.sub(r"\s+", " ", sql))) for name, sql in rows}
+
+
+def _parts(definition: str) -> list[str]:
+    """What stands before the outer parentheses, each item inside them, and what follows."""
+    parts, depth = [""], 0
+    for character in definition:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        outer = (character, depth) in (("(", 1), (")", 0))
+        if outer or (character == "," and depth == 1):
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]
 
 
 async def test_migrated_checks_equal_the_tables_on_postgresql(postgres_server: str, postgres_template: str) -> None:

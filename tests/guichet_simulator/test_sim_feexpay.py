@@ -274,7 +274,7 @@ async def test_payouts_are_sent_and_read(
 async def test_invalid_payouts_are_refused(simulator: Simulator) -> None:
     body = {"shop": "s", "amount": 100, "phoneNumber": "2290161009106", "motif": "Remb", "network": "MTN"}
     answer = await simulator.json("POST", f"{PAYOUT}/transfer/global", 400, json=body, headers=KEY)
-    assert answer["code"] == "ERR_INSUFFICIENT_BALANCE"
+    assert answer["code"] == "ERR_INVALID_PHONE_NUMBER"
     answer = await simulator.json(
         "POST", f"{PAYOUT}/transfer/global", 403, json=body | {"phoneNumber": "2290161009130"}, headers=KEY
     )

@@ -258,7 +258,7 @@ async def test_refunds_are_sent_and_read(simulator: Simulator) -> None:
 async def test_refunds_can_fail(simulator: Simulator) -> None:
     ref, _ = await deposit(simulator, "2290161009007")
     await simulator.force("pawapay", "refused", "credit")
-    assert code_of((await give_back(simulator, ref))[1]) == "PAWAPAY_WALLET_OUT_OF_FUNDS"
+    assert code_of((await give_back(simulator, ref))[1]) == "RECIPIENT_NOT_FOUND"
     await simulator.force("pawapay", "declined", "credit", after=0)
     refund, _ = await give_back(simulator, ref)
     assert code_of(await ask_until(simulator, refund, "FAILED", "refunds")) == "WALLET_LIMIT_REACHED"

@@ -78,7 +78,7 @@ async def test_the_oldest_refund_is_paid_first(live: LivePayments) -> None:
     await live.service.run_worker()
     assert live.first.references_of("refund") == [older["reference"]], "the newer one waits without a request"
     live.first.script("refund", done)
-    await live.service.run_worker(30)
+    await live.service.run_worker(55)
     assert ((await row(live, older)).status, (await row(live, newer)).status) == ("succeeded", "pending")
     await live.service.run_worker(60)
     assert (await row(live, newer)).status == "succeeded"

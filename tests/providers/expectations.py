@@ -3,9 +3,18 @@
 from typing import Any
 
 from guichet.domain.money import Hundredths
-from guichet.providers.base import Accepted, NotProcessed, RefusalReason, Refused, Succeeded, Unknown
+from guichet.providers.base import (
+    Accepted,
+    AlreadyRefunded,
+    FloatEmpty,
+    NotProcessed,
+    RefusalReason,
+    Refused,
+    Succeeded,
+    Unknown,
+)
 
-TAKEN, UNKNOWN = Accepted, Unknown
+TAKEN, UNKNOWN, FLOAT_EMPTY, ALREADY_REFUNDED = Accepted, Unknown, FloatEmpty, AlreadyRefunded
 
 
 def refused(reason: RefusalReason = "refused") -> tuple[type, str]:

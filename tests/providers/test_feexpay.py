@@ -6,7 +6,7 @@ import pytest
 
 from guichet.clock import iso
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Refused, SendsOtpCodes
-from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
@@ -194,7 +194,8 @@ async def test_a_refund_is_a_payout(operator: str, path: str, network: str | Non
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        (error(400, "ERR_INSUFFICIENT_BALANCE"), refused("insufficient_funds")),
+        (error(400, "ERR_INSUFFICIENT_BALANCE"), FLOAT_EMPTY),
+        (error(400, "ERR_INVALID_PHONE_NUMBER"), refused("payer_not_found")),
         (error(403, "ERR_PAYOUT_NOT_ENABLED"), refused("no_refund")),
         (error(403, "IP_NOT_ALLOWED"), not_taken()),
         (error(500, ""), UNKNOWN),

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from guichet.clock import MINUTE, SECOND, earlier
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import Accepted, AlreadyRefunded, Callback, CallbackReference, FloatEmpty
-from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.expectations import ALREADY_REFUNDED, FLOAT_EMPTY, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
@@ -126,8 +126,9 @@ async def test_a_deposit_that_is_not_found_is_refused_only_after_its_time(
     ("said", "meant"),
     [
         ((200, {"refundId": REFUND, "status": "ACCEPTED"}), Accepted(REFUND)),
-        ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), refused()),
-        ((200, rejected("PAWAPAY_WALLET_OUT_OF_FUNDS")), refused("insufficient_funds")),
+        ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), ALREADY_REFUNDED),
+        ((200, rejected("PAWAPAY_WALLET_OUT_OF_FUNDS")), FLOAT_EMPTY),
+        ((200, rejected("RECIPIENT_NOT_FOUND")), refused("payer_not_found")),
         ((200, rejected("REFUND_IN_PROGRESS")), UNKNOWN),
         ((403, rejected("REFUNDS_NOT_ALLOWED")), not_taken()),
     ],
@@ -155,7 +156,8 @@ async def test_a_payout_refunds_a_payment_of_another_provider() -> None:
         ((200, {"refundId": REFUND, "status": "ACCEPTED"}), 0, Accepted(REFUND)),
         ((200, {"refundId": REFUND, "status": "DUPLICATE_IGNORED"}), 0, Accepted(REFUND)),
         ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), 0, UNKNOWN),
-        ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), 15 * 60, refused()),
+        ((200, rejected("DEPOSIT_ALREADY_REFUNDED")), 15 * 60, ALREADY_REFUNDED),
+        ((200, rejected("AMOUNT_TOO_LARGE")), 15 * 60, refused()),
         ((403, rejected("REFUNDS_NOT_ALLOWED")), 0, UNKNOWN),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from guichet.clock import HOUR, SECOND, earlier
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Succeeded
-from tests.providers.expectations import UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.expectations import ALREADY_REFUNDED, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
@@ -134,7 +134,7 @@ DONE = {"provider_reference": "cs_1"}
         (refund("requires_action"), Accepted("re_1")),
         (refund("failed", failure_reason="insufficient_funds"), refused("insufficient_funds")),
         (refund("canceled"), refused()),
-        (error(400, "invalid_request_error", "charge_already_refunded"), refused()),
+        (error(400, "invalid_request_error", "charge_already_refunded"), ALREADY_REFUNDED),
         (error(400, "idempotency_error"), UNKNOWN),
         (error(500, "api_error"), UNKNOWN),
     ],

@@ -7,7 +7,7 @@ import pytest
 from guichet.clock import HOUR, MINUTE, SECOND, earlier
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, Refused, Unknown
-from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
+from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
     REFERENCE,
@@ -156,7 +156,8 @@ def payout(status: str) -> dict[str, Any]:
         ((200, payout("failed")), refused("limit_reached")),
         ((200, payout("reversed")), refused()),
         ((200, payout("strange")), UNKNOWN),
-        ((400, error("insufficient-funds")), refused("insufficient_funds")),
+        ((400, error("insufficient-funds")), FLOAT_EMPTY),
+        ((400, error("recipient-account-blocked")), refused("payer_not_found")),
         ((400, error("country-mismatch")), not_taken()),
         ((409, error("idempotency-mismatch")), UNKNOWN),
     ],

@@ -144,7 +144,7 @@ refunds: Final = table(
     Column("lease_expires_at", BigInteger),
     Column("account_fingerprint", String(16)),
     Column("request_number", Integer, nullable=False, server_default="0"),
-    Column("float_empty_account", String(64)),
+    Column("float_empty_accounts", Text),
     UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
     one_of("env", ENVS, "refunds"),
@@ -160,5 +160,5 @@ refunds: Final = table(
         where="provider_reference IS NOT NULL",
     ),
     *queue_indexes("refunds", "next_poll_at", "provider_account"),
-    partial_index("ix_refunds_float_empty", "float_empty_account", "id", where="float_empty_account IS NOT NULL"),
+    partial_index("ix_refunds_float_empty", "id", where="float_empty_accounts IS NOT NULL"),
 )

@@ -11,12 +11,12 @@ def upgrade() -> None:
     op.add_column("payments", sa.Column("account_fingerprint", sa.String(16)))
     op.add_column("refunds", sa.Column("account_fingerprint", sa.String(16)))
     op.add_column("refunds", sa.Column("request_number", sa.Integer(), nullable=False, server_default="0"))
-    op.add_column("refunds", sa.Column("float_empty_account", sa.String(64)))
-    waiting = sa.text("float_empty_account IS NOT NULL")
+    op.add_column("refunds", sa.Column("float_empty_accounts", sa.Text()))
+    waiting = sa.text("float_empty_accounts IS NOT NULL")
     op.create_index(
         "ix_refunds_float_empty",
         "refunds",
-        ["float_empty_account", "id"],
+        ["id"],
         postgresql_where=waiting,
         sqlite_where=waiting,
     )
