@@ -6,6 +6,8 @@ callback. A lease on the row lets only one of them poll at a time.
 
 from collections.abc import Sequence
 
+from msgspec import structs
+
 from guichet import tracing
 from guichet.clock import Instant, later
 from guichet.context import AppContext
@@ -26,13 +28,14 @@ from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, Refused, StatusResult, Succeeded, Unknown
 
 
-async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
+async def poll_payment(ctx: AppContext, payment: Payment, *, callback_reference: str | None = None) -> Payment:
     """Polls the payment and returns it as it is stored afterwards; does not poll it if it is final or another process
     has the lease.
 
     The time of the worker's next poll does not change, however often a merchant reads the payment.
+    `callback_reference`: see `Charge`.
     """
-    polled = await _poll(ctx, payment)
+    polled = await _poll(ctx, payment, callback_reference)
     if polled is None:
         return require(await repository.by_id(ctx.db, payment.id))
     if polled.status == "pending" and polled.lease_expires_at is not None:
@@ -48,7 +51,7 @@ async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
         await repository.schedule_next_poll(ctx.db, polled.id, await next_poll(ctx, polled))
 
 
-async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
+async def _poll(ctx: AppContext, payment: Payment, callback_reference: str | None = None) -> Payment | None:
     """None if another process has the lease, or the payment became final in the meantime."""
     if payment.status != "pending":
         return payment
@@ -62,7 +65,10 @@ async def _poll(ctx: AppContext, payment: Payment) -> Payment | None:
         payment = leased
     if is_another_account(provider, payment):
         return await _apply(ctx, payment, ANOTHER_ACCOUNT)
-    result = await call_provider(provider, provider.status(charge_for(ctx, payment)), account, "status")
+    charge = charge_for(ctx, payment)
+    if callback_reference is not None:
+        charge = structs.replace(charge, callback_reference=callback_reference)
+    result = await call_provider(provider, provider.status(charge), account, "status")
     return await _apply(ctx, payment, result)
 
 

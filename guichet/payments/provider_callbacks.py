@@ -36,7 +36,7 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     for account, named in readable:
         subject = await _find(ctx, account, reference, named)
         if isinstance(subject, Payment):
-            await poll_payment(ctx, subject)
+            await poll_payment(ctx, subject, callback_reference=named.provider_reference)
             return
         if subject is not None:
             await poll_refund(ctx, subject)

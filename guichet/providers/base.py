@@ -78,6 +78,9 @@ class Charge(Record, frozen=True):
     notify_url: str | None = None
     #: The provider's own reference, once it is known.
     provider_reference: str | None = None
+    #: The provider's reference that a callback about this payment named. Anybody can send a callback: a provider may
+    #: ask about it, but must prove that the transaction is this payment before it believes the answer.
+    callback_reference: str | None = None
     #: What `Accepted.provider_data` held when the debit was initiated.
     provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
 

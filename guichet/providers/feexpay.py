@@ -6,6 +6,7 @@ in the history, where `callback_info` is our reference.
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import quote
 
 from msgspec import structs
 
@@ -29,7 +30,14 @@ from guichet.providers.base import (
 )
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.feexpay_history import FeexPayHistory
-from guichet.providers.feexpay_responses import read_code_sent, read_initiation, read_payout, read_status
+from guichet.providers.feexpay_responses import (
+    is_about,
+    is_about_another,
+    read_code_sent,
+    read_initiation,
+    read_payout,
+    read_status,
+)
 from guichet.providers.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.results import probe_result
 
@@ -52,6 +60,7 @@ _TEXTS_CODES: Final = frozenset({"coris"})
 _MAX_TEXT: Final = 60
 #: Bytes. The history's 500 rows need more than other responses.
 _MAX_HISTORY: Final = 1024 * 1024
+_PAYIN_STATUS: Final = "/api/transactions/public/single/status/"
 
 
 class FeexPay(HttpProvider):
@@ -85,12 +94,18 @@ class FeexPay(HttpProvider):
         return read_code_sent(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
 
     async def status(self, charge: Charge) -> StatusResult:
+        if charge.provider_reference is None and charge.callback_reference is not None:
+            result = await self._get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
+            if is_about(result, charge.reference):
+                return read_status(result, charge.callback_reference, _currency(charge.operator))
         reference = charge.provider_reference or await self._history.find(
             charge.reference, sent_at=charge.created_at, kind="PAYIN"
         )
         if isinstance(reference, Unknown):
             return reference
-        result = await self._get(f"/api/transactions/public/single/status/{reference}")
+        result = await self._get(_PAYIN_STATUS + reference)
+        if is_about_another(result, charge.reference):
+            return Unknown("FeexPay states another callback_info than ours")
         return read_status(result, reference, _currency(charge.operator))
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
@@ -144,6 +159,7 @@ class FeexPay(HttpProvider):
             "email": charge.email,
             "otp": charge.otp,
             "return_url": charge.return_url,
+            "cancel_url": charge.return_url,
         }
         return body | {name: value for name, value in optional.items() if value}
 

@@ -110,6 +110,17 @@ def _read_refusal(response: ProviderResponse) -> Refused | NotProcessed | Unknow
     return Unknown(response.raw)
 
 
+def is_about(result: CallResult, reference: str) -> bool:
+    """Whether a status states our reference: the proof that a transaction which a callback named is our payment."""
+    return isinstance(result, ProviderResponse) and result.ok_object().get("callback_info") == reference
+
+
+def is_about_another(result: CallResult, reference: str) -> bool:
+    """Whether a status states somebody else's reference. It may also state none."""
+    stated = result.ok_object().get("callback_info") if isinstance(result, ProviderResponse) else None
+    return isinstance(stated, str) and stated not in ("", reference)
+
+
 def read_status(result: CallResult, reference: str, currency: str) -> StatusResult:
     """Responses state no currency: `currency` is the one in which the network settles."""
     if not isinstance(result, ProviderResponse):

@@ -120,7 +120,7 @@ async def test_initiation_request_has_the_documented_fields() -> None:
     body = feexpay.sent()
     assert feexpay.path() == "/api/transactions/public/requesttopay/free_sn"
     assert (body["amount"], body["callback_info"], body["last_name"]) == (5000, REFERENCE, "N Diaye")
-    assert body["return_url"] == "https://shop.example/back"
+    assert body["return_url"] == body["cancel_url"] == "https://shop.example/back"
     assert "otp" not in body
 
 
@@ -220,3 +220,25 @@ async def test_a_callback_only_names_the_payment_to_poll() -> None:
         )
         assert read(callback({"order_id": "r", "type": "Payout"})) == CallbackReference(None, "r")
         assert read(callback({"status": "SUCCESSFUL"})) is None
+
+
+async def test_the_reference_in_a_callback_recovers_a_lost_response() -> None:
+    """The response with FeexPay's reference was lost, and the history does not list the payment yet."""
+    paid = {"status": "SUCCESSFUL", "amount": 5000, "callback_info": REFERENCE}
+    async with provider_under_test("feexpay", (200, paid)) as feexpay:
+        check(await feexpay.provider.status(charge(callback_reference="tx/1")), succeeded(5000_00, "XOF"))
+        assert feexpay.path() == "/api/transactions/public/single/status/tx%2F1"
+
+
+async def test_a_callback_cannot_point_at_somebody_elses_payment() -> None:
+    """Callbacks are not signed: a stranger could name a payment that another customer made."""
+    for stated in ({"callback_info": REFUND}, {}, {"callback_info": None}):
+        elses = {"status": "SUCCESSFUL", "amount": 5000, **stated}
+        async with provider_under_test("feexpay", (200, elses), (200, {"data": []})) as feexpay:
+            check(await feexpay.provider.status(charge(callback_reference="tx-2")), UNKNOWN)
+
+
+async def test_a_state_about_another_reference_is_not_believed() -> None:
+    elses = {"status": "SUCCESSFUL", "amount": 5000, "callback_info": REFUND}
+    async with provider_under_test("feexpay", (200, elses)) as feexpay:
+        check(await feexpay.provider.status(charge(provider_reference="tx-3")), UNKNOWN)
