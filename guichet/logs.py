@@ -100,7 +100,8 @@ def _printable(value: object) -> str:
 
 
 class _LineWriter:
-    """Writes lines to a file, those of one iteration of the event loop together: one `write` each is 5 % of a request.
+    """Writes lines to a file, those of one iteration of the event loop together: a `write` for each costs a system call
+    in every request (bench/README.md).
 
     A warning or an error is written at once, with what waits. `kill -9` loses the lines of the last milliseconds.
     """
