@@ -1,5 +1,6 @@
 """The tables of the database, with named constraints. The migrations make the same ones (held by a test)."""
 
+from guichet.db.tables.audit_tables import audit_log, audit_log_head
 from guichet.db.tables.columns import metadata
 from guichet.db.tables.ledger_tables import ledger_audits, ledger_hash_chain, postings, wallet_entries, wallets
 from guichet.db.tables.merchant_tables import api_keys, merchants, payment_mode_overrides, webhook_endpoints
@@ -9,6 +10,8 @@ from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
     "api_keys",
+    "audit_log",
+    "audit_log_head",
     "incidents",
     "ledger_audits",
     "ledger_hash_chain",

@@ -1,0 +1,37 @@
+"""The tables of the audit log: what people did, in a hash chain."""
+
+from typing import Final
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, PrimaryKeyConstraint, String, Text
+
+from guichet.db.tables.columns import table
+
+#: One act of a person. `number` counts from 1 without a gap; `digest` includes the digest of the row before it. Triggers
+#: (made by the migration) refuse every UPDATE and DELETE.
+audit_log: Final = table(
+    "audit_log",
+    Column("number", BigInteger, autoincrement=False, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("os_user", Text, nullable=False),
+    Column("action", String(48), nullable=False),
+    Column("subject_type", String(32), nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("merchant_id", BigInteger),
+    Column("reason", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("after", Text, nullable=False),
+    Column("digest", String(64), nullable=False),
+    PrimaryKeyConstraint("number"),
+    Index("ix_audit_log_subject", "subject", "number"),
+)
+
+#: The one row that says where the log ends. Whoever adds a row locks it, so that rows are added one after the other.
+audit_log_head: Final = table(
+    "audit_log_head",
+    Column("singleton", Integer, autoincrement=False, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("digest", String(64), nullable=False),
+    PrimaryKeyConstraint("singleton"),
+    CheckConstraint("singleton = 1", name="ck_audit_log_head_singleton"),
+)
