@@ -28,6 +28,7 @@ class WakeUps:
 
     polling: asyncio.Event = field(default_factory=asyncio.Event)
     refunds: asyncio.Event = field(default_factory=asyncio.Event)
+    late_results: asyncio.Event = field(default_factory=asyncio.Event)
     deliveries: asyncio.Event = field(default_factory=asyncio.Event)
 
 

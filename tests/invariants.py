@@ -7,9 +7,10 @@ import msgspec
 from sqlalchemy import select
 
 from guichet.db.engine import Database
-from guichet.db.tables import payments, postings, refunds, wallet_entries, webhook_deliveries
+from guichet.db.tables import late_results, payments, postings, refunds, wallet_entries, webhook_deliveries
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
+from guichet.domain.late_results import LateResult
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, round_to_currency
 from guichet.domain.payments import Payment, Refund
@@ -33,7 +34,7 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     await _wallets_are_their_postings(db, accounts)
     _each_success_is_credited_once(paid, moves)
     _each_refund_is_booked_once(paid, returned, moves)
-    _operators_agree(paid, returned, accounts)
+    _operators_agree(paid, returned, accounts, [LateResult(*row) for row in await db.scan(select(late_results))])
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
@@ -102,10 +103,20 @@ def _each_refund_is_booked_once(
 
 
 def _operators_agree(
-    paid: dict[PaymentId, Payment], returned: dict[RefundId, Refund], accounts: dict[Wallet, Counter[str]]
+    paid: dict[PaymentId, Payment],
+    returned: dict[RefundId, Refund],
+    accounts: dict[Wallet, Counter[str]],
+    late: list[LateResult],
 ) -> None:
-    """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27)."""
+    """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27); also what it
+    moved after the end was told (D86)."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
+    for each in late:
+        about_refund = each.subject_type == "refund"
+        payment = paid[returned[RefundId(each.subject_id)].payment_id if about_refund else PaymentId(each.subject_id)]
+        towards_us = {"found": 1, "returning": 1, "credited": 1, "receivable": -1, "paid": -1}.get(each.stage, 0)
+        moved = round_to_currency(payment.total_amount, payment.currency)
+        owed[each.merchant_id, each.env, each.currency][f"operator:{payment.operator}"] -= towards_us * moved
     for row in paid.values():
         moved = round_to_currency(row.total_amount, row.currency)
         if row.status in ("succeeded", "refunded"):

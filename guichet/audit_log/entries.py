@@ -23,9 +23,7 @@ _LOCK_HEAD: Final = select(audit_log_head.c.number, audit_log_head.c.digest).wit
 _INSERT: Final = insert(audit_log).values({column.name: bindparam(column.name) for column in audit_log.c})
 _MOVE_HEAD: Final = update(audit_log_head).values(number=bindparam("last_number"), digest=bindparam("last_digest"))
 _HEAD: Final = select(audit_log_head.c.number, audit_log_head.c.digest)
-_PAGE: Final = (
-    select(audit_log).where(audit_log.c.number > bindparam("after")).order_by(audit_log.c.number).limit(PAGE)
-)
+_PAGE: Final = select(audit_log).where(audit_log.c.number > bindparam("after")).order_by(audit_log.c.number).limit(PAGE)
 _LATEST: Final = select(audit_log).order_by(audit_log.c.number.desc()).limit(bindparam("most"))
 _ABOUT: Final = (
     select(audit_log)

@@ -1,15 +1,20 @@
 """Arguments and options that several commands have."""
 
+import getpass
+import os
 import re
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from guichet.clock import DAY, Instant, later, read_date
+from guichet.db.references import parse_reference
 from guichet.domain import ids, posting_rules
+from guichet.domain.audit_log import Actor
 
 #: Ids are 64-bit integers in both databases.
 _MAX_ID: Final = 2**63 - 1
+_LONGEST_SENTENCE: Final = 2000
 _DATE_ONLY: Final = re.compile(r"\d{4}-?\d{2}-?\d{2}")
 _DATE_EXPECTED: Final = "an ISO-8601 date is expected, such as 2026-11-30 or 2026-11-30T12:00:00Z."
 
@@ -38,6 +43,46 @@ if TYPE_CHECKING:
 else:
     # The help of a command prints the name of an argument's type.
     MerchantIdValue, WalletStatusValue = int, str
+
+
+def _reference(text: str) -> str:
+    found = parse_reference(text)
+    if found is None:
+        raise typer.BadParameter("a reference is expected, such as 01a202b1-10b7-453a-868b-cad7dfa87efe.")
+    return found
+
+
+def _sentence(text: str) -> str:
+    """What a person typed about an act: kept for ever, so it must be there and be printable."""
+    text = text.strip()
+    if not text or not text.isprintable() or len(text) > _LONGEST_SENTENCE:
+        raise typer.BadParameter(f"1 to {_LONGEST_SENTENCE} printable characters are expected.")
+    return text
+
+
+#: The acts that the audit log keeps.
+Reference = Annotated[str, typer.Argument(parser=_reference, metavar="REFERENCE", help="Of the payment or refund.")]
+Evidence = Annotated[
+    str, typer.Option(parser=_sentence, metavar="TEXT", help="What proves it, for whoever reads the audit log.")
+]
+OptionalEvidence = Annotated[
+    str | None,
+    typer.Option(
+        "--evidence", parser=_sentence, metavar="TEXT", help="What proves it, for whoever reads the audit log."
+    ),
+]
+By = Annotated[str, typer.Option("--by", parser=_sentence, metavar="NAME", help="Who decides.")]
+OptionalBy = Annotated[str | None, typer.Option("--by", parser=_sentence, metavar="NAME", help="Who decides.")]
+
+
+def actor(name: str | None = None) -> Actor:
+    """Who acts: the given name, and the person logged in to the operating system (also behind sudo)."""
+    try:
+        os_user = os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # A container's user need not have a name.
+        os_user = f"uid {os.getuid()}"
+    return Actor(name or os_user, os_user)
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 MerchantId = Annotated[

@@ -10,6 +10,7 @@ from guichet.bootstrap import Service, ensure_schema, service
 from guichet.cli.console import CommandError, error_console, fail
 from guichet.db.engine import Reader
 from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
+from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.logs import configure_logs
@@ -55,7 +56,7 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
     """Runs a coroutine; an expected failure ends the command with one sentence and exit code 1."""
     try:
         return runner(coroutine)
-    except (SettingsError, StartupError, CommandError, DevelopmentSchema) as error:
+    except (SettingsError, StartupError, CommandError, ActRefused, DevelopmentSchema) as error:
         fail(str(error))
     except UnreadableSecret as error:
         fail(f"{error}.")

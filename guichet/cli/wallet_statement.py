@@ -24,6 +24,9 @@ _KINDS: Final = {
     ledger.UNSUSPENDED: ("collection, after suspension", "Encaissement (après suspens)"),
     ledger.HELD: ("refund", "Remboursement"),
     ledger.RELEASED: ("refund cancelled", "Remboursement annulé"),
+    ledger.LATE_CREDITED: ("collection, paid late", "Encaissement tardif"),
+    ledger.RECEIVABLE_PAID: ("refund, paid late", "Remboursement tardif"),
+    ledger.REFUND_LATE_CREDITED: ("refund that came back", "Remboursement revenu"),
 }
 _FRENCH: Final = (
     "Date (UTC)",

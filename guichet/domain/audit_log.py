@@ -14,12 +14,17 @@ class Actor:
     os_user: str
 
 
+class ActRefused(Exception):
+    """A person's act is not allowed, or does not fit the state; the message is one sentence for that person."""
+
+
 @dataclass(frozen=True, slots=True)
 class Act:
     """What a person did to one subject.
 
-    `action`: a stable name such as `payment.settled`. `subject`: the reference or id of what was changed, `subject_type`
-    says of what. `before` and `after`: the facts that changed, as JSON values. `reason`: the evidence that was given.
+    `action`: a stable name such as `payment.settled`. `subject`: the reference or id of what was changed;
+    `subject_type` says of what. `before` and `after`: the facts that changed, as JSON values. `reason`: the evidence
+    that was given.
     """
 
     actor: Actor

@@ -3,12 +3,15 @@
 A posting moves a positive amount from one account to another, so the ledger always balances. Each merchant has these
 accounts in each environment and currency:
 
-    operator:<code>   what an operator owes us (negative when we owe the operator)
-    wallet            what we owe the merchant
-    fees              what the service earned
-    rounding          the hundredths that cannot be moved in currencies without decimals (D27)
-    suspense          credits that wait for a frozen wallet (D24)
-    hold              the wallet's part of a refund that is being disbursed
+    operator:<code>     what an operator owes us (negative when we owe the operator)
+    wallet              what we owe the merchant
+    fees                what the service earned
+    rounding            the hundredths that cannot be moved in currencies without decimals (D27)
+    suspense            credits that wait for a frozen wallet (D24)
+    hold                the wallet's part of a refund that is being disbursed
+    manual_settlement   what two people decided against a provider's answer (D85)
+    suspense:late       money that a provider moved after the failure was told, until a person decides (D86)
+    receivable          what the merchant owes us for a refund that was paid after its failure was told (D86)
 """
 
 from collections.abc import Sequence
@@ -27,6 +30,9 @@ FEES: Final = "fees"
 ROUNDING: Final = "rounding"
 SUSPENSE: Final = "suspense"
 HOLD: Final = "hold"
+MANUAL_SETTLEMENT: Final = "manual_settlement"
+LATE_SUSPENSE: Final = "suspense:late"
+RECEIVABLE: Final = "receivable"
 
 WalletStatus = Literal["Actif", "Gelé", "Fermé"]
 ACTIVE: Final = "Actif"
@@ -34,14 +40,30 @@ FROZEN: Final = "Gelé"
 CLOSED: Final = "Fermé"
 WALLET_STATUSES: Final[tuple[WalletStatus, ...]] = get_args(WalletStatus)
 
-#: What makes postings: a payment's collection and its release from suspense, a refund's hold and the end of that hold.
+#: What makes postings: a payment's collection and its release from suspense, a refund's hold and the end of that hold;
+#: then what a provider did after a failure (or a refund's success) had been told, and what a person decided about it.
 COLLECTED: Final = PAYMENT_SUCCEEDED
 UNSUSPENDED: Final = "suspense.released"
 HELD: Final = "refund.requested"
 DISBURSED: Final = REFUND_SUCCEEDED
 RELEASED: Final = REFUND_FAILED
-PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED)
-REFUND_CAUSES: Final = (HELD, DISBURSED, RELEASED)
+PAID_LATE: Final = "payment.paid_late"
+LATE_CREDITED: Final = "payment.late_credited"
+LATE_RETURNED: Final = "payment.late_returned"
+REFUND_PAID_LATE: Final = "refund.paid_late"
+RECEIVABLE_PAID: Final = "refund.receivable_paid"
+REFUND_FAILED_LATE: Final = "refund.failed_late"
+REFUND_LATE_CREDITED: Final = "refund.late_credited"
+PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED, PAID_LATE, LATE_CREDITED, LATE_RETURNED)
+REFUND_CAUSES: Final = (
+    HELD,
+    DISBURSED,
+    RELEASED,
+    REFUND_PAID_LATE,
+    RECEIVABLE_PAID,
+    REFUND_FAILED_LATE,
+    REFUND_LATE_CREDITED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +106,14 @@ def operator_account(operator: str) -> str:
 
 
 def collection(
-    operator: str, amount: Hundredths, fee: Hundredths, currency: Currency, *, to_suspense: bool = False
+    account: str, amount: Hundredths, fee: Hundredths, currency: Currency, *, to_suspense: bool = False
 ) -> list[Posting]:
-    """The postings of a debit: `amount` to the merchant (or to suspense), `fee` to the service, the rest to
-    rounding."""
-    source = operator_account(operator)
-    postings = [Posting("amount", source, SUSPENSE if to_suspense else WALLET, amount)]
+    """The postings of a debit: from `account` (an operator's, MANUAL_SETTLEMENT or LATE_SUSPENSE), `amount` goes to the
+    merchant (or to suspense), `fee` to the service, the rest to rounding."""
+    postings = [Posting("amount", account, SUSPENSE if to_suspense else WALLET, amount)]
     if fee:
-        postings.append(Posting("fee", source, FEES, fee))
-    return postings + _rounding(source, Hundredths(amount + fee), currency, customer_pays=True)
+        postings.append(Posting("fee", account, FEES, fee))
+    return postings + _rounding(account, Hundredths(amount + fee), currency, customer_pays=True)
 
 
 def suspense_release(amount: Hundredths) -> list[Posting]:
@@ -108,14 +129,30 @@ def refund_release(amount: Hundredths) -> list[Posting]:
     return [Posting("amount", HOLD, WALLET, amount)]
 
 
-def refund_disbursed(operator: str, amount: Hundredths, fee: Hundredths, currency: Currency) -> list[Posting]:
-    """The postings of a disbursed refund: the customer got the held `amount` back, and the fee from the service
-    (D22)."""
-    destination = operator_account(operator)
-    postings = [Posting("amount", HOLD, destination, amount)]
+def refund_disbursed(
+    account: str, amount: Hundredths, fee: Hundredths, currency: Currency, *, held_in: str = HOLD
+) -> list[Posting]:
+    """The postings of a refund that `account` disbursed: the customer got the held `amount` back, and the fee from the
+    service (D22). `held_in`: RECEIVABLE when the hold had been released before."""
+    postings = [Posting("amount", held_in, account, amount)]
     if fee:
-        postings.append(Posting("fee", FEES, destination, fee))
-    return postings + _rounding(destination, Hundredths(amount + fee), currency, customer_pays=False)
+        postings.append(Posting("fee", FEES, account, fee))
+    return postings + _rounding(account, Hundredths(amount + fee), currency, customer_pays=False)
+
+
+def into_late_suspense(account: str, total: Hundredths) -> list[Posting]:
+    """A provider moved `total` towards us after the opposite had been told."""
+    return [Posting("total", account, LATE_SUSPENSE, total)]
+
+
+def late_returned(account: str, total: Hundredths) -> list[Posting]:
+    """Late money went back to the payer."""
+    return [Posting("total", LATE_SUSPENSE, account, total)]
+
+
+def receivable_paid(account: str, amount: Hundredths) -> list[Posting]:
+    """The merchant paid what it owed us: from its WALLET, or in another way (MANUAL_SETTLEMENT)."""
+    return [Posting("amount", account, RECEIVABLE, amount)]
 
 
 def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from guichet.clock import Instant
+from guichet.domain.audit_log import Act
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.payments import Payment, Refund, Transition
 
@@ -12,7 +13,8 @@ class Settlement:
     """What `payments/settlement.py` applies: `transition` to `refund` if there is one, otherwise to `payment`.
 
     `payment` is the refunded payment when `refund` is given. `failure_reason` (a key of `REFUSAL_REASONS`) and
-    `provider_reference` are what the settled row keeps.
+    `provider_reference` are what the settled row keeps. `act`: what a person did, when a person settles. `overrides`:
+    against the provider's answer, so that nothing is posted to the operator's account (D85).
     """
 
     payment: Payment
@@ -22,6 +24,10 @@ class Settlement:
     now: Instant
     failure_reason: str | None = None
     provider_reference: str | None = None
+    act: Act | None = None
+    overrides: bool = False
+    #: A provider was asked to move the money, so it may still do so after a failure.
+    was_sent: bool = False
 
     @property
     def succeeds(self) -> bool:

@@ -13,11 +13,10 @@ from sqlalchemy import and_, bindparam, case, func, or_, select
 from guichet.clock import DAY, Instant
 from guichet.db.engine import Database, require
 from guichet.db.tables import payments, postings, refunds
-from guichet.domain import posting_rules as ledger
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.posting_rules import FEES, PAYMENT_CAUSES, WALLET
+from guichet.domain.posting_rules import FEES, PAYMENT_CAUSES, REFUND_CAUSES, WALLET
 from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
 
 _STEP: Final = 500
@@ -147,7 +146,7 @@ class Statement:
 
 def _added(totals: Totals, cause: str, amount: Hundredths, fee: Hundredths) -> Totals:
     collected = amount if cause in PAYMENT_CAUSES else 0
-    refunded = -amount if cause in (ledger.HELD, ledger.RELEASED) else 0
+    refunded = -amount if cause in REFUND_CAUSES else 0
     return replace(
         totals,
         collections=totals.collections + collected,

@@ -13,7 +13,9 @@ from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
-IncidentKind = Literal["mismatch", "stuck", "float_empty", "already_refunded"]
+IncidentKind = Literal[
+    "mismatch", "stuck", "float_empty", "already_refunded", "paid_after_failure", "failed_after_success"
+]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
 #: Still pending after 72 hours.
@@ -22,6 +24,10 @@ STUCK: Final = "stuck"
 FLOAT_EMPTY: Final = "float_empty"
 #: The provider says that the customer has the money back already; the hold stays until a person looked.
 ALREADY_REFUNDED: Final = "already_refunded"
+#: A provider moved the money of a payment or refund after its failure had been told; a person decides.
+PAID_AFTER_FAILURE: Final = "paid_after_failure"
+#: A refund whose success had been told came back to us; a person decides.
+FAILED_AFTER_SUCCESS: Final = "failed_after_success"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -80,6 +86,15 @@ _SETTLED: Final = (
         incidents.c.merchant_id == bindparam("merchant"),
         incidents.c.reference == bindparam("settled_reference"),
         or_(incidents.c.kind == STUCK, incidents.c.kind == FLOAT_EMPTY),
+        incidents.c.closed_at.is_(None),
+    )
+    .values(closed_at=bindparam("now"))
+)
+_CLOSE_ALL: Final = (
+    update(incidents)
+    .where(
+        incidents.c.merchant_id == bindparam("merchant"),
+        incidents.c.reference == bindparam("settled_reference"),
         incidents.c.closed_at.is_(None),
     )
     .values(closed_at=bindparam("now"))
@@ -156,6 +171,11 @@ async def close(db: Database, incident_id: IncidentId, now: Instant) -> bool:
 async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
     """Closes the incidents `stuck` and `float_empty` of a payment or refund that became final."""
     await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
+
+
+async def close_all(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
+    """Closes every incident of a payment or refund about which a person decided."""
+    await writer.write(_CLOSE_ALL, merchant=merchant_id, settled_reference=reference, now=now)
 
 
 async def store_unmatched_callback(

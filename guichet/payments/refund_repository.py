@@ -26,6 +26,7 @@ _INSERT: Final = (
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
+_FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
 _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
     refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
 )
@@ -114,6 +115,7 @@ _LEASE: Final = (
     .values(lease_expires_at=bindparam("until"))
     .returning(*refunds.c)
 )
+_END_LEASE: Final = update(refunds).where(*_PENDING).values(lease_expires_at=None)
 _QUEUE: Final = WorkQueue(
     refunds, "next_poll_at", ("provider_account",), {}, tuple(refunds.c), lambda row: Refund(*row)
 )
@@ -143,6 +145,11 @@ async def by_provider_reference(db: Reader, provider_account: str, provider_refe
     return _refund(
         await db.one(_BY_PROVIDER_REF, provider_account=provider_account, provider_reference=provider_reference)
     )
+
+
+async def find(db: Reader, reference: str) -> Refund | None:
+    """The refund with this reference (a UUID), whoever's it is: for the staff. References are unique."""
+    return _refund(await db.one(_FIND, reference=reference))
 
 
 async def page(
@@ -245,6 +252,11 @@ async def schedule_next_poll(db: Database, refund_id: RefundId, next_poll_at: In
 async def lease(db: Database, refund_id: RefundId, now: Instant, until: Instant) -> Refund | None:
     """Takes the exclusive right to work on a pending refund until `until`; None if another has it, or it is final."""
     return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until))
+
+
+async def end_lease(db: Database, refund_id: RefundId) -> None:
+    """Ends the lease of a refund that stays as it was; the time of its next poll stays too."""
+    await db.write(_END_LEASE, refund_id=refund_id)
 
 
 async def claim_due(

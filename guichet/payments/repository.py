@@ -31,6 +31,7 @@ _INSERT: Final = (
 
 _MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(payments).where(*_MINE, payments.c.reference == bindparam("reference"))
+_FIND: Final = select(payments).where(payments.c.reference == bindparam("reference"))
 _BY_EXTERNAL_ID: Final = select(payments).where(*_MINE, payments.c.external_id == bindparam("external_id"))
 _BY_ID: Final = select(payments).where(payments.c.id == bindparam("id"))
 _BY_TOKEN: Final = select(payments).where(payments.c.checkout_token == bindparam("token"))
@@ -132,6 +133,11 @@ async def insert_new(writer: Writer, payment: Payment, next_poll_at: Instant | N
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Payment | None:
     """`reference` must be a UUID."""
     return _payment(await db.one(_BY_REFERENCE, merchant_id=merchant_id, env=env, reference=reference))
+
+
+async def find(db: Reader, reference: str) -> Payment | None:
+    """The payment with this reference (a UUID), whoever's it is: for the staff. References are unique."""
+    return _payment(await db.one(_FIND, reference=reference))
 
 
 async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> Payment | None:

@@ -1,8 +1,9 @@
 """Settlement: applies the outcome of a payment or of a refund, once and as a whole.
 
 Everything that follows from an outcome is written in one transaction: the new status, the postings, the use of a
-payment link, the webhook rows, the end of an incident. The conditional UPDATE of the status decides who applies an
-outcome: a second success, a late failure or a repeated callback finds another status and changes nothing.
+payment link, the webhook rows, the end of an incident, the audit log's entry when a person decided it. The conditional
+UPDATE of the status decides who applies an outcome: a second success, a late failure or a repeated callback finds
+another status and changes nothing.
 
 Outcomes that arrive at the same time share one transaction (D65). Rows are always written in one order (refunds by id,
 payments by id, links by id), so that two transactions cannot deadlock.
@@ -12,12 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from guichet import tracing
+from guichet.audit_log import entries as audit_log
 from guichet.clock import SECOND
 from guichet.context import AppContext
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.db.errors import StorageError
 from guichet.domain import posting_rules
+from guichet.domain.audit_log import Act
 from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import (
     CONFIRMED,
@@ -34,7 +37,7 @@ from guichet.domain.payments import (
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.settlement import Settlement
 from guichet.ledger import postings, wallets
-from guichet.payments import incidents, refund_repository, repository
+from guichet.payments import incidents, late_result_repository, refund_repository, repository
 from guichet.payments import link_repository as links
 from guichet.providers.base import Refused, Succeeded
 from guichet.webhooks import outbox
@@ -49,31 +52,55 @@ def _traced_outcome(payment_reference: str, outcome: Outcome) -> tracing.Attribu
 
 @tracing.traced("settle payment", lambda _, payment, outcome, **__: _traced_outcome(payment.reference, outcome))
 async def settle_payment(
-    ctx: AppContext, payment: Payment, outcome: Outcome, *, at_initiation: bool = False
+    ctx: AppContext,
+    payment: Payment,
+    outcome: Outcome,
+    *,
+    at_initiation: bool = False,
+    act: Act | None = None,
+    overrides: bool = False,
 ) -> Payment:
     """Settles the payment and returns it as it is stored afterwards, even if another process settled it first.
 
-    `at_initiation`: the response 402 reports the refusal, so no webhook is sent (D20).
+    `at_initiation`: the response 402 reports the refusal, so no webhook is sent (D20). `act` and `overrides`: see
+    `Settlement`.
     """
     refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
-    settled = await _settle(ctx, payment, None, transition, outcome)
+    settled = await _settle(ctx, payment, None, transition, outcome, act, overrides)
     assert isinstance(settled, Payment)
     return settled
 
 
-@tracing.traced("settle refund", lambda _, refund, __, outcome: _traced_outcome(refund.payment_reference, outcome))
-async def settle_refund(ctx: AppContext, refund: Refund, payment: Payment, outcome: Outcome) -> Refund:
+@tracing.traced(
+    "settle refund", lambda _, refund, __, outcome, **___: _traced_outcome(refund.payment_reference, outcome)
+)
+async def settle_refund(
+    ctx: AppContext,
+    refund: Refund,
+    payment: Payment,
+    outcome: Outcome,
+    *,
+    act: Act | None = None,
+    overrides: bool = False,
+) -> Refund:
     """Settles the refund and returns it as it is stored afterwards. A success also makes its payment `refunded`."""
     transition = REFUND_DISBURSED if isinstance(outcome, Succeeded) else REFUND_REFUSED
-    settled = await _settle(ctx, payment, refund, transition, outcome)
+    settled = await _settle(ctx, payment, refund, transition, outcome, act, overrides)
     assert isinstance(settled, Refund)
     return settled
 
 
 async def _settle(
-    ctx: AppContext, payment: Payment, refund: Refund | None, transition: Transition, outcome: Outcome
+    ctx: AppContext,
+    payment: Payment,
+    refund: Refund | None,
+    transition: Transition,
+    outcome: Outcome,
+    act: Act | None,
+    overrides: bool,
 ) -> Payment | Refund:
+    subject = refund or payment
     settlement = Settlement(
         payment=payment,
         refund=refund,
@@ -82,10 +109,21 @@ async def _settle(
         now=ctx.clock.now(),
         failure_reason=outcome.reason if isinstance(outcome, Refused) else None,
         provider_reference=outcome.provider_reference if isinstance(outcome, Succeeded) else None,
+        act=act,
+        overrides=overrides,
+        was_sent=_was_sent(ctx, subject),
     )
     settled = await ctx.settlements.add(settlement)
     ctx.wakeups.deliveries.set()
     return settled
+
+
+def _was_sent(ctx: AppContext, subject: Payment | Refund) -> bool:
+    """Whether a provider has been asked to move money for it, so that it may still do so after a failure."""
+    unsent = isinstance(subject, Refund) and subject.sent_at is None
+    return (
+        subject.provider_account is not None and not unsent and ctx.registry.provider(subject.provider_account).remote
+    )
 
 
 async def settle_batch(db: Database, batch: Sequence[Settlement]) -> Sequence[Result[Payment | Refund]]:
@@ -116,6 +154,8 @@ async def _settle_together(db: Database, batch: Sequence[Settlement]) -> list[Pa
         await _end_link_uses(tx, changes)
         await outbox.emit(tx, [event for change in changes if (event := _event(change))])
         await _close_incidents(tx, changes)
+        await _ask_failures_again(tx, changes)
+        await _record_acts(tx, changes)
         return [await _stored(tx, settlement, changes) for settlement in batch]
 
 
@@ -192,7 +232,9 @@ async def _movements(tx: Transaction, changes: Sequence[_Change]) -> list[Moveme
 def _postings(change: _Change, *, wallet_is_frozen: bool) -> tuple[str, list[Posting]]:
     """The cause and the postings of a transition; no postings if it moves no money."""
     payment = change.payment
-    money = payment.operator, payment.amount, payment.fee_amount, payment.currency
+    overridden = change.settlement.overrides
+    account = posting_rules.MANUAL_SETTLEMENT if overridden else posting_rules.operator_account(payment.operator)
+    money = account, payment.amount, payment.fee_amount, payment.currency
     if change.transition is CONFIRMED:
         return posting_rules.COLLECTED, posting_rules.collection(*money, to_suspense=wallet_is_frozen)
     if change.transition is REFUND_DISBURSED:
@@ -225,9 +267,30 @@ async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
     provider, and are final now."""
     for change in changes:
         subject, now = change.refund or change.payment, change.settlement.now
+        if change.settlement.act is not None:
+            await incidents.close_all(tx, subject.merchant_id, subject.reference, now)
         waited_for_float = isinstance(subject, Refund) and subject.request_number > 0
         if waited_for_float or now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
+
+
+async def _ask_failures_again(tx: Transaction, changes: Iterable[_Change]) -> None:
+    """A provider may still move the money of what failed: it is asked again later (`late_results.py`)."""
+    await late_result_repository.insert_questions(
+        tx,
+        [
+            late_result_repository.question_about(change.refund or change.payment, change.settlement.now)
+            for change in changes
+            if change.transition.target == "failed" and change.settlement.was_sent
+        ],
+    )
+
+
+async def _record_acts(tx: Transaction, changes: Iterable[_Change]) -> None:
+    for change in changes:
+        settlement = change.settlement
+        if settlement.act is not None and (change.refund is not None or settlement.refund is None):
+            await audit_log.record(tx, settlement.act, settlement.now)
 
 
 async def _stored(tx: Transaction, settlement: Settlement, changes: Iterable[_Change]) -> Payment | Refund:

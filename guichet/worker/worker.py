@@ -14,6 +14,7 @@ from guichet.db.errors import StorageError
 from guichet.http_client import HttpClient
 from guichet.logs import log
 from guichet.payments.disbursement import RefundJobs
+from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
 from guichet.worker.housekeeping import Housekeeping
@@ -34,6 +35,7 @@ class Worker:
         self.loops: list[Loop] = [
             QueueLoop("polling", wakeups.polling, clock, PollingJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("refunds", wakeups.refunds, clock, RefundJobs(ctx), PER_PROVIDER_ACCOUNT),
+            QueueLoop("late results", wakeups.late_results, clock, LateResultJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),
             Housekeeping(ctx),
         ]

@@ -4,7 +4,7 @@ import pytest
 
 from guichet.bootstrap import service
 from guichet.domain.money import Hundredths
-from guichet.domain.posting_rules import Movement, collection
+from guichet.domain.posting_rules import Movement, collection, operator_account
 from guichet.ledger import postings
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
@@ -91,7 +91,7 @@ async def test_unfreezing_a_wallet_releases_the_waiting_credits(cli: Cli, settin
         ctx = opened.ctx
         for number in range(250):  # more than one batch
             async with ctx.db.transaction() as tx:
-                waiting = collection("mtn", Hundredths(1_00), Hundredths(2), "XOF", to_suspense=True)
+                waiting = collection(operator_account("mtn"), Hundredths(1_00), Hundredths(2), "XOF", to_suspense=True)
                 await postings.post(
                     tx, [Movement(merchant, "live", "XOF", "payment.succeeded", number, waiting, ctx.clock.now())]
                 )

@@ -38,8 +38,8 @@ async def test_a_refusal_at_initiation_is_answered_402_without_a_webhook(live: L
     assert (answer.status, answer.error["code"]) == (402, "payment_failed")
     assert live.second.calls == [], "a refusal is an answer: no other route is tried"
     assert (await live.merchant.get("/payments/e")).data["status"] == "failed"
-    await live.service.run_worker(3600)
-    assert live.first.references_of("status") == []
+    await live.service.run_worker(3599)
+    assert live.first.references_of("status") == [], "it is asked about again an hour later (D86)"
     assert await live.queued_events() == []
 
 

@@ -6,8 +6,8 @@ from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, Prim
 
 from guichet.db.tables.columns import table
 
-#: One act of a person. `number` counts from 1 without a gap; `digest` includes the digest of the row before it. Triggers
-#: (made by the migration) refuse every UPDATE and DELETE.
+#: One act of a person. `number` counts from 1 without a gap; `digest` includes the digest of the row before it.
+#: Triggers (made by the migration) refuse every UPDATE and DELETE.
 audit_log: Final = table(
     "audit_log",
     Column("number", BigInteger, autoincrement=False, nullable=False),

@@ -3,13 +3,13 @@
 from collections import Counter, defaultdict
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Select, and_, bindparam, func, literal_column, select, union_all
+from sqlalchemy import Column, ColumnElement, Select, and_, bindparam, func, literal_column, or_, select, union_all
 
 from guichet.clock import earlier
 from guichet.db.engine import Row
-from guichet.db.tables import merchants, payments, postings, refunds, wallet_entries, wallets
+from guichet.db.tables import late_results, merchants, payments, postings, refunds, wallet_entries, wallets
 from guichet.domain.money import plain
-from guichet.domain.posting_rules import COLLECTED, HOLD, SUSPENSE, UNSUSPENDED, WALLET
+from guichet.domain.posting_rules import COLLECTED, HOLD, LATE_SUSPENSE, RECEIVABLE, SUSPENSE, UNSUSPENDED, WALLET
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, Account, AuditState, id_ranges, next_id_range
 from guichet.ledger.hash_chain import SETTLED_AFTER, chain_head
 
@@ -54,6 +54,13 @@ _BOTH_SIDES: Final = union_all(
     _sums("table", HOLD, refunds, payments.c.amount)
     .join(payments, payments.c.id == refunds.c.payment_id)
     .where(refunds.c.status == "pending", refunds.c.held),
+    _sums("table", LATE_SUSPENSE, late_results, late_results.c.amount).where(
+        or_(late_results.c.stage == "found", late_results.c.stage == "returning")
+    ),
+    _sums("table", RECEIVABLE, late_results, -payments.c.amount)
+    .join(refunds, refunds.c.id == late_results.c.subject_id)
+    .join(payments, payments.c.id == refunds.c.payment_id)
+    .where(late_results.c.stage == "receivable"),
     _sums("posted", postings.c.destination, postings, postings.c.amount).where(postings.c.id > bindparam("horizon")),
     _sums("posted", postings.c.source, postings, -postings.c.amount).where(postings.c.id > bindparam("horizon")),
 )
@@ -130,6 +137,8 @@ _HELD_IN: Final = {
     WALLET: "it and its entries hold",
     SUSPENSE: "the waiting entries hold",
     HOLD: "the pending refunds hold",
+    LATE_SUSPENSE: "the late results hold",
+    RECEIVABLE: "the late refunds hold",
 }
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import and_, bindparam, func, select
+from sqlalchemy import ColumnElement, FromClause, and_, bindparam, func, select
 
-from guichet.db.tables import payments, postings, refunds
+from guichet.db.tables import audit_log, late_results, payments, postings, refunds
 from guichet.domain.ids import MerchantId
+from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.payments import PaymentStatus
+from guichet.domain.payments import PaymentStatus, RefundStatus, SubjectType
 from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
 
 _LEG: Final = (
@@ -22,6 +23,16 @@ _LEG: Final = (
     postings.c.destination,
     postings.c.amount.label("posting_amount"),
 )
+
+
+def _late_result_of(subject_type: SubjectType, subjects: FromClause) -> ColumnElement[bool]:
+    return and_(
+        late_results.c.merchant_id == subjects.c.merchant_id,
+        late_results.c.subject_type == subject_type,
+        late_results.c.subject_id == subjects.c.id,
+    )
+
+
 _some_payments: Final = (
     select(payments)
     .where(payments.c.id > bindparam("after"))
@@ -41,6 +52,7 @@ PAYMENTS: Final = (
         _some_payments.c.currency,
         _some_payments.c.operator,
         refunds.c.status.label("refund_status"),
+        late_results.c.stage.label("late_stage"),
         *_LEG,
     )
     .select_from(_some_payments)
@@ -48,6 +60,7 @@ PAYMENTS: Final = (
         refunds,
         and_(refunds.c.merchant_id == _some_payments.c.merchant_id, refunds.c.payment_id == _some_payments.c.id),
     )
+    .outerjoin(late_results, _late_result_of("payment", _some_payments))
     .outerjoin(
         postings,
         and_(
@@ -78,10 +91,12 @@ REFUNDS: Final = (
         payments.c.merchant_id.label("payment_merchant"),
         payments.c.env.label("payment_env"),
         payments.c.currency.label("payment_currency"),
+        late_results.c.stage.label("late_stage"),
         *_LEG,
     )
     .select_from(_some_refunds)
     .join(payments, payments.c.id == _some_refunds.c.payment_id)
+    .outerjoin(late_results, _late_result_of("refund", _some_refunds))
     .outerjoin(
         postings,
         and_(
@@ -91,6 +106,12 @@ REFUNDS: Final = (
         ),
     )
     .order_by(_some_refunds.c.id, postings.c.id)
+)
+#: Whether the audit log has an entry about the subject: two people settled it against the provider's answer.
+SETTLED_BY_PEOPLE: Final = (
+    select(audit_log.c.number)
+    .where(audit_log.c.subject == bindparam("about"), audit_log.c.action == bindparam("action"))
+    .limit(1)
 )
 #: Postings without a payment or refund of the same merchant, environment and currency.
 ORPHAN_POSTINGS: Final = (
@@ -153,6 +174,13 @@ class Subject(NamedTuple):
     operator: str
 
 
+class PaymentFacts(NamedTuple):
+    """What the audit must know of a payment besides its `Subject`. `late_stage`: see `domain/late_results.py`."""
+
+    refund_status: RefundStatus | None
+    late_stage: LateStage | None
+
+
 class RefundFacts(NamedTuple):
     """What the audit must know of a refund besides its `Subject`; `returned` is its amount in hundredths."""
 
@@ -162,6 +190,7 @@ class RefundFacts(NamedTuple):
     payment_merchant: int
     payment_env: Environment
     payment_currency: Currency
+    late_stage: LateStage | None
 
 
 def split(group: Sequence[Any], facts: int) -> tuple[Subject, list[Any], list[Leg]]:

@@ -9,22 +9,54 @@ from typing import Final
 
 from guichet.db.tables import postings
 from guichet.domain import posting_rules as ledger
+from guichet.domain.late_results import LateStage
 from guichet.domain.money import Hundredths, plain, round_to_currency
-from guichet.domain.payments import RefundStatus
 from guichet.domain.posting_rules import (
     COLLECTED,
     DISBURSED,
     HELD,
+    LATE_CREDITED,
+    LATE_RETURNED,
+    LATE_SUSPENSE,
+    MANUAL_SETTLEMENT,
+    PAID_LATE,
     PAYMENT_CAUSES,
+    RECEIVABLE,
+    RECEIVABLE_PAID,
     REFUND_CAUSES,
+    REFUND_FAILED_LATE,
+    REFUND_LATE_CREDITED,
+    REFUND_PAID_LATE,
     RELEASED,
     SUSPENSE,
     UNSUSPENDED,
+    WALLET,
 )
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
-from guichet.ledger.audit.subject_statements import ORPHAN_POSTINGS, PAYMENTS, REFUNDS, Leg, RefundFacts, Subject, split
+from guichet.ledger.audit.subject_statements import (
+    ORPHAN_POSTINGS,
+    PAYMENTS,
+    REFUNDS,
+    SETTLED_BY_PEOPLE,
+    Leg,
+    PaymentFacts,
+    RefundFacts,
+    Subject,
+    split,
+)
 
 _NEXT_POSTINGS: Final = next_id_range(postings.c.id)
+#: The postings that a subject must have, by cause.
+Expected = dict[str, list[ledger.Posting]]
+#: The causes that move money of an operator: towards us (-1: it owes us more) or back.
+_OPERATOR_MOVES: Final = {
+    COLLECTED: -1,
+    DISBURSED: 1,
+    PAID_LATE: -1,
+    LATE_RETURNED: 1,
+    REFUND_PAID_LATE: 1,
+    REFUND_FAILED_LATE: -1,
+}
 
 
 async def check_payments(state: AuditState) -> str | None:
@@ -33,8 +65,9 @@ async def check_payments(state: AuditState) -> str | None:
     while rows := await state.db.scan(PAYMENTS, after=after, most=ROWS_AT_ONCE):
         subjects = 0
         for _, group in groupby(rows, key=lambda row: row[0]):
-            subject, (refund_status,), legs = split(list(group), 1)
-            if fault := _payment_fault(state, subject, refund_status, legs):
+            subject, facts, legs = split(list(group), len(PaymentFacts._fields))
+            fault = _payment_fault(state, subject, PaymentFacts(*facts), legs)
+            if fault := fault or await _override_fault(state, subject, legs):
                 return f"Payment {subject.reference} ({subject.env}, {subject.status}): {fault}."
             subjects += 1
         after = rows[-1][0]
@@ -49,7 +82,8 @@ async def check_refunds(state: AuditState) -> str | None:
         subjects = 0
         for _, group in groupby(rows, key=lambda row: row[0]):
             subject, facts, legs = split(list(group), len(RefundFacts._fields))
-            if fault := _refund_fault(state, subject, RefundFacts(*facts), legs):
+            fault = _refund_fault(state, subject, RefundFacts(*facts), legs)
+            if fault := fault or await _override_fault(state, subject, legs):
                 return f"Refund {subject.reference} ({subject.env}, {subject.status}): {fault}."
             subjects += 1
         after = rows[-1][0]
@@ -70,28 +104,85 @@ async def check_orphan_postings(state: AuditState) -> str | None:
     return None
 
 
-def _payment_fault(
-    state: AuditState, payment: Subject, refund_status: RefundStatus | None, legs: list[Leg]
-) -> str | None:
-    if (payment.status == "refunded") != (refund_status == "succeeded"):
-        return f"its refund is {refund_status or 'missing'}"
-    if payment.status not in ("succeeded", "refunded"):
+async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) -> str | None:
+    """Postings against MANUAL_SETTLEMENT are right only if the audit log says which people decided so."""
+    if not any(MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs):
+        return None
+    actions = ("payment.settled", "refund.settled", "late_money.resolved")
+    for action in actions:
+        if await state.db.scan(SETTLED_BY_PEOPLE, about=subject.reference, action=action):
+            return None
+    return "it was settled by hand, and the audit log does not say by whom"
+
+
+def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, legs: list[Leg]) -> str | None:
+    if (payment.status == "refunded") != (facts.refund_status == "succeeded"):
+        return f"its refund is {facts.refund_status or 'missing'}"
+    expected = _late_payment(payment, facts.late_stage) if payment.status == "failed" else {}
+    if payment.status not in ("succeeded", "refunded") and not expected:
         return f"posting {legs[0].id} books it all the same" if legs else None
-    suspended = any(leg.destination == SUSPENSE for leg in legs)
-    if suspended and payment.env == "test":
+    if not expected:
+        expected = _collection(payment, legs)
+    if any(leg.destination == SUSPENSE for leg in legs) and payment.env == "test":
         return "a test payment never waits in suspense"
-    expected = {
-        COLLECTED: ledger.collection(
-            payment.operator, payment.amount, payment.fee_amount, payment.currency, to_suspense=suspended
-        )
-    }
+    if fault := _difference(payment, expected, legs):
+        return fault
+    _add_expected(state, payment, legs)
+    return None
+
+
+def _collection(payment: Subject, legs: list[Leg]) -> Expected:
+    suspended = any(leg.destination == SUSPENSE for leg in legs)
+    money = payment.amount, payment.fee_amount, payment.currency
+    expected = {COLLECTED: ledger.collection(_account(payment, COLLECTED, legs), *money, to_suspense=suspended)}
     # Whether it was released or still waits is compared with the wallet entries (`accounts.py`).
     if suspended and any(leg.cause == UNSUSPENDED for leg in legs):
         expected[UNSUSPENDED] = ledger.suspense_release(payment.amount)
-    if fault := _difference(payment, expected, legs):
-        return fault
-    _add_expected(state, payment, legs, -1)
-    return None
+    return expected
+
+
+def _late_payment(payment: Subject, stage: LateStage | None) -> Expected:
+    """The postings of a failed payment: none, unless it was paid after its failure (D86)."""
+    if stage in (None, "asking"):
+        return {}
+    operator, total = ledger.operator_account(payment.operator), _total(payment)
+    expected = {PAID_LATE: ledger.into_late_suspense(operator, total)}
+    if stage == "credited":
+        money = payment.amount, payment.fee_amount, payment.currency
+        expected[LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
+    elif stage == "returned":
+        expected[LATE_RETURNED] = ledger.late_returned(operator, total)
+    return expected
+
+
+def _late_refund(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
+    """What was posted after the end of a refund was told: it was paid, or came back, all the same (D86)."""
+    if stage in (None, "asking"):
+        return {}
+    operator = ledger.operator_account(refund.operator)
+    money = refund.amount, refund.fee_amount, refund.currency
+    if refund.status == "succeeded":
+        expected = {REFUND_FAILED_LATE: ledger.into_late_suspense(operator, _total(refund))}
+        if stage == "credited":
+            expected[REFUND_LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
+        return expected
+    expected = {REFUND_PAID_LATE: ledger.refund_disbursed(operator, *money, held_in=RECEIVABLE)}
+    if stage == "paid":
+        by_hand = any(leg.source == MANUAL_SETTLEMENT for leg in legs)
+        account = MANUAL_SETTLEMENT if by_hand else WALLET
+        expected[RECEIVABLE_PAID] = ledger.receivable_paid(account, refund.amount)
+    return expected
+
+
+def _account(subject: Subject, cause: str, legs: list[Leg]) -> str:
+    """The account that a settlement moved money of: the operator's, or MANUAL_SETTLEMENT when people overrode it."""
+    by_hand = any(leg.cause == cause and MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs)
+    return MANUAL_SETTLEMENT if by_hand else ledger.operator_account(subject.operator)
+
+
+def _total(subject: Subject) -> Hundredths:
+    """What the provider moved."""
+    return round_to_currency(Hundredths(subject.amount + subject.fee_amount), subject.currency)
 
 
 def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> str | None:
@@ -104,18 +195,17 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
         return "it was paid out without having been held"
     if refund.status == "succeeded" and facts.payment_status != "refunded":
         return f"its payment is {facts.payment_status}"
-    expected: dict[str, list[ledger.Posting]] = {}
+    expected = _late_refund(refund, facts.late_stage, legs)
     if facts.held:
         expected[HELD] = ledger.refund_hold(refund.amount)
         if refund.status == "succeeded":
-            expected[DISBURSED] = ledger.refund_disbursed(
-                refund.operator, refund.amount, refund.fee_amount, refund.currency
-            )
+            account = _account(refund, DISBURSED, legs)
+            expected[DISBURSED] = ledger.refund_disbursed(account, refund.amount, refund.fee_amount, refund.currency)
         elif refund.status == "failed":
             expected[RELEASED] = ledger.refund_release(refund.amount)
     if fault := _difference(refund, expected, legs):
         return fault
-    _add_expected(state, refund, [leg for leg in legs if leg.cause == DISBURSED], 1)
+    _add_expected(state, refund, legs)
     return None
 
 
@@ -137,15 +227,16 @@ def _difference(subject: Subject, expected: dict[str, list[ledger.Posting]], fou
     return None
 
 
-def _add_expected(state: AuditState, subject: Subject, legs: list[Leg], sign: int) -> None:
-    """Adds what the operator moved, by the payment's own amounts. Where the horizon lies between two postings of the
-    subject, the posted amounts before it count instead."""
+def _add_expected(state: AuditState, subject: Subject, legs: list[Leg]) -> None:
+    """Adds what the operator moved at each cause, by the payment's own amounts. Where the horizon lies between two
+    postings of a cause, the posted amounts before it count instead."""
     account = ledger.operator_account(subject.operator)
-    operators = [leg for leg in legs if account in (leg.source, leg.destination)]
-    before_horizon = [leg for leg in operators if leg.id <= state.horizon]
-    if not before_horizon:
-        return
-    moved = sign * round_to_currency(Hundredths(subject.amount + subject.fee_amount), subject.currency)
-    if len(before_horizon) < len(operators):
-        moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in before_horizon)
-    state.expected_operators[subject.merchant_id, subject.env, subject.currency, account] += moved
+    for cause, sign in _OPERATOR_MOVES.items():
+        operators = [leg for leg in legs if leg.cause == cause and account in (leg.source, leg.destination)]
+        before_horizon = [leg for leg in operators if leg.id <= state.horizon]
+        if not before_horizon:
+            continue
+        moved = sign * _total(subject)
+        if len(before_horizon) < len(operators):
+            moved = sum(leg.amount * ((leg.destination == account) - (leg.source == account)) for leg in before_horizon)
+        state.expected_operators[subject.merchant_id, subject.env, subject.currency, account] += moved

@@ -1,0 +1,77 @@
+"""`guichet audit-log …`: what people did, and the proof that nobody changed the log."""
+
+from typing import Annotated
+
+import msgspec
+import typer
+
+from guichet.audit_log import entries, verification
+from guichet.audit_log.entries import Entry
+from guichet.bootstrap import Service
+from guichet.cli.arguments import Json
+from guichet.cli.console import console, fail, print_json, print_table
+from guichet.cli.runner import run
+from guichet.clock import iso
+
+app = typer.Typer(no_args_is_help=True, help="What people did, in a log that nobody can change unnoticed.")
+
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="audit-log")
+
+
+@app.command("list", epilog="Example: `guichet audit-log list --about 01a202b1-10b7-453a-868b-cad7dfa87efe`")
+def list_entries(
+    about: Annotated[str | None, typer.Option(metavar="REFERENCE|ID", help="Only acts on this subject.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the newest 500 acts, newest first."""
+
+    async def work(opened: Service) -> list[Entry]:
+        db = opened.ctx.db
+        return await entries.latest(db) if about is None else await entries.about(db, about)
+
+    found = run(work)
+    if as_json:
+        print_json({"entries": [_described(each) for each in found]})
+        return
+    rows = [
+        (each.number, iso(each.at), _who(each), each.action, each.subject, each.after, each.reason) for each in found
+    ]
+    print_table(("No.", "At", "Who", "Did", "Subject", "After", "Why"), rows)
+
+
+def _who(entry: Entry) -> str:
+    return entry.actor if entry.actor == entry.os_user else f"{entry.actor} ({entry.os_user})"
+
+
+def _described(entry: Entry) -> dict[str, object]:
+    facts = {"before": msgspec.json.decode(entry.before), "after": msgspec.json.decode(entry.after)}
+    return {**entry._asdict(), **facts, "at": iso(entry.at)}
+
+
+@app.command(epilog="Example: `guichet audit-log verify`")
+def verify(
+    known_head: Annotated[
+        list[str] | None,
+        typer.Option("--known-head", metavar="DIGEST", help="A head digest of an earlier check; may be repeated."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Prove that no entry was changed, removed or cut off. Exit code 1 when one was.
+
+    Keep the head digest in another place and give it to the next check: then even a rewritten log is found.
+    """
+
+    async def work(opened: Service) -> verification.Verification:
+        return await verification.verify(opened.ctx.db, known_head or ())
+
+    done = run(work, "Reading the audit log…")
+    if as_json:
+        print_json({"entries": done.entries, "head": done.head, "fault": done.fault})
+    elif done.fault is None:
+        console.print(f"{done.entries} entries, head digest {done.head}")
+    if done.fault is not None:
+        if as_json:
+            raise typer.Exit(1)
+        fail(done.fault)

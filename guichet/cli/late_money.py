@@ -1,0 +1,147 @@
+"""`guichet late-money …`: money that a provider moved after the end was told, and what a person decides about it."""
+
+from dataclasses import dataclass
+from typing import Annotated, get_args
+
+import typer
+
+from guichet.bootstrap import Service
+from guichet.cli.arguments import By, Evidence, Json, Reference, actor
+from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.providers import load_providers
+from guichet.cli.runner import load_settings, run
+from guichet.clock import iso
+from guichet.context import AppContext
+from guichet.domain.late_results import LateResult
+from guichet.domain.money import plain
+from guichet.domain.payments import Payment
+from guichet.payments import late_decisions, late_returns, refund_repository, repository
+from guichet.payments import late_result_repository as store
+from guichet.payments.late_decisions import Decision
+from guichet.settings import with_development_key
+
+app = typer.Typer(no_args_is_help=True, help="Money that moved after a failure (or a refund's success) was told.")
+
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="late-money")
+
+
+@app.command("list", epilog="Example: `guichet late-money list`")
+def list_open(as_json: Json = False) -> None:
+    """Show what waits for a decision, oldest first, at most 500."""
+
+    async def work(opened: Service) -> list[LateResult]:
+        return await store.still_open(opened.ctx.db)
+
+    found = [_described(each) for each in run(work)]
+    if as_json:
+        print_json({"late_money": found})
+    else:
+        columns = ("Merchant", "Of a", "Reference", "Stage", "Amount", "Currency", "Account", "Told", "Found")
+        print_table(columns, [tuple(row.values()) for row in found])
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    late: LateResult
+    payment: Payment
+    paid_again: list[Payment]
+
+
+@app.command(epilog="Example: `guichet late-money show REFERENCE`")
+def show(reference: Reference, as_json: Json = False) -> None:
+    """Show one late result, and the payments by which the same customer may have paid again."""
+    found = run(lambda opened: _find(opened.ctx, reference))
+    again = [
+        {"reference": each.reference, "amount": plain(each.total_amount), "created_at": iso(each.created_at)}
+        for each in found.paid_again
+    ]
+    if as_json:
+        print_json({**_described(found.late), "paid_again": again})
+        return
+    for name, value in _described(found.late).items():
+        console.print(f"{name}: {value}")
+    _print_paid_again(found)
+
+
+@app.command(
+    epilog='Example: `guichet late-money resolve REFERENCE --to wallet --evidence "statement of 3 May" --by "Awa Diop"`'
+)
+def resolve(
+    reference: Reference,
+    decision: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="|".join(get_args(Decision)),
+            help="`wallet`: to the merchant, fees to us. `payer`: back by the same route. For a refund that was paid "
+            "after its hold was released: `paid-from-wallet`, or `paid-elsewhere`.",
+        ),
+    ],
+    evidence: Evidence,
+    by: By,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask, even if the customer seems to have paid again.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Decide about late money. The statuses that merchants were told stay as they are."""
+    if decision not in get_args(Decision):
+        raise typer.BadParameter(f"--to: one of {', '.join(get_args(Decision))} is expected.")
+    chosen: Decision = decision  # type: ignore[assignment]  # checked above
+    providers = load_providers(with_development_key(load_settings()))
+    if chosen == "wallet" and not yes:
+        _ask_if_paid_again(run(lambda opened: _find(opened.ctx, reference)))
+
+    async def work(opened: Service) -> LateResult:
+        ctx = opened.ctx
+        found = await _find(ctx, reference)
+        resolved = await late_decisions.resolve(ctx, found.late, chosen, actor(by), evidence)
+        if resolved.stage == "returning":
+            await late_returns.work(ctx, resolved)
+        return await store.by_id(ctx.db, resolved.id) or resolved
+
+    late = run(work, "Deciding…", providers)
+    if as_json:
+        print_json(_described(late))
+    else:
+        console.print(f"{late.reference}: {late.stage}, {plain(late.amount or 0)} {late.currency}")
+
+
+async def _find(ctx: AppContext, reference: str) -> _Found:
+    subject = await repository.find(ctx.db, reference) or await refund_repository.find(ctx.db, reference)
+    late = subject and await store.about(ctx.db, subject)
+    if not late or late.stage == "asking":
+        raise CommandError(f"There is no late money about {reference}.")
+    _, payment = await store.subject_of(ctx.db, late)
+    return _Found(late, payment, await late_decisions.paid_again(ctx.db, payment))
+
+
+def _ask_if_paid_again(found: _Found) -> None:
+    if found.paid_again:
+        _print_paid_again(found)
+        typer.confirm("The customer may have paid again. Credit the merchant all the same?", abort=True)
+
+
+def _print_paid_again(found: _Found) -> None:
+    if not found.paid_again:
+        console.print("No other payment of this number succeeded within three days before or after.")
+        return
+    rows = [(each.reference, plain(each.total_amount), iso(each.created_at)) for each in found.paid_again]
+    console.print("The same number also paid this merchant:")
+    print_table(("Payment", "Amount", "Created"), rows)
+
+
+def _described(late: LateResult) -> dict[str, object]:
+    return {
+        "merchant_id": late.merchant_id,
+        "subject_type": late.subject_type,
+        "reference": late.reference,
+        "stage": late.stage,
+        "amount": plain(late.amount or 0),
+        "currency": late.currency,
+        "provider_account": late.provider_account,
+        "told_at": iso(late.told_at),
+        "found_at": iso_or_none(late.found_at),
+    }

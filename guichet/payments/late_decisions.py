@@ -1,0 +1,125 @@
+"""What a person decides about late money (D86; `guichet late-money resolve`).
+
+Each decision is one transaction: the row's next stage, the postings, the end of the incident, the audit log's entry.
+"""
+
+from typing import Final, Literal
+
+from sqlalchemy import bindparam, select
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import DAY, Instant, earlier, later
+from guichet.context import AppContext
+from guichet.db.engine import Database, Transaction
+from guichet.db.references import new_reference
+from guichet.db.tables import payments
+from guichet.domain import posting_rules
+from guichet.domain.audit_log import Act, Actor, ActRefused
+from guichet.domain.late_results import LateResult
+from guichet.domain.money import plain
+from guichet.domain.payments import Payment
+from guichet.domain.posting_rules import ACTIVE, Movement, Posting
+from guichet.ledger import postings, wallets
+from guichet.payments import incidents
+from guichet.payments import late_result_repository as store
+
+#: To the merchant's wallet (with our fees), or back to the payer; a receivable is paid from the wallet or elsewhere.
+Decision = Literal["wallet", "payer", "paid-from-wallet", "paid-elsewhere"]
+
+#: How long before and after a late payment the same customer may have paid again.
+_AROUND: Final = 3 * DAY
+_PAID_AGAIN: Final = (
+    select(payments)
+    .where(
+        payments.c.merchant_id == bindparam("merchant_id"),
+        payments.c.env == bindparam("env"),
+        payments.c.status == "succeeded",
+        payments.c.created_at.between(bindparam("since"), bindparam("until")),
+        payments.c.phone_number == bindparam("phone_number"),
+        payments.c.id != bindparam("payment_id"),
+    )
+    .order_by(payments.c.created_at, payments.c.id)
+    .limit(20)
+)
+
+
+async def paid_again(db: Database, payment: Payment) -> list[Payment]:
+    """Payments of the same number to the same merchant around a late one that succeeded: the customer may have paid
+    twice. At most 20. Cost: the merchant's successes of six days."""
+    if payment.phone_number is None:
+        return []
+    rows = await db.scan(
+        _PAID_AGAIN,
+        merchant_id=payment.merchant_id,
+        env=payment.env,
+        since=earlier(payment.created_at, _AROUND),
+        until=later(payment.created_at, _AROUND),
+        phone_number=payment.phone_number,
+        payment_id=payment.id,
+    )
+    return [Payment(*row) for row in rows]
+
+
+async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: Actor, evidence: str) -> LateResult:
+    """Carries out a person's decision. Raises ActRefused when it does not fit the row or the wallet.
+
+    `payer`: the money is sent by the worker (`late_returns.py`); a refusal of the provider opens the question again.
+    """
+    _, payment = await store.subject_of(ctx.db, late)
+    _check(late, decision)
+    now = ctx.clock.now()
+    act = Act(
+        actor=actor,
+        action="late_money.resolved",
+        subject_type=late.subject_type,
+        subject=late.reference,
+        merchant_id=late.merchant_id,
+        reason=evidence,
+        before={"stage": late.stage},
+        after={"decision": decision, "amount": late.amount},
+    )
+    async with ctx.db.transaction() as tx:
+        if decision == "payer":
+            moved = await store.start_return(tx, late, new_reference(now), now)
+        else:
+            moved = await _post(tx, late, payment, decision, now)
+        if moved is None:
+            raise ActRefused("Somebody else has just decided about it.")
+        await audit_log.record(tx, act, now)
+    ctx.wakeups.late_results.set()
+    return moved
+
+
+def _check(late: LateResult, decision: Decision) -> None:
+    fits = {"found": ("wallet", "payer"), "receivable": ("paid-from-wallet", "paid-elsewhere")}.get(late.stage)
+    if fits is None:
+        raise ActRefused(f"Nothing is to be decided about {late.reference}: it is {late.stage}.")
+    if decision not in fits or (decision == "payer" and late.subject_type == "refund"):
+        raise ActRefused(f"{decision} does not fit what happened with {late.reference}.")
+
+
+async def _post(
+    tx: Transaction, late: LateResult, payment: Payment, decision: Decision, now: Instant
+) -> LateResult | None:
+    """The postings of a decision that moves no money outside. None when somebody decided before."""
+    wallet = payment.merchant_id, payment.env, payment.currency
+    if decision != "paid-elsewhere" and await wallets.wallet_status(tx, *wallet) != ACTIVE:
+        raise ActRefused("The merchant's wallet is not Actif: open it first.")
+    moved = await store.advance(tx, late, "credited" if decision == "wallet" else "paid", amount=late.amount, now=now)
+    if moved is None:
+        return None
+    if decision == "paid-from-wallet" and (balance := await wallets.lock_balance(tx, *wallet, now)) < payment.amount:
+        raise ActRefused(f"The wallet holds {plain(balance)}, which does not cover {plain(payment.amount)}.")
+    cause, entries = _postings(late, payment, decision)
+    await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+    await incidents.close_all(tx, late.merchant_id, late.reference, now)
+    return moved
+
+
+def _postings(late: LateResult, payment: Payment, decision: Decision) -> tuple[str, list[Posting]]:
+    if decision == "wallet":
+        cause = posting_rules.LATE_CREDITED if late.subject_type == "payment" else posting_rules.REFUND_LATE_CREDITED
+        money = payment.amount, payment.fee_amount, payment.currency
+        return cause, posting_rules.collection(posting_rules.LATE_SUSPENSE, *money)
+    account = posting_rules.WALLET if decision == "paid-from-wallet" else posting_rules.MANUAL_SETTLEMENT
+    return posting_rules.RECEIVABLE_PAID, posting_rules.receivable_paid(account, payment.amount)
