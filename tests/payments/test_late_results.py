@@ -246,6 +246,14 @@ async def test_a_refund_paid_after_its_hold_was_released_is_a_receivable(live: L
     assert await open_kinds(live) == []
 
 
+async def test_a_receivable_that_was_paid_elsewhere_leaves_the_wallet_alone(live: LivePayments) -> None:
+    found = await late(live, await late_refund(live))
+    assert found is not None
+    await resolve(live, found, "paid-elsewhere")
+    assert await accounts(live) == {"wallet": 5000_00, "manual_settlement": -5000_00}
+    assert await live.balance() == 5000
+
+
 async def test_a_refund_that_came_back_waits_for_a_person(live: LivePayments) -> None:
     payment = await paid(live)
     live.first.script("refund", done)

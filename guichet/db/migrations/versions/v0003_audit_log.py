@@ -42,7 +42,8 @@ def _refuse_changes() -> None:
     if op.get_bind().dialect.name == "postgresql":
         op.execute(
             "CREATE FUNCTION refuse_audit_log_change() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE EXCEPTION '{refusal}'; END $$"
+            f"$$ BEGIN RAISE EXCEPTION '{refusal}' USING ERRCODE = 'restrict_violation', "
+            "CONSTRAINT = 'audit_log_is_append_only'; END $$"
         )
         op.execute(
             "CREATE TRIGGER refuse_audit_log_change BEFORE UPDATE OR DELETE OR TRUNCATE ON audit_log "

@@ -1,0 +1,234 @@
+"""A person ends a payment or a refund: never against the provider's explicit answer, unless two people say so (D85)."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+
+from guichet.audit_log import entries
+from guichet.db.engine import require
+from guichet.domain.audit_log import Actor, ActRefused
+from guichet.domain.payments import Payment, Refund
+from guichet.payments import refund_repository, repository
+from guichet.payments.manual_settlement import Settled, settle_by_hand
+from guichet.payments.override_approvals import Decision
+from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, Refused, Succeeded, Unknown
+from tests.fakes.scripted_provider import done, refused, taken
+from tests.payments.conftest import LivePayments, stored
+from tests.payments.test_empty_float import open_kinds
+from tests.payments.test_late_results import accounts
+from tests.payments.test_refunds import paid, refund_of
+
+AWA, ZOE = Actor("Awa", "awa"), Actor("Zoé", "zoe")
+FAILED = Decision(succeeded=False, evidence="MTN ticket 4711", actor=AWA)
+SUCCEEDED = replace(FAILED, succeeded=True)
+UNKNOWN = Unknown("no answer")
+
+
+async def stuck(live: LivePayments, answer: Any = UNKNOWN) -> Payment:
+    """A payment whose provider gives this answer, with an open incident."""
+    live.first.script("status", UNKNOWN)
+    payment = await live.merchant.pay()
+    await live.service.run_worker(80 * 3600)
+    assert await open_kinds(live) == ["stuck"]
+    live.first.script("status", answer)
+    return await stored(live, payment)
+
+
+async def settle(live: LivePayments, subject: Payment | Refund, decision: Decision) -> Settled:
+    return await settle_by_hand(live.ctx, subject, decision)
+
+
+async def acts(live: LivePayments) -> list[tuple[str, str, Any]]:
+    return [(each.action, each.actor, msgspec.json.decode(each.after)) for each in await entries.latest(live.ctx.db)]
+
+
+@pytest.mark.parametrize(("decision", "status", "balance"), [(SUCCEEDED, "succeeded", 5000), (FAILED, "failed", 0)])
+async def test_an_unknown_payment_is_settled_as_the_person_says(
+    live: LivePayments, decision: Decision, status: str, balance: int
+) -> None:
+    payment = await stuck(live)
+    done_ = await settle(live, payment, decision)
+    assert (done_.subject.status, done_.answer) == (status, "unknown")
+    assert await live.balance() == balance
+    assert await live.queued_events() == [f"payment.{status}"]
+    assert await open_kinds(live) == []
+    await live.service.run_worker(3600)
+    await live.service.run_worker(25 * 3600)
+    assert await open_kinds(live) == [], "the incident does not come back the next day"
+    ((action, actor, after),) = await acts(live)
+    assert (action, actor, after["status"], after["provider_says"]) == ("payment.settled", "Awa", status, "unknown")
+    await accounts(live)
+
+
+@pytest.mark.parametrize(
+    ("decision", "answer", "says"),
+    [
+        (SUCCEEDED, Refused("expired"), "failed"),
+        (SUCCEEDED, Accepted(), "pending"),
+        (SUCCEEDED, Succeeded(None, "XOF"), "other amount"),
+        (FAILED, done, "succeeded"),
+        (FAILED, Succeeded(None, "XOF"), "other amount"),
+    ],
+)
+async def test_an_explicit_answer_to_the_contrary_refuses(
+    live: LivePayments, decision: Decision, answer: Any, says: str
+) -> None:
+    payment = await stuck(live, answer)
+    with pytest.raises(ActRefused, match=f"is: {says}"):
+        await settle(live, payment, decision)
+    assert await live.state(payment.reference) == "pending"
+    assert await acts(live) == []
+    assert await live.queued_events() == []
+    assert (await live.merchant.get(f"/payments/{payment.reference}")).status == 200
+    assert live.first.references_of("status")[-2:] == [payment.reference] * 2, "its lease ended: it is polled again"
+
+
+async def test_the_same_answer_is_taken_over_with_its_reference(live: LivePayments) -> None:
+    payment = await stuck(live, done)
+    settled = (await settle(live, payment, SUCCEEDED)).subject
+    assert settled.provider_reference == f"tx-{payment.reference[:8]}"
+    assert (await accounts(live))["operator:mtn"] == -5088_00
+    other = await stuck(live, Refused("insufficient_funds"))
+    assert (await settle(live, other, FAILED)).subject.failure_reason == "insufficient_funds"
+
+
+async def test_a_pending_payment_may_be_ended_as_failed_and_a_late_success_is_found(live: LivePayments) -> None:
+    payment = await stuck(live, Accepted())
+    assert (await settle(live, payment, FAILED)).answer == "pending"
+    live.first.script("status", done)
+    await live.service.run_worker(3600)
+    assert await open_kinds(live) == ["paid_after_failure"]
+
+
+async def test_two_people_override_the_provider_and_the_float_is_not_touched(live: LivePayments) -> None:
+    payment = await stuck(live, Refused("expired"))
+    override = replace(SUCCEEDED, override=True)
+    proposed = await settle(live, payment, override)
+    assert (proposed.approval_needed, await live.state(payment.reference)) == (True, "pending")
+    approval = replace(override, actor=None, evidence="", approver=ZOE)
+    settled = await settle(live, payment, approval)
+    assert settled.subject.status == "succeeded"
+    assert await accounts(live) == {
+        "manual_settlement": -5088_00,
+        "wallet": 5000_00,
+        "fees": 87_50,
+        "rounding": 50,
+    }
+    settlement, proposal = await acts(live)
+    assert (proposal[0], proposal[1]) == ("settlement.proposed", "Awa")
+    assert (settlement[0], settlement[1], settlement[2]["approved_by"]) == ("payment.settled", "Awa", "Zoé (zoe)")
+    # Its refund is paid by the operator all the same.
+    live.first.script("refund", done)
+    await refund_of(live, {"reference": payment.reference})
+    await live.service.run_worker()
+    assert await accounts(live) == {"manual_settlement": -5088_00, "operator:mtn": 5088_00}
+
+
+@pytest.mark.parametrize(
+    ("approver", "says"),
+    [(Actor(" awa ", "zoe"), "another one"), (Actor("Zoé", "awa"), "account of their own")],
+)
+async def test_one_person_cannot_approve_alone(live: LivePayments, approver: Actor, says: str) -> None:
+    payment = await stuck(live, Refused("expired"))
+    override = replace(SUCCEEDED, override=True)
+    await settle(live, payment, override)
+    with pytest.raises(ActRefused, match=says):
+        await settle(live, payment, replace(override, actor=None, approver=approver))
+    assert await live.state(payment.reference) == "pending"
+
+
+async def test_in_development_one_account_may_play_both(live: LivePayments) -> None:
+    payment = await stuck(live, Refused("expired"))
+    both = replace(SUCCEEDED, override=True, approver=Actor("Zoé", "awa"), names_suffice=True)
+    assert (await settle(live, payment, both)).subject.status == "succeeded"
+
+
+async def test_an_approval_needs_a_fresh_proposal_of_the_same_outcome(live: LivePayments) -> None:
+    payment = await stuck(live, Succeeded(None, "XOF"))
+    approval = replace(SUCCEEDED, override=True, actor=None, approver=ZOE)
+    with pytest.raises(ActRefused, match="Nobody proposed"):
+        await settle(live, payment, approval)
+    await settle(live, payment, replace(FAILED, override=True))
+    with pytest.raises(ActRefused, match="another outcome"):
+        await settle(live, payment, approval)
+    live.service.clock.advance(24 * 3600 + 1)
+    with pytest.raises(ActRefused, match="Nobody proposed"):
+        await settle(live, payment, replace(approval, succeeded=False))
+
+
+async def test_only_pending_live_subjects_are_settled(live: LivePayments) -> None:
+    payment = await stuck(live)
+    await settle(live, payment, FAILED)
+    with pytest.raises(ActRefused, match="failed already"):
+        await settle(live, require(await repository.find(live.ctx.db, payment.reference)), SUCCEEDED)
+    in_test = await replace(live.merchant, env="test").pay("0002")
+    with pytest.raises(ActRefused, match="Only live"):
+        await settle(live, require(await repository.find(live.ctx.db, in_test["reference"])), FAILED)
+
+
+async def test_a_payment_that_is_being_polled_is_left_alone(live: LivePayments) -> None:
+    payment = await stuck(live)
+    now = live.ctx.clock.now()
+    await repository.lease(live.ctx.db, payment.id, now, now + 1)
+    with pytest.raises(ActRefused, match="try again"):
+        await settle(live, payment, FAILED)
+
+
+async def stuck_refund(live: LivePayments, answer: Any) -> Refund:
+    payment = await paid(live)
+    live.first.script("refund", taken)
+    live.first.script("refund_status", answer)
+    refund = await refund_of(live, payment)
+    await live.service.run_worker()
+    return require(await refund_repository.find(live.ctx.db, refund["reference"]))
+
+
+async def test_a_refund_is_settled_by_hand(live: LivePayments) -> None:
+    succeeded = await settle(live, await stuck_refund(live, UNKNOWN), SUCCEEDED)
+    assert (succeeded.subject.status, await live.balance()) == ("succeeded", 0)
+    assert await accounts(live) == {}
+    failed = await settle(live, await stuck_refund(live, UNKNOWN), FAILED)
+    assert (failed.subject.status, await live.balance()) == ("failed", 5000)
+    events = await live.queued_events()
+    assert events[-1] == "refund.failed"
+    assert {"refund.succeeded", "payment.refunded"} <= set(events)
+
+
+@pytest.mark.parametrize(
+    ("decision", "answer"),
+    [(SUCCEEDED, refused), (SUCCEEDED, FloatEmpty()), (FAILED, AlreadyRefunded()), (FAILED, done)],
+)
+async def test_a_refund_is_not_settled_against_its_provider(
+    live: LivePayments, decision: Decision, answer: Any
+) -> None:
+    refund = await stuck_refund(live, answer)
+    with pytest.raises(ActRefused, match="The provider says"):
+        await settle(live, refund, decision)
+    assert await live.balance() == 0
+
+
+async def test_an_already_refunded_payment_is_ended_by_a_person(live: LivePayments) -> None:
+    refund = await stuck_refund(live, AlreadyRefunded())
+    await live.service.run_worker(5)
+    assert await open_kinds(live) == ["already_refunded"]
+    await settle(live, refund, SUCCEEDED)
+    assert await open_kinds(live) == []
+
+
+async def test_a_refund_paid_by_hand_is_posted_against_manual_settlement(live: LivePayments) -> None:
+    """Our balance was empty, so nothing was sent; the staff paid the customer themselves."""
+    payment = await paid(live)
+    live.first.script("refund", FloatEmpty())
+    live.second.script("refund", FloatEmpty())
+    refund = await refund_of(live, payment)
+    await live.service.run_worker()
+    row = require(await refund_repository.find(live.ctx.db, refund["reference"]))
+    with pytest.raises(ActRefused, match="not sent"):
+        await settle(live, row, SUCCEEDED)
+    override = replace(SUCCEEDED, override=True)
+    await settle(live, row, override)
+    await settle(live, row, replace(override, actor=None, approver=ZOE))
+    assert await accounts(live) == {"operator:mtn": -5088_00, "manual_settlement": 5088_00}
+    assert await open_kinds(live) == []
