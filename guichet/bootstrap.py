@@ -13,11 +13,13 @@ from importlib import resources
 from typing import TYPE_CHECKING, Final
 
 from guichet import __version__, tracing
+from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.db.sqlite import SqliteDatabase
+from guichet.domain.audit_log import Act, Actor
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
@@ -213,10 +215,12 @@ async def create_merchant(
     status: MerchantStatus = "active",
     currency: Currency = "XOF",
     keys: Mapping[Environment, str] | None = None,
+    actor: Actor | None = None,
 ) -> tuple[Merchant, dict[Environment, str]]:
     """Creates a merchant with an API key, a webhook endpoint and a wallet for each environment.
 
     Returns the merchant and its keys by environment, which are stored only as hashes. `keys` are new unless given.
+    `actor`: the person who creates it; None for the demonstration merchant.
     """
     now = ctx.clock.now()
     secrets = {env: ctx.vault.encrypt(new_webhook_secret()) for env in ENVS}
@@ -225,4 +229,8 @@ async def create_merchant(
         merchant = await merchants.create(tx, name, status, currency, secrets, now)
         for env, key in keys.items():
             await api_keys.add(tx, merchant.id, env, key, None, now)
+        if actor is not None:
+            facts = {"name": name, "status": status, "currency": currency}
+            act = Act(actor, "merchant.created", "merchant", str(merchant.id), merchant.id, after=facts)
+            await audit_log.record(tx, act, now)
     return merchant, keys

@@ -45,10 +45,14 @@ else:
     MerchantIdValue, WalletStatusValue = int, str
 
 
+#: A reference for the examples in the help of commands.
+EXAMPLE_REFERENCE: Final = "01a202b1-10b7-453a-868b-cad7dfa87efe"
+
+
 def _reference(text: str) -> str:
     found = parse_reference(text)
     if found is None:
-        raise typer.BadParameter("a reference is expected, such as 01a202b1-10b7-453a-868b-cad7dfa87efe.")
+        raise typer.BadParameter(f"a reference is expected, such as {EXAMPLE_REFERENCE}.")
     return found
 
 
@@ -72,7 +76,10 @@ OptionalEvidence = Annotated[
     ),
 ]
 By = Annotated[str, typer.Option("--by", parser=_sentence, metavar="NAME", help="Who decides.")]
-OptionalBy = Annotated[str | None, typer.Option("--by", parser=_sentence, metavar="NAME", help="Who decides.")]
+OptionalBy = Annotated[
+    str | None,
+    typer.Option("--by", parser=_sentence, metavar="NAME", help="Who decides, for the audit log."),
+]
 
 
 def actor(name: str | None = None) -> Actor:

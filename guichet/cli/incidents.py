@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, row_id
+from guichet.cli.acts import record_act
+from guichet.cli.arguments import Json, OptionalBy, row_id
 from guichet.cli.console import CommandError, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
+from guichet.context import AppContext
 from guichet.domain.ids import IncidentId
 from guichet.payments import incidents as repository
 
@@ -30,6 +32,7 @@ def incidents(
     close: Annotated[
         int | None, typer.Option(parser=row_id, metavar="ID", help="Close this incident: a person dealt with it.")
     ] = None,
+    by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Show open incidents (amounts that differ from ours, payments that stay pending for days) and callbacks that match
@@ -38,8 +41,8 @@ def incidents(
 
     async def work(opened: Service) -> _Found:
         db = opened.ctx.db
-        if close is not None and not await repository.close(db, IncidentId(close), opened.ctx.clock.now()):
-            raise CommandError(f"There is no open incident {close}.")
+        if close is not None:
+            await _close(opened.ctx, IncidentId(close), by)
         return _Found(
             [_incident(each) for each in await repository.still_open(db)],
             [_callback(*each) for each in await repository.list_unmatched_callbacks(db)],
@@ -54,6 +57,13 @@ def incidents(
     if found.unmatched_callbacks:
         callback_columns = ("Id", "Account", "Path", "Reason", "Received")
         print_table(callback_columns, [tuple(row.values()) for row in found.unmatched_callbacks])
+
+
+async def _close(ctx: AppContext, incident_id: IncidentId, by: str | None) -> None:
+    async with ctx.db.transaction() as tx:
+        if not await repository.close(tx, incident_id, ctx.clock.now()):
+            raise CommandError(f"There is no open incident {incident_id}.")
+        await record_act(ctx, tx, by, "incident.closed", "incident", incident_id)
 
 
 def _incident(incident: repository.Incident) -> dict[str, object]:

@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, MerchantId, instant, row_id
+from guichet.cli.acts import record_act
+from guichet.cli.arguments import Json, MerchantId, OptionalBy, instant, row_id
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
@@ -29,6 +30,7 @@ def create(
         Instant | None,
         typer.Option(parser=instant, metavar="DATE", help="When it stops working (UTC without an offset)."),
     ] = None,
+    by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Give a merchant one more key; the others keep working. It is shown only once."""
@@ -41,7 +43,10 @@ def create(
             raise CommandError(f"A key that expired on {iso(expires_at)} would never work.")
         await get_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
-            return await api_keys.add(tx, merchant_id, env, key, expires_at, now)
+            created = await api_keys.add(tx, merchant_id, env, key, expires_at, now)
+            facts = {"env": env, "preview": created.preview, "expires_at": iso_or_none(expires_at)}
+            await record_act(ctx, tx, by, "key.created", "key", created.id, merchant_id, after=facts)
+        return created
 
     created = run(work)
     if as_json:
@@ -72,13 +77,18 @@ def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
 @app.command(epilog="Example: `guichet key revoke 3`")
 def revoke(
     key_id: Annotated[int, typer.Argument(parser=row_id, metavar="KEY_ID", help="As `guichet key list` shows it.")],
+    by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Revoke a key for ever. Every process refuses it within a second. Revoking it again changes nothing."""
 
     async def work(opened: Service) -> ApiKey:
         ctx = opened.ctx
-        return existing(await api_keys.revoke(ctx.db, ApiKeyId(key_id), ctx.clock.now()), "key", key_id)
+        async with ctx.db.transaction() as tx:
+            revoked = existing(await api_keys.revoke(tx, ApiKeyId(key_id), ctx.clock.now()), "key", key_id)
+            facts = {"env": revoked.env, "preview": revoked.preview, "revoked_at": iso_or_none(revoked.revoked_at)}
+            await record_act(ctx, tx, by, "key.revoked", "key", key_id, revoked.merchant_id, after=facts)
+        return revoked
 
     key = run(work)
     if as_json:

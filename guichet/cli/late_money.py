@@ -6,7 +6,7 @@ from typing import Annotated, get_args
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import By, Evidence, Json, Reference, actor
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference, actor
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.providers import load_providers
 from guichet.cli.runner import load_settings, run
@@ -49,7 +49,7 @@ class _Found:
     paid_again: list[Payment]
 
 
-@app.command(epilog="Example: `guichet late-money show REFERENCE`")
+@app.command(epilog=f"Example: `guichet late-money show {EXAMPLE_REFERENCE}`")
 def show(reference: Reference, as_json: Json = False) -> None:
     """Show one late result, and the payments by which the same customer may have paid again."""
     found = run(lambda opened: _find(opened.ctx, reference))
@@ -66,7 +66,7 @@ def show(reference: Reference, as_json: Json = False) -> None:
 
 
 @app.command(
-    epilog='Example: `guichet late-money resolve REFERENCE --to wallet --evidence "statement of 3 May" --by "Awa Diop"`'
+    epilog=f'Example: `guichet late-money resolve {EXAMPLE_REFERENCE} --to wallet --evidence "statement" --by Awa`'
 )
 def resolve(
     reference: Reference,

@@ -5,11 +5,12 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service, create_merchant
-from guichet.cli.arguments import Json, MerchantId
+from guichet.cli.acts import record_act
+from guichet.cli.arguments import Json, MerchantId, OptionalBy, actor
 from guichet.cli.console import console, print_json, print_table
-from guichet.cli.runner import existing, run
+from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import iso
-from guichet.domain.merchants import Merchant, MerchantStatus
+from guichet.domain.merchants import Environment, Merchant, MerchantStatus
 from guichet.domain.money import DEFAULT_CURRENCY, Currency
 from guichet.merchants import repository as merchants
 
@@ -39,10 +40,15 @@ def create(
         Currency,
         typer.Option(help="Default currency: the first wallet's and the payment links'.", case_sensitive=False),
     ] = DEFAULT_CURRENCY,
+    by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Create a merchant with a test key and a live key. The keys are shown only once."""
-    merchant, keys = run(lambda opened: create_merchant(opened.ctx, name, status, currency))
+
+    async def work(opened: Service) -> tuple[Merchant, dict[Environment, str]]:
+        return await create_merchant(opened.ctx, name, status, currency, actor=actor(by))
+
+    merchant, keys = run(work)
     if as_json:
         print_json({"id": merchant.id, "name": merchant.name, "status": merchant.status, "keys": keys})
         return
@@ -68,13 +74,19 @@ def list_all(as_json: Json = False) -> None:
 def status(
     merchant_id: MerchantId,
     new_status: Annotated[MerchantStatus, typer.Argument(metavar="active|pending|suspended")],
+    by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Change a merchant's status: its live keys work only while it is active."""
 
     async def work(opened: Service) -> Merchant:
-        changed = await merchants.set_status(opened.ctx.db, merchant_id, new_status)
-        return existing(changed, "merchant", merchant_id)
+        ctx = opened.ctx
+        before = await get_merchant(ctx.db, merchant_id)
+        async with ctx.db.transaction() as tx:
+            changed = existing(await merchants.set_status(tx, merchant_id, new_status), "merchant", merchant_id)
+            told = {"before": {"status": before.status}, "after": {"status": new_status}}
+            await record_act(ctx, tx, by, "merchant.status_changed", "merchant", merchant_id, merchant_id, **told)
+        return changed
 
     merchant = run(work)
     if as_json:

@@ -6,7 +6,8 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, MerchantIdValue, row_id
+from guichet.cli.acts import record_act
+from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, row_id
 from guichet.cli.console import CommandError, console, fail, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.context import AppContext
@@ -36,7 +37,7 @@ def register(commands: typer.Typer) -> None:
 
 
 @app.command("list", epilog="Example: `guichet mode list --merchant 1`")
-def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
+def list_modes(merchant: Merchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
     async def work(opened: Service) -> Catalogue:
@@ -51,15 +52,15 @@ def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
 
 
 @app.command(epilog="Example: `guichet mode enable wave_ci`")
-def enable(operator: Operator, merchant: Merchant = None, as_json: Json = False) -> None:
+def enable(operator: Operator, merchant: Merchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
     """Open a payment mode. One that is closed for everybody cannot be opened for one merchant."""
-    _change(operator, merchant, as_json, active=True)
+    _change(operator, merchant, by, as_json, active=True)
 
 
 @app.command(epilog="Example: `guichet mode disable wave_ci --merchant 1`")
-def disable(operator: Operator, merchant: Merchant = None, as_json: Json = False) -> None:
+def disable(operator: Operator, merchant: Merchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
     """Close a payment mode: new payments are refused, payments under way continue."""
-    _change(operator, merchant, as_json, active=False)
+    _change(operator, merchant, by, as_json, active=False)
 
 
 @app.command(epilog="Example: `guichet mode fee mtn --percent 1.75 --fixed 100 --merchant 1`")
@@ -70,6 +71,7 @@ def fee(
         str | None, typer.Option(help="Fixed amount added to it, in the main unit of the currency.")
     ] = None,
     merchant: Merchant = None,
+    by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Set the fee that customers pay for a payment mode. A part that is not given stays as it is."""
@@ -79,7 +81,7 @@ def fee(
     amount = None if fixed is None else Hundredths(_parse("--fixed", fixed, _FIXED_PLACES))
     if rate is not None and rate > _HUNDRED_PERCENT:
         fail("--percent must not exceed 100.")
-    _change(operator, merchant, as_json, fee_percent=rate, fee_fixed=amount)
+    _change(operator, merchant, by, as_json, fee_percent=rate, fee_fixed=amount)
 
 
 def _parse(option: str, text: str, places: int) -> int:
@@ -95,6 +97,7 @@ def _parse(option: str, text: str, places: int) -> int:
 def _change(
     operator: str,
     merchant_id: MerchantId | None,
+    by: str | None,
     as_json: bool,
     active: bool | None = None,
     fee_percent: int | None = None,
@@ -109,7 +112,13 @@ def _change(
             raise CommandError(
                 f"{mode.operator} is closed for everybody; open it first with `guichet mode enable {mode.operator}`."
             )
-        await set_override(ctx.db, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
+        async with ctx.db.transaction() as tx:
+            await set_override(tx, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
+            given = {"active": active, "fee_percent": fee_percent, "fee_fixed": fee_fixed}
+            facts = {name: value for name, value in given.items() if value is not None}
+            before = {name: getattr(mode, name) for name in facts}
+            told = {"before": before, "after": facts}
+            await record_act(ctx, tx, by, "mode.changed", "mode", mode.operator, merchant_id, **told)
         return _find(await _catalogue(ctx, merchant_id), operator)
 
     mode = run(work)

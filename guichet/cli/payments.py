@@ -3,7 +3,7 @@
 import typer
 
 from guichet.cli import manual_settlement
-from guichet.cli.arguments import Json, OptionalBy, OptionalEvidence, Reference
+from guichet.cli.arguments import EXAMPLE_REFERENCE, Json, OptionalBy, OptionalEvidence, Reference
 from guichet.cli.manual_settlement import Approver, Outcome, Override
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one payment.")
@@ -18,7 +18,7 @@ def _group() -> None:
     """What a person does with one payment."""
 
 
-@app.command(epilog='Example: `guichet payment settle REFERENCE --failed --evidence "MTN ticket 4711" --by "Awa Diop"`')
+@app.command(epilog=f'Example: `guichet payment settle {EXAMPLE_REFERENCE} --failed --evidence "ticket 4711" --by Awa`')
 def settle(
     reference: Reference,
     succeeded: Outcome = None,

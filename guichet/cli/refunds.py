@@ -3,7 +3,7 @@
 import typer
 
 from guichet.cli import manual_settlement
-from guichet.cli.arguments import Json, OptionalBy, OptionalEvidence, Reference
+from guichet.cli.arguments import EXAMPLE_REFERENCE, Json, OptionalBy, OptionalEvidence, Reference
 from guichet.cli.manual_settlement import Approver, Outcome, Override
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one refund.")
@@ -18,9 +18,7 @@ def _group() -> None:
     """What a person does with one refund."""
 
 
-@app.command(
-    epilog='Example: `guichet refund settle REFERENCE --succeeded --evidence "statement of 3 May" --by "Awa Diop"`'
-)
+@app.command(epilog=f'Example: `guichet refund settle {EXAMPLE_REFERENCE} --succeeded --evidence "statement" --by Awa`')
 def settle(
     reference: Reference,
     succeeded: Outcome = None,

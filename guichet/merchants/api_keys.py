@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import Clock, Instant
-from guichet.db.engine import Database, Transaction, require
+from guichet.db.engine import Database, Transaction, Writer, require
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
@@ -80,7 +80,7 @@ async def list_of(db: Database, merchant_id: MerchantId) -> list[ApiKey]:
     return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
 
 
-async def revoke(db: Database, key_id: ApiKeyId, now: Instant) -> ApiKey | None:
+async def revoke(db: Writer, key_id: ApiKeyId, now: Instant) -> ApiKey | None:
     """Idempotent: the first revocation's time stays."""
     row = await db.write(_REVOKE, key_id=key_id, now=now)
     return ApiKey(*row) if row else None

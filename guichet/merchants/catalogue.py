@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.sql.dml import Insert
 
 from guichet.clock import Clock
-from guichet.db.engine import Database
+from guichet.db.engine import Database, Writer
 from guichet.db.read_cache import ReadCache
 from guichet.db.tables import payment_mode_overrides
 from guichet.domain.catalogue import Catalogue, ModeOverride
@@ -42,7 +42,7 @@ _SET_FOR_MERCHANT: Final = _upsert(for_merchant=True)
 _SET_FOR_EVERYBODY: Final = _upsert(for_merchant=False)
 
 
-async def set_override(db: Database, override: ModeOverride) -> None:
+async def set_override(db: Writer, override: ModeOverride) -> None:
     """Lays `override` over what is already set for the same merchant (or everybody) and operator."""
     statement = _SET_FOR_EVERYBODY if override.merchant_id is None else _SET_FOR_MERCHANT
     await db.write(

@@ -7,7 +7,7 @@ from typing import Final
 from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
@@ -99,7 +99,7 @@ async def everyone(db: Database) -> list[Merchant]:
     return [Merchant(*row) for row in await db.scan(_ALL)]
 
 
-async def set_status(db: Database, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
+async def set_status(db: Writer, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
     row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
     return Merchant(*row) if row else None
 

@@ -163,7 +163,7 @@ async def still_open(db: Database) -> list[Incident]:
     return [Incident(*row) for row in await db.scan(_LIST)]
 
 
-async def close(db: Database, incident_id: IncidentId, now: Instant) -> bool:
+async def close(db: Writer, incident_id: IncidentId, now: Instant) -> bool:
     """Closes an incident; False when there is no open one with this id."""
     return await db.write(_CLOSE, incident_id=incident_id, now=now) is not None
 

@@ -179,3 +179,33 @@ async def test_names_are_stored_unchanged(sqlite_cli: Cli, sqlite_settings: Sett
         found = await merchants.get(opened.ctx.db, made["id"])
     assert found is not None
     assert found.name == made["name"] == "Chez Ngoné & fils"
+
+
+def test_every_act_of_the_staff_is_in_the_audit_log(cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--by", "Zoé [staff]", "--json").json["id"]
+    cli("merchant", "status", merchant, "suspended", "--json")
+    key = cli("key", "create", merchant, "--env", "live", "--json").json["id"]
+    cli("key", "revoke", key, "--json")
+    cli("mode", "disable", "visa", "--by", "Zoé", "--json")
+    assert cli("merchant", "status", 999, "active").code == 1, "what is refused is no act"
+
+    entries = cli("audit-log", "list", "--json").json["entries"]
+    assert [(each["action"], each["subject"], each["merchant_id"]) for each in reversed(entries)] == [
+        ("merchant.created", str(merchant), merchant),
+        ("merchant.status_changed", str(merchant), merchant),
+        ("key.created", str(key), merchant),
+        ("key.revoked", str(key), merchant),
+        ("mode.changed", "VISA", None),
+    ]
+    assert (entries[0]["actor"], entries[0]["before"], entries[0]["after"]) == (
+        "Zoé",
+        {"active": True},
+        {"active": False},
+    )
+    assert entries[3]["before"] == {"status": "active"}
+    assert all(each["os_user"] for each in entries)
+    assert "Zoé [staff]" in cli("audit-log", "list").out
+    assert cli("audit-log", "list", "--about", key, "--json").json["entries"] == entries[1:3]
+    done = cli("audit-log", "verify", "--json").json
+    assert (done["entries"], done["fault"], done["head"]) == (5, None, entries[0]["digest"])
+    assert cli("audit-log", "verify", "--known-head", "f" * 64).refusal.startswith("No entry has the digest")
