@@ -29,6 +29,7 @@ class WakeUps:
     polling: asyncio.Event = field(default_factory=asyncio.Event)
     refunds: asyncio.Event = field(default_factory=asyncio.Event)
     late_results: asyncio.Event = field(default_factory=asyncio.Event)
+    disputes: asyncio.Event = field(default_factory=asyncio.Event)
     deliveries: asyncio.Event = field(default_factory=asyncio.Event)
 
 

@@ -1,14 +1,17 @@
 """The webhooks of the OpenAPI document: each event with its headers and body (docs/contract.md, "Webhooks")."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from guichet.api import json_schema
 from guichet.api.json_schema import Schema
-from guichet.domain.events import ANSWER_TIMEOUT, EventName
+from guichet.domain.events import ANSWER_TIMEOUT, DISPUTE_OPENED, EventName
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.webhooks.sender import USER_AGENT
+
+#: The status of an object where its event has another name.
+_STATES: Final[dict[EventName, str]] = {DISPUTE_OPENED: "open"}
 
 
 def webhook(event: EventName, known: Mapping[str, Schema]) -> Schema:
@@ -63,7 +66,7 @@ def _example(event: EventName, model: type[Any], known: Mapping[str, Schema]) ->
     """An example of the notification, its payment or refund in the state that the event announces."""
     shown = json_schema.example(json_schema.reference(model), known)
     shown["event"] = event
-    state = event.partition(".")[2]
+    state = _STATES.get(event, event.partition(".")[2])
     if "status" in shown["data"]:
         shown["data"] = {**shown["data"], "status": state}
     for changed in ("updated_at", "processed_at"):

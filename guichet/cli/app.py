@@ -29,6 +29,7 @@ _MODULES: Final = {
     "payment": "payments",
     "refund": "refunds",
     "late-money": "late_money",
+    "dispute": "disputes",
     "audit-log": "audit_log",
     "doctor": "doctor",
     "secret-key": "secret_keys",

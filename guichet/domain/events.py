@@ -9,13 +9,24 @@ from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 
 EventName = Literal[
-    "payment.succeeded", "payment.failed", "payment.refunded", "refund.succeeded", "refund.failed", "webhook.test"
+    "payment.succeeded",
+    "payment.failed",
+    "payment.refunded",
+    "refund.succeeded",
+    "refund.failed",
+    "dispute.opened",
+    "dispute.won",
+    "dispute.lost",
+    "webhook.test",
 ]
 PAYMENT_SUCCEEDED: Final = "payment.succeeded"
 PAYMENT_FAILED: Final = "payment.failed"
 PAYMENT_REFUNDED: Final = "payment.refunded"
 REFUND_SUCCEEDED: Final = "refund.succeeded"
 REFUND_FAILED: Final = "refund.failed"
+DISPUTE_OPENED: Final = "dispute.opened"
+DISPUTE_WON: Final = "dispute.won"
+DISPUTE_LOST: Final = "dispute.lost"
 WEBHOOK_TEST: Final = "webhook.test"
 
 #: The events that payments and refunds cause. `webhook.test` is sent only when a merchant asks for it.
@@ -26,6 +37,9 @@ EVENTS: Final[tuple[EventName, ...]] = (
     REFUND_SUCCEEDED,
     REFUND_FAILED,
 )
+
+#: Additions to the contract: they are sent like the others, and are not listed by `GET /webhooks/endpoint` (D87).
+DISPUTE_EVENTS: Final[tuple[EventName, ...]] = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_LOST)
 
 #: Seconds to wait before attempt n+1, counted from the end of attempt n.
 RETRY_DELAYS: Final = (10, 60, 300, 1800)

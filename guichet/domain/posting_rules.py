@@ -11,6 +11,7 @@ accounts in each environment and currency:
     hold                the wallet's part of a refund that is being disbursed
     manual_settlement   what two people decided against a provider's answer (D85)
     suspense:late       money that a provider moved after the failure was told, until a person decides (D86)
+    suspense:disputes   what a bank took back and may return, or what a person must still charge to somebody (D87)
     receivable          what the merchant owes us for a refund that was paid after its failure was told (D86)
 """
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
-from guichet.domain import money
+from guichet.domain import events, money
 from guichet.domain.events import PAYMENT_SUCCEEDED, REFUND_FAILED, REFUND_SUCCEEDED
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -32,6 +33,7 @@ SUSPENSE: Final = "suspense"
 HOLD: Final = "hold"
 MANUAL_SETTLEMENT: Final = "manual_settlement"
 LATE_SUSPENSE: Final = "suspense:late"
+DISPUTED: Final = "suspense:disputes"
 RECEIVABLE: Final = "receivable"
 
 WalletStatus = Literal["Actif", "Gelé", "Fermé"]
@@ -64,6 +66,10 @@ REFUND_CAUSES: Final = (
     REFUND_FAILED_LATE,
     REFUND_LATE_CREDITED,
 )
+DISPUTE_OPENED: Final = events.DISPUTE_OPENED
+DISPUTE_WON: Final = events.DISPUTE_WON
+DISPUTE_CHARGED: Final = "dispute.charged"
+DISPUTE_CAUSES: Final = (DISPUTE_OPENED, DISPUTE_WON, DISPUTE_CHARGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +159,22 @@ def late_returned(account: str, total: Hundredths) -> list[Posting]:
 def receivable_paid(account: str, amount: Hundredths) -> list[Posting]:
     """The merchant paid what it owed us: from its WALLET, or in another way (MANUAL_SETTLEMENT)."""
     return [Posting("amount", account, RECEIVABLE, amount)]
+
+
+def dispute_opened(account: str, amount: Hundredths) -> list[Posting]:
+    """The provider took the disputed amount back."""
+    return [Posting("amount", DISPUTED, account, amount)]
+
+
+def dispute_won(account: str, amount: Hundredths) -> list[Posting]:
+    """The provider returned it."""
+    return [Posting("amount", account, DISPUTED, amount)]
+
+
+def dispute_charged(merchant_part: Hundredths, service_part: Hundredths) -> list[Posting]:
+    """A lost dispute is borne by the merchant's wallet and by the service's fees."""
+    parts = [Posting("amount", WALLET, DISPUTED, merchant_part), Posting("fee", FEES, DISPUTED, service_part)]
+    return [part for part in parts if part.amount]
 
 
 def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:

@@ -14,9 +14,10 @@ from guichet.domain.posting_rules import ACTIVE, Movement, Posting
 _INSERT_POSTING: Final = insert(postings).values(
     {column.name: bindparam(column.name) for column in postings.c if column.name != "id"}
 )
-#: Postings that payments make, and those that refunds make.
+#: Postings that payments make, those that refunds make, and those that disputes make.
 OF_PAYMENTS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.PAYMENT_CAUSES))
 OF_REFUNDS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.REFUND_CAUSES))
+OF_DISPUTES: Final = or_(*(postings.c.cause == cause for cause in posting_rules.DISPUTE_CAUSES))
 
 _INSERT_ENTRY: Final = insert(wallet_entries).values(
     {column.name: bindparam(column.name) for column in wallet_entries.c if column.name != "id"}

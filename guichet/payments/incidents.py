@@ -14,7 +14,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
 IncidentKind = Literal[
-    "mismatch", "stuck", "float_empty", "already_refunded", "paid_after_failure", "failed_after_success"
+    "mismatch", "stuck", "float_empty", "already_refunded", "paid_after_failure", "failed_after_success", "disputed"
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -28,6 +28,8 @@ ALREADY_REFUNDED: Final = "already_refunded"
 PAID_AFTER_FAILURE: Final = "paid_after_failure"
 #: A refund whose success had been told came back to us; a person decides.
 FAILED_AFTER_SUCCESS: Final = "failed_after_success"
+#: A customer contests a card payment with the bank.
+DISPUTED: Final = "disputed"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500

@@ -47,7 +47,7 @@ async def call_provider(provider: Provider, call: Awaitable[T], provider_account
 
     Every call is counted and traced.
 
-    `operation`: initiate, status, refund, refund_status or send_code.
+    `operation`: initiate, status, refund, refund_status, send_code or disputes.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()

@@ -186,10 +186,35 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class CallbackReference:
-    """How a callback names a payment or a refund: by our reference, by the provider's, or both."""
+    """How a callback names a payment or a refund: by our reference, by the provider's, or both.
+
+    `about_dispute`: it says that something happened to a dispute; then all disputes are asked for.
+    """
 
     reference: str | None = None
     provider_reference: str | None = None
+    about_dispute: bool = False
+
+
+DisputedStatus = Literal["open", "won", "lost", "inquiry"]
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeFacts:
+    """A dispute as the provider states it. `payment_reference` is ours; `amount` in hundredths, what it took back.
+
+    An `inquiry` took nothing back (yet).
+    """
+
+    provider_reference: str
+    payment_reference: str | None
+    status: DisputedStatus
+    amount: Hundredths
+    currency: str
+    reason: str
+    opened_at: Instant
+    evidence_due_at: Instant | None
+    is_live: bool
 
 
 class Provider(Protocol):
@@ -236,6 +261,14 @@ class History(Protocol):
 
     async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete."""
+
+
+@runtime_checkable
+class HasDisputes(Protocol):
+    """A provider whose payers can contest a payment with their bank."""
+
+    async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
+        """Every dispute opened after `since`; Unknown when the list may be incomplete."""
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
+    HasDisputes,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
@@ -123,6 +124,10 @@ class Registry:
     def provider(self, name: str) -> Provider:
         """The provider of an account. For an account that left the file every status is unknown."""
         return self._accounts.get(name) or MissingAccount(name)
+
+    def with_disputes(self) -> dict[str, HasDisputes]:
+        """The accounts whose payers can contest a payment with their bank."""
+        return {name: each for name, each in self._accounts.items() if isinstance(each, HasDisputes)}
 
     def callback_providers(self, name: str) -> Mapping[str, Provider]:
         """Who may have sent a callback to this address: the account of that name, or every account of that type."""

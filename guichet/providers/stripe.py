@@ -10,13 +10,14 @@ from typing import Final
 from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.money import DECIMALS
 from guichet.http_client import HttpClient
-from guichet.providers import signatures
+from guichet.providers import signatures, stripe_disputes
 from guichet.providers.base import (
     CARDS,
     Accepted,
     Callback,
     CallbackReference,
     Charge,
+    DisputeFacts,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -136,6 +137,11 @@ class Stripe(HttpProvider):
     async def probe(self) -> str:
         return probe_result(await self._get("/v1/balance"))
 
+    async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
+        """Only those of the mode that the key belongs to: another one's money does not exist here."""
+        found = await stripe_disputes.list_disputes(self._list, since)
+        return found if isinstance(found, Unknown) else [each for each in found if each.is_live == self._is_live]
+
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""
         event = parse_callback_json(callback)
@@ -143,6 +149,8 @@ class Stripe(HttpProvider):
         subject = data.get("object") if isinstance(data, dict) else None
         if not isinstance(subject, dict) or not self._signature_is_valid(callback):
             return None
+        if subject.get("object") == "dispute":
+            return CallbackReference(about_dispute=True)
         metadata = subject.get("metadata")
         reference = text_or_none(subject.get("client_reference_id"))
         if reference is None and isinstance(metadata, dict):
@@ -166,6 +174,9 @@ class Stripe(HttpProvider):
 
     async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)
+
+    async def _list(self, path: str, query: Mapping[str, str]) -> CallResult:
+        return await self._http.send("GET", path, query=dict(query), headers=self._headers)
 
     async def _post(self, path: str, form: Mapping[str, str], *, idempotency_key: str) -> CallResult:
         headers = {**self._headers, "Idempotency-Key": idempotency_key}

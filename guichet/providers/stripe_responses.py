@@ -41,14 +41,14 @@ def smallest_unit(amount: Hundredths, currency: Currency) -> int:
     return amount if DECIMALS.get(currency) else units(amount)
 
 
-def _hundredths(smallest: object, currency: str | None) -> Hundredths | None:
+def hundredths(smallest: object, currency: str | None) -> Hundredths | None:
     """The reverse of `smallest_unit`; None when it is not an integer."""
     if isinstance(smallest, bool) or not isinstance(smallest, int):
         return None
     return Hundredths(smallest if DECIMALS.get(currency or "") else smallest * 100)
 
 
-def _currency(body: Mapping[str, Any]) -> str | None:
+def currency_of(body: Mapping[str, Any]) -> str | None:
     return (text_or_none(body.get("currency")) or "").upper() or None
 
 
@@ -56,9 +56,9 @@ def read_session(result: CallResult) -> StatusResult:
     if not isinstance(result, ProviderResponse):
         return as_unknown(result)
     session = result.ok_object()
-    session_id, currency = text_or_none(session.get("id")), _currency(session)
+    session_id, currency = text_or_none(session.get("id")), currency_of(session)
     if session.get("payment_status") == "paid":
-        return Succeeded(_hundredths(session.get("amount_total"), currency), currency, session_id)
+        return Succeeded(hundredths(session.get("amount_total"), currency), currency, session_id)
     match _SESSION_STATUSES.get(str(session.get("status"))):
         case ProviderStatus.FAILED:
             return Refused("expired", result.raw)
@@ -71,10 +71,10 @@ def read_refund(result: CallResult) -> StatusResult:
     if not isinstance(result, ProviderResponse):
         return as_unknown(result)
     refund = result.ok_object()
-    refund_id, currency = text_or_none(refund.get("id")), _currency(refund)
+    refund_id, currency = text_or_none(refund.get("id")), currency_of(refund)
     match _REFUND_STATUSES.get(str(refund.get("status"))):
         case ProviderStatus.SUCCEEDED:
-            return Succeeded(_hundredths(refund.get("amount"), currency), currency, refund_id)
+            return Succeeded(hundredths(refund.get("amount"), currency), currency, refund_id)
         case ProviderStatus.FAILED:
             return Refused(_REASONS.get(str(refund.get("failure_reason")), "refused"), result.raw)
         case ProviderStatus.PENDING if refund_id:

@@ -6,6 +6,10 @@ from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
 from guichet.domain.events import (
+    DISPUTE_EVENTS,
+    DISPUTE_LOST,
+    DISPUTE_OPENED,
+    DISPUTE_WON,
     PAYMENT_FAILED,
     PAYMENT_REFUNDED,
     PAYMENT_SUCCEEDED,
@@ -14,6 +18,7 @@ from guichet.domain.events import (
     WEBHOOK_TEST,
     EventName,
 )
+from guichet.schemas.dispute import DisputeObject
 from guichet.schemas.json_codec import encode
 from guichet.schemas.object_fields import DELIVERY_ID, SETTLED_AT, Timestamp, Uuid, example, text_schema
 from guichet.schemas.payment import PaymentObject
@@ -56,6 +61,15 @@ class RefundNotification(_Notification):
     """Le remboursement."""
 
 
+class DisputeNotification(_Notification):
+    """Le corps d'un événement `dispute.*`."""
+
+    event: Annotated[EventName, text_schema(enum=list(DISPUTE_EVENTS)), example(DISPUTE_OPENED)]
+    """Nom de l'événement."""
+    data: DisputeObject
+    """La contestation."""
+
+
 class WebhookTestNotification(_Notification):
     """Le corps de l'événement `webhook.test`."""
 
@@ -65,7 +79,7 @@ class WebhookTestNotification(_Notification):
     """Le message de test."""
 
 
-Notification = PaymentNotification | RefundNotification | WebhookTestNotification
+Notification = PaymentNotification | RefundNotification | DisputeNotification | WebhookTestNotification
 
 #: What each event carries, and when it happens.
 NOTIFICATIONS: Final[dict[EventName, tuple[type[Notification], str]]] = {
@@ -75,13 +89,16 @@ NOTIFICATIONS: Final[dict[EventName, tuple[type[Notification], str]]] = {
     REFUND_SUCCEEDED: (RefundNotification, "Un remboursement demandé a été exécuté."),
     REFUND_FAILED: (RefundNotification, "Un remboursement demandé n'a pas pu être exécuté."),
     WEBHOOK_TEST: (WebhookTestNotification, "Vous avez appelé `POST /webhooks/test`."),
+    DISPUTE_OPENED: (DisputeNotification, "Le porteur de la carte conteste le paiement auprès de sa banque."),
+    DISPUTE_WON: (DisputeNotification, "La banque a décidé pour vous : le montant est rendu."),
+    DISPUTE_LOST: (DisputeNotification, "La banque a décidé pour le porteur de la carte."),
 }
 
 
 def notification_body(
     delivery_id: str,
     event: EventName,
-    data: PaymentObject | RefundObject | WebhookMessageObject,
+    data: PaymentObject | RefundObject | DisputeObject | WebhookMessageObject,
     created_at: Instant,
     *,
     livemode: bool,

@@ -9,11 +9,13 @@ from guichet.clock import Instant
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import Catalogue
+from guichet.domain.disputes import Dispute
 from guichet.domain.events import Delivery, DeliveryTarget, EventName
 from guichet.domain.ids import DeliveryId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund
 from guichet.merchants import repository as merchants
+from guichet.schemas.dispute import DisputeObject, dispute_object
 from guichet.schemas.notification import WebhookMessageObject, notification_body
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
@@ -25,13 +27,15 @@ CALLBACK: Final = "callback"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What happened to a payment, or to its refund. `refund` is given for the events `refund.*`."""
+    """What happened to a payment, to its refund or by a dispute. `refund` is given for the events `refund.*`, `dispute`
+    for `dispute.*`."""
 
     name: EventName
     payment: Payment
     catalogue: Catalogue
     now: Instant
     refund: Refund | None = None
+    dispute: Dispute | None = None
 
 
 async def emit(tx: Transaction, events: Sequence[Event]) -> None:
@@ -64,7 +68,9 @@ async def emit(tx: Transaction, events: Sequence[Event]) -> None:
     await deliveries.insert_new(tx, queued)
 
 
-def _data(event: Event) -> PaymentObject | RefundObject:
+def _data(event: Event) -> PaymentObject | RefundObject | DisputeObject:
+    if event.dispute is not None:
+        return dispute_object(event.dispute)
     if event.refund is not None:
         return refund_object(event.refund)
     return payment_object(event.payment, event.catalogue.by_operator(event.payment.operator))
@@ -76,7 +82,7 @@ def new_delivery(
     event: EventName,
     target: DeliveryTarget,
     url: str,
-    data: PaymentObject | RefundObject | WebhookMessageObject,
+    data: PaymentObject | RefundObject | DisputeObject | WebhookMessageObject,
     now: Instant,
     payment_id: PaymentId | None = None,
 ) -> Delivery:

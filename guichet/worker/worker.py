@@ -17,6 +17,7 @@ from guichet.payments.disbursement import RefundJobs
 from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
+from guichet.worker.dispute_loop import DisputeLoop
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
 
@@ -37,6 +38,7 @@ class Worker:
             QueueLoop("refunds", wakeups.refunds, clock, RefundJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("late results", wakeups.late_results, clock, LateResultJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),
+            DisputeLoop(ctx),
             Housekeeping(ctx),
         ]
         self._tasks: list[asyncio.Task[None]] = []

@@ -17,7 +17,7 @@ from guichet.db.tables import ledger_audits
 from guichet.ledger.audit.accounts import check_operators, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.hash_chain_check import check_hash_chain
-from guichet.ledger.audit.subjects import check_orphan_postings, check_payments, check_refunds
+from guichet.ledger.audit.subjects import check_disputes, check_orphan_postings, check_payments, check_refunds
 
 _RECORD: Final = insert(ledger_audits).values(
     {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
@@ -82,6 +82,7 @@ async def audit(
     rest: dict[str, Callable[[AuditState], Awaitable[str | None]]] = {
         "payments": check_payments,
         "refunds": check_refunds,
+        "disputes": check_disputes,
         "postings": check_orphan_postings,
         "waiting credits": check_suspended_entries,
         "wallets": check_wallets,

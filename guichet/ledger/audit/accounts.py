@@ -7,9 +7,27 @@ from sqlalchemy import Column, ColumnElement, Select, and_, bindparam, func, lit
 
 from guichet.clock import earlier
 from guichet.db.engine import Row
-from guichet.db.tables import late_results, merchants, payments, postings, refunds, wallet_entries, wallets
+from guichet.db.tables import (
+    disputes,
+    late_results,
+    merchants,
+    payments,
+    postings,
+    refunds,
+    wallet_entries,
+    wallets,
+)
 from guichet.domain.money import plain
-from guichet.domain.posting_rules import COLLECTED, HOLD, LATE_SUSPENSE, RECEIVABLE, SUSPENSE, UNSUSPENDED, WALLET
+from guichet.domain.posting_rules import (
+    COLLECTED,
+    DISPUTED,
+    HOLD,
+    LATE_SUSPENSE,
+    RECEIVABLE,
+    SUSPENSE,
+    UNSUSPENDED,
+    WALLET,
+)
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, Account, AuditState, id_ranges, next_id_range
 from guichet.ledger.hash_chain import SETTLED_AFTER, chain_head
 
@@ -61,6 +79,12 @@ _BOTH_SIDES: Final = union_all(
     .join(refunds, refunds.c.id == late_results.c.subject_id)
     .join(payments, payments.c.id == refunds.c.payment_id)
     .where(late_results.c.stage == "receivable"),
+    _sums("table", DISPUTED, disputes, -disputes.c.amount).where(
+        disputes.c.status != "won", disputes.c.borne_by.is_(None)
+    ),
+    _sums("table", DISPUTED, disputes, -disputes.c.amount).where(
+        disputes.c.status != "won", disputes.c.borne_by.is_(None)
+    ),
     _sums("posted", postings.c.destination, postings, postings.c.amount).where(postings.c.id > bindparam("horizon")),
     _sums("posted", postings.c.source, postings, -postings.c.amount).where(postings.c.id > bindparam("horizon")),
 )
@@ -139,6 +163,8 @@ _HELD_IN: Final = {
     HOLD: "the pending refunds hold",
     LATE_SUSPENSE: "the late results hold",
     RECEIVABLE: "the late refunds hold",
+    DISPUTED: "the disputes hold",
+    DISPUTED: "the disputes hold",
 }
 
 

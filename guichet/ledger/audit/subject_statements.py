@@ -5,13 +5,14 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, FromClause, and_, bindparam, func, select
 
-from guichet.db.tables import audit_log, late_results, payments, postings, refunds
+from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds
+from guichet.domain.disputes import Bearer, DisputeStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, RefundStatus, SubjectType
-from guichet.ledger.postings import OF_PAYMENTS, OF_REFUNDS
+from guichet.ledger.postings import OF_DISPUTES, OF_PAYMENTS, OF_REFUNDS
 
 _LEG: Final = (
     postings.c.id.label("posting_id"),
@@ -107,13 +108,48 @@ REFUNDS: Final = (
     )
     .order_by(_some_refunds.c.id, postings.c.id)
 )
+_some_disputes: Final = (
+    select(disputes)
+    .where(disputes.c.id > bindparam("after"))
+    .order_by(disputes.c.id)
+    .limit(bindparam("most"))
+    .subquery()
+)
+DISPUTES: Final = (
+    select(
+        _some_disputes.c.id,
+        _some_disputes.c.merchant_id,
+        _some_disputes.c.env,
+        _some_disputes.c.reference,
+        payments.c.status,
+        payments.c.amount,
+        payments.c.fee_amount,
+        _some_disputes.c.currency,
+        payments.c.operator,
+        _some_disputes.c.status.label("dispute_status"),
+        _some_disputes.c.amount.label("disputed"),
+        _some_disputes.c.borne_by,
+        *_LEG,
+    )
+    .select_from(_some_disputes)
+    .join(payments, payments.c.id == _some_disputes.c.payment_id)
+    .outerjoin(
+        postings,
+        and_(
+            postings.c.merchant_id == _some_disputes.c.merchant_id,
+            OF_DISPUTES,
+            postings.c.subject_id == _some_disputes.c.id,
+        ),
+    )
+    .order_by(_some_disputes.c.id, postings.c.id)
+)
 #: Whether the audit log has an entry about the subject: two people settled it against the provider's answer.
 SETTLED_BY_PEOPLE: Final = (
     select(audit_log.c.number)
     .where(audit_log.c.subject == bindparam("about"), audit_log.c.action == bindparam("action"))
     .limit(1)
 )
-#: Postings without a payment or refund of the same merchant, environment and currency.
+#: Postings without a payment, refund or dispute of the same merchant, environment and currency.
 ORPHAN_POSTINGS: Final = (
     select(postings.c.id, postings.c.cause, postings.c.subject_id)
     .outerjoin(
@@ -136,10 +172,20 @@ ORPHAN_POSTINGS: Final = (
             refunds.c.currency == postings.c.currency,
         ),
     )
+    .outerjoin(
+        disputes,
+        and_(
+            disputes.c.id == postings.c.subject_id,
+            OF_DISPUTES,
+            disputes.c.merchant_id == postings.c.merchant_id,
+            disputes.c.env == postings.c.env,
+            disputes.c.currency == postings.c.currency,
+        ),
+    )
     .where(
         postings.c.id > bindparam("after"),
         postings.c.id <= bindparam("last"),
-        func.coalesce(payments.c.id, refunds.c.id).is_(None),
+        func.coalesce(payments.c.id, refunds.c.id, disputes.c.id).is_(None),
     )
     .order_by(postings.c.id)
     .limit(1)
@@ -179,6 +225,15 @@ class PaymentFacts(NamedTuple):
 
     refund_status: RefundStatus | None
     late_stage: LateStage | None
+
+
+class DisputeFacts(NamedTuple):
+    """What the audit must know of a dispute besides the `Subject` with its payment's facts; `disputed` in
+    hundredths."""
+
+    status: DisputeStatus
+    disputed: Hundredths
+    borne_by: Bearer | None
 
 
 class RefundFacts(NamedTuple):

@@ -1,0 +1,119 @@
+"""The postings that a payment, a refund or a dispute must have, derived from its row (`subjects.py` compares them)."""
+
+from guichet.domain import posting_rules as ledger
+from guichet.domain.late_results import LateStage
+from guichet.domain.money import Hundredths, round_to_currency
+from guichet.domain.posting_rules import (
+    COLLECTED,
+    DISBURSED,
+    DISPUTE_CHARGED,
+    DISPUTE_OPENED,
+    DISPUTE_WON,
+    HELD,
+    LATE_CREDITED,
+    LATE_RETURNED,
+    LATE_SUSPENSE,
+    MANUAL_SETTLEMENT,
+    PAID_LATE,
+    RECEIVABLE,
+    RECEIVABLE_PAID,
+    REFUND_FAILED_LATE,
+    REFUND_LATE_CREDITED,
+    REFUND_PAID_LATE,
+    RELEASED,
+    SUSPENSE,
+    UNSUSPENDED,
+    WALLET,
+)
+from guichet.ledger.audit.subject_statements import DisputeFacts, Leg, RefundFacts, Subject
+
+#: The postings that a subject must have, by cause.
+Expected = dict[str, list[ledger.Posting]]
+
+
+def payment(payment: Subject, late_stage: LateStage | None, legs: list[Leg]) -> Expected:
+    """Of a payment that succeeded its collection, of a failed one that was paid all the same what followed, else
+    nothing. The `legs` say what only they know: whether it was suspended, or settled by hand."""
+    if payment.status in ("succeeded", "refunded"):
+        return _collection(payment, legs)
+    return _late_payment(payment, late_stage) if payment.status == "failed" else {}
+
+
+def refund(refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Expected:
+    """A held refund, which was then disbursed or released; and what followed after its end was told."""
+    expected = _late_refund(refund, facts.late_stage, legs)
+    if facts.held:
+        expected[HELD] = ledger.refund_hold(refund.amount)
+        if refund.status == "succeeded":
+            account = _account(refund, DISBURSED, legs)
+            expected[DISBURSED] = ledger.refund_disbursed(account, refund.amount, refund.fee_amount, refund.currency)
+        elif refund.status == "failed":
+            expected[RELEASED] = ledger.refund_release(refund.amount)
+    return expected
+
+
+def dispute(dispute: Subject, facts: DisputeFacts) -> Expected:
+    """What the bank took back, and then returned or somebody bore."""
+    operator = ledger.operator_account(dispute.operator)
+    expected = {DISPUTE_OPENED: ledger.dispute_opened(operator, facts.disputed)}
+    if facts.status == "won":
+        expected[DISPUTE_WON] = ledger.dispute_won(operator, facts.disputed)
+    if facts.borne_by is not None:
+        merchant_part = Hundredths(min(facts.disputed, dispute.amount) if facts.borne_by == "merchant" else 0)
+        service_part = Hundredths(facts.disputed - merchant_part)
+        expected[DISPUTE_CHARGED] = ledger.dispute_charged(merchant_part, service_part)
+    return expected
+
+
+def _collection(payment: Subject, legs: list[Leg]) -> Expected:
+    suspended = any(leg.destination == SUSPENSE for leg in legs)
+    money = payment.amount, payment.fee_amount, payment.currency
+    expected = {COLLECTED: ledger.collection(_account(payment, COLLECTED, legs), *money, to_suspense=suspended)}
+    # Whether it was released or still waits is compared with the wallet entries (`accounts.py`).
+    if suspended and any(leg.cause == UNSUSPENDED for leg in legs):
+        expected[UNSUSPENDED] = ledger.suspense_release(payment.amount)
+    return expected
+
+
+def _late_payment(payment: Subject, stage: LateStage | None) -> Expected:
+    """The postings of a failed payment: none, unless it was paid after its failure (D86)."""
+    if stage in (None, "asking"):
+        return {}
+    operator, moved = ledger.operator_account(payment.operator), total(payment)
+    expected = {PAID_LATE: ledger.into_late_suspense(operator, moved)}
+    if stage == "credited":
+        money = payment.amount, payment.fee_amount, payment.currency
+        expected[LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
+    elif stage == "returned":
+        expected[LATE_RETURNED] = ledger.late_returned(operator, moved)
+    return expected
+
+
+def _late_refund(refund: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
+    """What was posted after the end of a refund was told: it was paid, or came back, all the same (D86)."""
+    if stage in (None, "asking"):
+        return {}
+    operator = ledger.operator_account(refund.operator)
+    money = refund.amount, refund.fee_amount, refund.currency
+    if refund.status == "succeeded":
+        expected = {REFUND_FAILED_LATE: ledger.into_late_suspense(operator, total(refund))}
+        if stage == "credited":
+            expected[REFUND_LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
+        return expected
+    expected = {REFUND_PAID_LATE: ledger.refund_disbursed(operator, *money, held_in=RECEIVABLE)}
+    if stage == "paid":
+        by_hand = any(leg.source == MANUAL_SETTLEMENT for leg in legs)
+        account = MANUAL_SETTLEMENT if by_hand else WALLET
+        expected[RECEIVABLE_PAID] = ledger.receivable_paid(account, refund.amount)
+    return expected
+
+
+def _account(subject: Subject, cause: str, legs: list[Leg]) -> str:
+    """The account that a settlement moved money of: the operator's, or MANUAL_SETTLEMENT when people overrode it."""
+    by_hand = any(leg.cause == cause and MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs)
+    return MANUAL_SETTLEMENT if by_hand else ledger.operator_account(subject.operator)
+
+
+def total(subject: Subject) -> Hundredths:
+    """What the provider moved."""
+    return round_to_currency(Hundredths(subject.amount + subject.fee_amount), subject.currency)

@@ -1,0 +1,76 @@
+"""Disputes: SQL and row mapping."""
+
+from typing import Final
+
+from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.tables import disputes
+from guichet.domain.disputes import Bearer, Dispute, DisputeStatus
+from guichet.domain.ids import DisputeId
+
+_MOST: Final = 500
+_NEW_COLUMNS: Final = [column.name for column in disputes.c if column.name != "id"]
+_INSERT: Final = (
+    upsert(disputes)
+    .values({name: bindparam(name) for name in _NEW_COLUMNS})
+    .on_conflict_do_nothing()
+    .returning(*disputes.c)
+)
+_CLOSE: Final = (
+    update(disputes)
+    .where(disputes.c.id == bindparam("dispute_id"), disputes.c.status == "open")
+    .values(status=bindparam("new_status"), closed_at=bindparam("now"))
+    .returning(*disputes.c)
+)
+_CHARGE: Final = (
+    update(disputes)
+    .where(disputes.c.id == bindparam("dispute_id"), disputes.c.status == "lost", disputes.c.borne_by.is_(None))
+    .values(borne_by=bindparam("bearer"))
+    .returning(*disputes.c)
+)
+_BY_PROVIDER: Final = select(disputes).where(
+    disputes.c.provider_account == bindparam("account"), disputes.c.provider_reference == bindparam("theirs")
+)
+_FIND: Final = select(disputes).where(disputes.c.reference == bindparam("ours"))
+_UNDECIDED: Final = (
+    select(disputes)
+    .where(or_(disputes.c.status == "open", disputes.c.status == "lost"), disputes.c.borne_by.is_(None))
+    .order_by(disputes.c.id)
+    .limit(_MOST)
+)
+
+
+async def insert_new(tx: Transaction, dispute: Dispute) -> Dispute | None:
+    """The dispute as stored; None when it is known already."""
+    row = await tx.write(_INSERT, **{name: getattr(dispute, name) for name in _NEW_COLUMNS})
+    return Dispute(*row) if row else None
+
+
+async def close(tx: Transaction, dispute_id: DisputeId, status: DisputeStatus, now: Instant) -> Dispute | None:
+    """The bank decided. None when that was recorded before."""
+    row = await tx.write(_CLOSE, dispute_id=dispute_id, new_status=status, now=now)
+    return Dispute(*row) if row else None
+
+
+async def charge(tx: Transaction, dispute_id: DisputeId, bearer: Bearer) -> Dispute | None:
+    """A person decided who bears a lost dispute. None when it is not lost, or somebody decided before."""
+    row = await tx.write(_CHARGE, dispute_id=dispute_id, bearer=bearer)
+    return Dispute(*row) if row else None
+
+
+async def by_provider_reference(db: Reader, provider_account: str, provider_reference: str) -> Dispute | None:
+    row = await db.one(_BY_PROVIDER, account=provider_account, theirs=provider_reference)
+    return Dispute(*row) if row else None
+
+
+async def find(db: Reader, reference: str) -> Dispute | None:
+    row = await db.one(_FIND, ours=reference)
+    return Dispute(*row) if row else None
+
+
+async def undecided(db: Database) -> list[Dispute]:
+    """Open disputes and lost ones that nobody bears yet, oldest first, at most 500. Reads the table: it is short."""
+    return [Dispute(*row) for row in await db.scan(_UNDECIDED)]

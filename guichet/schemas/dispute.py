@@ -1,0 +1,57 @@
+"""The dispute that the webhooks `dispute.*` carry (an addition to the contract: docs/contract.md, "Additions")."""
+
+from typing import Annotated
+
+from typing_extensions import TypedDict
+
+from guichet.clock import iso
+from guichet.domain.disputes import DISPUTE_STATUSES, Dispute, DisputeStatus
+from guichet.schemas.json_codec import number, timestamp
+from guichet.schemas.object_fields import (
+    PAYMENT_REFERENCE,
+    REFUND_REFERENCE,
+    SETTLED_AT,
+    CurrencyCode,
+    Number,
+    Timestamp,
+    Uuid,
+    example,
+    text_schema,
+)
+
+
+class DisputeObject(TypedDict):
+    """Une contestation : le porteur de la carte conteste le paiement auprès de sa banque."""
+
+    reference: Annotated[Uuid, example(REFUND_REFERENCE)]
+    """Identifiant de la contestation."""
+    payment_reference: Annotated[Uuid, example(PAYMENT_REFERENCE)]
+    """Référence du paiement contesté, dont le statut ne change pas."""
+    amount: Annotated[Number, example(5088)]
+    """Montant que la banque a repris."""
+    currency: Annotated[CurrencyCode, example("XOF")]
+    """Devise du paiement."""
+    status: Annotated[DisputeStatus, text_schema(enum=list(DISPUTE_STATUSES)), example("open")]
+    """`open` → `won` (le montant est rendu) ou `lost`."""
+    reason: Annotated[str, example("fraudulent")]
+    """Motif, dans les mots du réseau de cartes."""
+    evidence_due_at: Annotated[Timestamp | None, example(None)]
+    """Jusqu'à quand vos justificatifs peuvent être envoyés ; `null` si inconnu."""
+    closed_at: Annotated[Timestamp | None, example(None)]
+    """Date de la décision ; `null` tant que la contestation est `open`."""
+    created_at: Annotated[Timestamp, example(SETTLED_AT)]
+    """Date de la contestation."""
+
+
+def dispute_object(dispute: Dispute) -> DisputeObject:
+    return {
+        "reference": dispute.reference,
+        "payment_reference": dispute.payment_reference,
+        "amount": number(dispute.amount),
+        "currency": dispute.currency,
+        "status": dispute.status,
+        "reason": dispute.reason,
+        "evidence_due_at": timestamp(dispute.evidence_due_at),
+        "closed_at": timestamp(dispute.closed_at),
+        "created_at": iso(dispute.opened_at),
+    }
