@@ -82,9 +82,6 @@ _BOTH_SIDES: Final = union_all(
     _sums("table", DISPUTED, disputes, -disputes.c.amount).where(
         disputes.c.status != "won", disputes.c.borne_by.is_(None)
     ),
-    _sums("table", DISPUTED, disputes, -disputes.c.amount).where(
-        disputes.c.status != "won", disputes.c.borne_by.is_(None)
-    ),
     _sums("posted", postings.c.destination, postings, postings.c.amount).where(postings.c.id > bindparam("horizon")),
     _sums("posted", postings.c.source, postings, -postings.c.amount).where(postings.c.id > bindparam("horizon")),
 )
@@ -163,7 +160,6 @@ _HELD_IN: Final = {
     HOLD: "the pending refunds hold",
     LATE_SUSPENSE: "the late results hold",
     RECEIVABLE: "the late refunds hold",
-    DISPUTED: "the disputes hold",
     DISPUTED: "the disputes hold",
 }
 

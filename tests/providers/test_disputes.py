@@ -1,0 +1,187 @@
+"""Cards: what a bank takes back, returns or keeps, and refunds that come back (D87), with the simulated Stripe."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+from sqlalchemy import select
+
+from guichet.db.tables import postings, webhook_deliveries
+from guichet.domain.audit_log import Actor, ActRefused
+from guichet.ledger.audit import audit
+from guichet.payments import dispute_repository, disputes, incidents
+from guichet.settings import Settings
+from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
+from tests.providers.test_routes import PERSON, SETTINGS, account, route
+
+SIGNED = {**SETTINGS["stripe"], "webhook_secret": "whsec_simulator"}
+AWA = Actor("Awa", "awa")
+
+
+@pytest.fixture
+async def stripe(settings: Settings) -> AsyncIterator[SimulatedProviders]:
+    async with open_simulated_providers(settings, route("VISA", account("stripe", "stripe", SIGNED))) as simulated:
+        await simulated.merchant.live.put("/webhooks/endpoint", {"url": "https://localhost:9/hook"})
+        yield simulated
+
+
+async def paid(stripe: SimulatedProviders) -> tuple[str, dict[str, Any]]:
+    """Our reference of a card payment, and Stripe's transaction."""
+    await stripe.force("stripe", "succeeds")
+    body = {"amount": 5000, "operator": "VISA", "return_url": "https://shop.example/back", **PERSON}
+    answer = await stripe.merchant.live.post("/payments", body)
+    assert answer.status == 201, answer.raw
+    await stripe.turn(5)
+    reference = answer.data["reference"]
+    assert await status(stripe, reference) == "succeeded"
+    return reference, (await stripe.held(kind="debit"))[0]
+
+
+async def status(stripe: SimulatedProviders, reference: str) -> str:
+    found = (await stripe.merchant.live.get("/payments?per_page=100")).data
+    return next(str(each["status"]) for each in found if each["reference"] == reference)
+
+
+async def says(stripe: SimulatedProviders, transaction: dict[str, Any], word: str, **more: Any) -> None:
+    """The bank opens a dispute or decides it; its callback arrives and the worker asks."""
+    path = f"/transactions/{transaction['id']}/dispute"
+    await stripe.control("POST", path, json={"status": word, **more})
+    await stripe.turn(5)
+
+
+async def sums(stripe: SimulatedProviders) -> dict[str, int]:
+    """What the ledger's accounts hold; the audit must agree with the tables."""
+    ctx = stripe.service.ctx
+    assert (await audit(ctx.db, ctx.clock, lambda text: None)).fault is None
+    held: dict[str, int] = {}
+    for source, to, amount in await ctx.db.scan(select(postings.c.source, postings.c.destination, postings.c.amount)):
+        held[source], held[to] = held.get(source, 0) - amount, held.get(to, 0) + amount
+    return {name: amount for name, amount in held.items() if amount}
+
+
+async def events(stripe: SimulatedProviders) -> list[tuple[str, Any]]:
+    rows = await stripe.service.ctx.db.scan(
+        select(webhook_deliveries.c.event, webhook_deliveries.c.body).order_by(webhook_deliveries.c.id)
+    )
+    return [(row[0], msgspec.json.decode(row[1])["data"]) for row in rows]
+
+
+async def open_kinds(stripe: SimulatedProviders) -> list[str]:
+    return [incident.kind for incident in await incidents.still_open(stripe.service.ctx.db)]
+
+
+async def test_a_dispute_is_opened_told_and_won(stripe: SimulatedProviders) -> None:
+    reference, transaction = await paid(stripe)
+    before = await sums(stripe)
+    total = -before["operator:VISA"]
+    await says(stripe, transaction, "needs_response")
+    assert await open_kinds(stripe) == ["disputed"]
+    assert await sums(stripe) == {
+        **{k: v for k, v in before.items() if k != "operator:VISA"},
+        "suspense:disputes": -total,
+    }
+    assert await status(stripe, reference) == "succeeded", "the told status stays"
+    name, told = (await events(stripe))[-1]
+    assert (name, told["payment_reference"], told["status"]) == ("dispute.opened", reference, "open")
+    assert (told["amount"], told["currency"], told["reason"]) == (total // 100, "XOF", "fraudulent")
+    assert told["evidence_due_at"] is not None
+
+    await says(stripe, transaction, "under_review")
+    await says(stripe, transaction, "won")
+    await says(stripe, transaction, "won")
+    assert await sums(stripe) == before
+    assert [name for name, _ in await events(stripe)] == ["payment.succeeded", "dispute.opened", "dispute.won"]
+    assert await open_kinds(stripe) == []
+
+
+@pytest.mark.parametrize(("bearer", "wallet"), [("merchant", 0), ("service", 5000)])
+async def test_a_lost_dispute_is_borne_by_whom_a_person_says(
+    stripe: SimulatedProviders, bearer: Any, wallet: int
+) -> None:
+    reference, transaction = await paid(stripe)
+    await says(stripe, transaction, "needs_response")
+    await says(stripe, transaction, "lost")
+    assert (await events(stripe))[-1][0] == "dispute.lost"
+    assert await open_kinds(stripe) == ["disputed"]
+    ctx = stripe.service.ctx
+    (lost,) = await dispute_repository.undecided(ctx.db)
+    assert (lost.status, lost.payment_reference) == ("lost", reference)
+    await disputes.resolve(ctx, lost, bearer, AWA, "no contract")
+    assert (await stripe.merchant.live.get("/balance?currency=XOF")).data["balance"] == wallet
+    assert "suspense:disputes" not in await sums(stripe)
+    assert await open_kinds(stripe) == []
+    with pytest.raises(ActRefused, match="already"):
+        await disputes.resolve(ctx, lost, bearer, AWA, "again")
+    assert (await events(stripe))[-1][0] == "dispute.lost"
+
+
+async def test_a_wallet_that_does_not_cover_a_lost_dispute_stays_as_it_is(stripe: SimulatedProviders) -> None:
+    reference, transaction = await paid(stripe)
+    assert (await stripe.merchant.live.post(f"/payments/{reference}/refund")).status == 201
+    await stripe.turn(5)
+    await stripe.turn(5)
+    assert await status(stripe, reference) == "refunded"
+    await says(stripe, transaction, "needs_response")
+    await says(stripe, transaction, "lost")
+    ctx = stripe.service.ctx
+    (lost,) = await dispute_repository.undecided(ctx.db)
+    with pytest.raises(ActRefused, match="does not cover"):
+        await disputes.resolve(ctx, lost, "merchant", AWA, "contract")
+    assert (await dispute_repository.undecided(ctx.db)) == [lost]
+    await disputes.resolve(ctx, lost, "service", AWA, "it was refunded before")
+    await sums(stripe)
+
+
+async def test_a_dispute_that_was_decided_before_we_heard_of_it_is_told_in_order(stripe: SimulatedProviders) -> None:
+    _, transaction = await paid(stripe)
+    before = await sums(stripe)
+    await says(stripe, transaction, "won")
+    assert [name for name, _ in await events(stripe)][1:] == ["dispute.opened", "dispute.won"]
+    assert await sums(stripe) == before
+
+
+async def test_an_inquiry_of_a_bank_moves_nothing(stripe: SimulatedProviders) -> None:
+    _, transaction = await paid(stripe)
+    before = await sums(stripe)
+    await says(stripe, transaction, "warning_needs_response")
+    assert await open_kinds(stripe) == ["disputed"]
+    assert await sums(stripe) == before
+    await says(stripe, transaction, "needs_response")
+    assert (await events(stripe))[-1][0] == "dispute.opened"
+
+
+async def test_disputes_are_found_without_any_callback(stripe: SimulatedProviders) -> None:
+    _, transaction = await paid(stripe)
+    await stripe.control("POST", "/dashboard", json={"family": "stripe", "callback_url": "http://127.0.0.1:9/nobody"})
+    await says(stripe, transaction, "needs_response")
+    await stripe.turn(15 * 60)
+    assert await open_kinds(stripe) == ["disputed"]
+
+
+async def test_what_a_callback_claims_is_not_believed(stripe: SimulatedProviders) -> None:
+    """A forged event about a dispute makes us ask; the answer knows of none."""
+    await paid(stripe)
+    before = await sums(stripe)
+    body = {"type": "charge.dispute.created", "data": {"object": {"object": "dispute", "id": "du_x", "amount": 1}}}
+    answer = await stripe.service.call("POST", "/providers/stripe/callback", body)
+    assert answer.status == 200
+    await stripe.turn(5)
+    assert await sums(stripe) == before
+    assert await dispute_repository.undecided(stripe.service.ctx.db) == []
+
+
+async def test_a_refund_that_comes_back_after_its_success_was_told(stripe: SimulatedProviders) -> None:
+    reference, _ = await paid(stripe)
+    before = await sums(stripe)
+    assert (await stripe.merchant.live.post(f"/payments/{reference}/refund")).status == 201
+    for _ in range(3):
+        await stripe.turn(5)
+    assert await status(stripe, reference) == "refunded"
+    (credit,) = await stripe.held(kind="credit")
+    await stripe.control("POST", f"/transactions/{credit['id']}/undo")
+    await stripe.turn(5)
+    await stripe.turn(5)
+    assert await open_kinds(stripe) == ["failed_after_success"]
+    assert await sums(stripe) == {"operator:VISA": before["operator:VISA"], "suspense:late": -before["operator:VISA"]}
+    assert await status(stripe, reference) == "refunded"
