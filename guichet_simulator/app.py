@@ -30,7 +30,7 @@ the secrets that sign callbacks.
     GET    /simulator/control/transactions  ?family=&reference=&kind=   what the providers show, newest first, and
              `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
              "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
-    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?}
+    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?, "payer"?}
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time

@@ -20,6 +20,7 @@ _MODULES: Final = {
     "simulator": "simulator",
     "merchant": "merchants",
     "key": "keys",
+    "refund": "refunds",
     "wallet": "wallets",
     "mode": "modes",
     "ledger": "ledger",

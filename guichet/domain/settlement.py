@@ -11,8 +11,8 @@ from guichet.domain.payments import Payment, Refund, Transition
 class Settlement:
     """What `payments/settlement.py` applies: `transition` to `refund` if there is one, otherwise to `payment`.
 
-    `payment` is the refunded payment when `refund` is given. `failure_reason` (a key of `REFUSAL_REASONS`) and
-    `provider_reference` are what the settled row keeps.
+    `payment` is the refunded payment when `refund` is given. `failure_reason` (a key of `REFUSAL_REASONS`),
+    `provider_reference` and `payer_number` are what the settled row keeps.
     """
 
     payment: Payment
@@ -22,6 +22,7 @@ class Settlement:
     now: Instant
     failure_reason: str | None = None
     provider_reference: str | None = None
+    payer_number: str | None = None
 
     @property
     def succeeds(self) -> bool:

@@ -13,7 +13,7 @@ from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
-IncidentKind = Literal["mismatch", "stuck", "float_empty", "already_refunded"]
+IncidentKind = Literal["mismatch", "stuck", "float_empty", "already_refunded", "payee_unconfirmed"]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
 #: Still pending after 72 hours.
@@ -22,6 +22,8 @@ STUCK: Final = "stuck"
 FLOAT_EMPTY: Final = "float_empty"
 #: The provider says that the customer has the money back already; the hold stays until a person looked.
 ALREADY_REFUNDED: Final = "already_refunded"
+#: A refund waits until a person confirms the number that paid (D94).
+PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -74,12 +76,22 @@ _CLOSE: Final = (
     .values(closed_at=bindparam("now"))
     .returning(incidents.c.id)
 )
+_CLOSE_ABOUT: Final = (
+    update(incidents)
+    .where(
+        incidents.c.merchant_id == bindparam("merchant"),
+        incidents.c.kind == bindparam("of_kind"),
+        incidents.c.reference == bindparam("of_reference"),
+        incidents.c.closed_at.is_(None),
+    )
+    .values(closed_at=bindparam("now"), detail=bindparam("new_detail"))
+)
 _SETTLED: Final = (
     update(incidents)
     .where(
         incidents.c.merchant_id == bindparam("merchant"),
         incidents.c.reference == bindparam("settled_reference"),
-        or_(incidents.c.kind == STUCK, incidents.c.kind == FLOAT_EMPTY),
+        or_(*(incidents.c.kind == kind for kind in (STUCK, FLOAT_EMPTY, PAYEE_UNCONFIRMED))),
         incidents.c.closed_at.is_(None),
     )
     .values(closed_at=bindparam("now"))
@@ -153,8 +165,20 @@ async def close(db: Database, incident_id: IncidentId, now: Instant) -> bool:
     return await db.write(_CLOSE, incident_id=incident_id, now=now) is not None
 
 
+async def close_about(writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant) -> None:
+    """Closes an incident about a payment or a refund, if it is open; `detail` says how it ended."""
+    await writer.write(
+        _CLOSE_ABOUT,
+        merchant=subject.merchant_id,
+        of_kind=kind,
+        of_reference=subject.reference,
+        new_detail=detail,
+        now=now,
+    )
+
+
 async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
-    """Closes the incidents `stuck` and `float_empty` of a payment or refund that became final."""
+    """Closes the incidents `stuck`, `float_empty` and `payee_unconfirmed` of a payment or refund that became final."""
     await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
 
 

@@ -19,6 +19,7 @@ from guichet.db.engine import Database, Transaction, require
 from guichet.db.errors import StorageError
 from guichet.domain import posting_rules
 from guichet.domain.ids import PaymentId, RefundId
+from guichet.domain.payee import PAYEE_RETRY_SECONDS
 from guichet.domain.payments import (
     CONFIRMED,
     INCIDENT_AGE_SECONDS,
@@ -82,6 +83,7 @@ async def _settle(
         now=ctx.clock.now(),
         failure_reason=outcome.reason if isinstance(outcome, Refused) else None,
         provider_reference=outcome.provider_reference if isinstance(outcome, Succeeded) else None,
+        payer_number=outcome.payer_number if isinstance(outcome, Succeeded) else None,
     )
     settled = await ctx.settlements.add(settlement)
     ctx.wakeups.deliveries.set()
@@ -167,6 +169,7 @@ async def _finish_payments(
             now=settlement.now,
             failure_reason=None if transition is REFUNDED else settlement.failure_reason,
             provider_reference=None if transition is REFUNDED else settlement.provider_reference,
+            payer_number=None if transition is REFUNDED else settlement.payer_number,
         )
         for payment_id, (settlement, transition) in sorted(settlements.items())
     ]
@@ -222,11 +225,12 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
 
 async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
     """Closes incidents about payments and refunds that had been pending for too long, or waited for our balance with a
-    provider, and are final now."""
+    provider or for a person, and are final now."""
     for change in changes:
         subject, now = change.refund or change.payment, change.settlement.now
         waited_for_float = isinstance(subject, Refund) and subject.request_number > 0
-        if waited_for_float or now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
+        longest = PAYEE_RETRY_SECONDS if isinstance(subject, Refund) else INCIDENT_AGE_SECONDS
+        if waited_for_float or now - subject.created_at >= longest * SECOND:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
 
 
