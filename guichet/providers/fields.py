@@ -22,6 +22,8 @@ _MAX_DIGITS: Final = 20
 _SEPARATORS: Final = re.compile(r"[ .()-]+")
 #: With their country code, the numbers of our operators have eleven to thirteen digits.
 _FULL_NUMBER: Final = re.compile(r"[1-9][0-9]{10,14}")
+#: The shortest national numbers; Bénin put two digits in front of its own in 2024.
+_LEAST_DIGITS: Final = 8
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
 
 
@@ -79,10 +81,13 @@ def full_number(stated: object, country_code: str = "") -> str | None:
 def payer_not_echoed(stated: object, charge: Charge) -> str | None:
     """The number that paid, stated by a provider that repeats what we sent; None when it states none.
 
-    On the provider's page anybody may have paid: our own number proves nothing there, only another one does.
+    On the provider's page anybody may have paid: our own number, however it is written, proves nothing there. Only
+    another one does.
     """
     number = full_number(stated)
-    return None if charge.redirect_url is not None and number == charge.phone_number else number
+    if number is None or charge.redirect_url is None or charge.phone_number is None:
+        return number
+    return None if number[-_LEAST_DIGITS:] == charge.phone_number[-_LEAST_DIGITS:] else number
 
 
 def plain_text(text: str, max_length: int) -> str:

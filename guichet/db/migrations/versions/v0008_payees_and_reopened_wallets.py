@@ -6,10 +6,12 @@ from alembic import op
 revision = "v0008"
 down_revision = "v0002"
 
-#: Payouts that were sent before went to the number of the request; they must be repeated with the same one.
+#: Payouts of what another account collected went to the number of the request; they are repeated with the same one.
 _SENT_PAYEES = """
     UPDATE refunds SET payee_number = (SELECT phone_number FROM payments WHERE payments.id = refunds.payment_id)
-    WHERE status = 'pending' AND sent_at IS NOT NULL
+    WHERE status = 'pending' AND sent_at IS NOT NULL AND provider_account <> (
+        SELECT provider_account FROM payments WHERE payments.id = refunds.payment_id
+    )
 """
 _REOPENED = """
     UPDATE wallets SET release_pending = TRUE WHERE status = 'Actif' AND EXISTS (
