@@ -30,7 +30,7 @@ the secrets that sign callbacks.
     GET    /simulator/control/transactions  ?family=&reference=&kind=   what the providers show, newest first, and
              `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
              "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
-    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?}
+    POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?, "payer"?}
     POST   /simulator/control/transactions/{id}/dispute   {"status", "reason"?, "amount"?}   the bank contests a card
              payment (needs_response, warning_needs_response), or decides (won, lost)
     POST   /simulator/control/transactions/{id}/undo      what was final turns into its opposite, with a callback

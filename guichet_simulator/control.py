@@ -106,6 +106,8 @@ class _Control:
             return _invalid("decision: approve or refuse; or no such transaction")
         self._ctx.apply_due_decisions()
         tx = self._store.get(found[0].id)
+        if payer := body.get("payer"):
+            self._store.set_payer(tx, str(payer))
         state: FinalState = SUCCEEDED if body["decision"] == "approve" else FAILED
         if not self._ctx.decide(tx, state, None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")):
             return _invalid(f"already {tx.state}", 409)

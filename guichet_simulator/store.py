@@ -90,6 +90,10 @@ class Store:
         self.run("UPDATE transactions SET detail = ? WHERE id = ?", json.dumps(self.get(tx.id).detail | changes), tx.id)
         return self.get(tx.id)
 
+    def set_payer(self, tx: Transaction, phone: str) -> None:
+        """Another number than the requested one pays, which is possible on a provider's page."""
+        self.run("UPDATE transactions SET phone = ? WHERE id = ?", phone, tx.id)
+
     def settle(self, tx: Transaction, state: FinalState, reason: str | None, now: Instant) -> bool:
         """Make a pending transaction final, and write `books` if it succeeded. False when it was final already."""
         self._db.execute("BEGIN IMMEDIATE")

@@ -128,6 +128,7 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "poll_count": 0,
         "lease_expires_at": None,
         "account_fingerprint": None,
+        "payer_number": None,
     }, mode
 
 

@@ -1,21 +1,23 @@
 """`guichet refund …`: what a person does with one refund."""
 
+from typing import Annotated
+
 import typer
 
+from guichet.bootstrap import Service
 from guichet.cli import manual_settlement
-from guichet.cli.arguments import EXAMPLE_REFERENCE, Json, OptionalBy, OptionalEvidence, Reference
+from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, OptionalBy, OptionalEvidence, Reference, actor
+from guichet.cli.console import CommandError, console, print_json
 from guichet.cli.manual_settlement import Approver, Outcome, Override
+from guichet.cli.runner import run
+from guichet.domain.payments import Refund
+from guichet.payments import payee_confirmation, refund_repository
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one refund.")
 
 
 def register(commands: typer.Typer) -> None:
     commands.add_typer(app, name="refund")
-
-
-@app.callback()
-def _group() -> None:
-    """What a person does with one refund."""
 
 
 @app.command(epilog=f'Example: `guichet refund settle {EXAMPLE_REFERENCE} --succeeded --evidence "statement" --by Awa`')
@@ -34,3 +36,32 @@ def settle(
     provider is asked first: if it explicitly says the contrary, nothing happens.
     """
     manual_settlement.settle("refund", reference, succeeded, evidence, by, override, approve, as_json)
+
+
+@app.command(
+    "confirm-payee",
+    epilog=f"Example: `guichet refund confirm-payee {EXAMPLE_REFERENCE} --phone 2250701020304 "
+    '--evidence "Orange ticket 4411" --by Awa`',
+)
+def confirm_payee(
+    reference: Reference,
+    phone: Annotated[str, typer.Option("--phone", help="The number that paid, with its country code.")],
+    evidence: Evidence,
+    by: By,
+    as_json: Json = False,
+) -> None:
+    """Say which number gets a refund that waits because no provider states who paid (incident `payee_unconfirmed`). The
+    refund is sent there at once.
+    """
+
+    async def work(opened: Service) -> Refund:
+        found = await refund_repository.find(opened.ctx.db, reference)
+        if found is None:
+            raise CommandError(f"There is no refund {reference}.")
+        return await payee_confirmation.confirm_payee(opened.ctx, found, phone, actor(by), evidence)
+
+    refund = run(work)
+    if as_json:
+        print_json({"reference": refund.reference, "status": refund.status, "payee_number": refund.payee_number})
+        return
+    console.print(f"The refund {refund.reference} goes to {refund.payee_number}.")

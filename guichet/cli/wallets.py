@@ -12,9 +12,10 @@ from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.domain import ids
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
-from guichet.ledger import postings, wallets
+from guichet.ledger import suspense, wallets
 from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
@@ -71,7 +72,7 @@ def status(
         await get_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
             await wallets.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
-        released = await _release(ctx) if new_status == ACTIVE else 0
+        released = await _release(ctx, merchant_id, currency) if new_status == ACTIVE else 0
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency)), released
 
     wallet, released = run(work, message=None)
@@ -83,11 +84,13 @@ def status(
         console.print(f"{released} suspended credits were posted.")
 
 
-async def _release(ctx: AppContext) -> int:
+async def _release(ctx: AppContext, merchant_id: ids.MerchantId, currency: Currency) -> int:
     """Posts the suspended credits, as a running worker would. Each is posted once even if both do it."""
-    released = 0
+    released, posted = 0, _BATCH
     with error_console.status("Posting the suspended credits…") as shown:
-        while posted := await postings.release_suspended(ctx.db, ctx.clock.now(), _BATCH):
+        while posted == _BATCH:
+            async with ctx.db.transaction() as tx:
+                posted = await suspense.release(tx, merchant_id, "live", currency, ctx.clock.now(), _BATCH)
             released += posted
             shown.update(f"Posting the suspended credits… {released}")
     return released

@@ -118,6 +118,8 @@ class Payment(Record, frozen=True):
     lease_expires_at: Instant | None
     #: Which account the name `provider_account` stood for when the payment was sent: `Provider.fingerprint`.
     account_fingerprint: str | None
+    #: The full number that paid, as the provider states it (`domain/payee.py`).
+    payer_number: str | None = None
 
 
 class Refund(Record, frozen=True):
@@ -152,6 +154,8 @@ class Refund(Record, frozen=True):
     #: The accounts for whose balance the refund waits, in the order of its routes, each between commas; None while it
     #: does not wait.
     float_empty_accounts: str | None = None
+    #: The number that a payout was sent to, or that a person confirmed.
+    payee_number: str | None = None
 
     @property
     def last_empty_account(self) -> str | None:

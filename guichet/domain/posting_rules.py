@@ -105,6 +105,8 @@ class Wallet:
     status: WalletStatus
     balance: Hundredths
     updated_at: Instant
+    #: `Actif` again, and its suspended credits are not all in the balance yet.
+    release_pending: bool = False
 
 
 def operator_account(operator: str) -> str:

@@ -12,9 +12,9 @@ from guichet.domain.payments import Payment, Refund, Transition
 class Settlement:
     """What `payments/settlement.py` applies: `transition` to `refund` if there is one, otherwise to `payment`.
 
-    `payment` is the refunded payment when `refund` is given. `failure_reason` (a key of `REFUSAL_REASONS`) and
-    `provider_reference` are what the settled row keeps. `act`: what a person did, when a person settles. `overrides`:
-    against the provider's answer, so that nothing is posted to the operator's account (D85).
+    `payment` is the refunded payment when `refund` is given. `failure_reason` (a key of `REFUSAL_REASONS`),
+    `provider_reference` and `payer_number` are what the settled row keeps. `act`: what a person did, when a person
+    settles. `overrides`: against the provider's answer, so that nothing is posted to the operator's account (D85).
     """
 
     payment: Payment
@@ -28,6 +28,7 @@ class Settlement:
     overrides: bool = False
     #: A provider was asked to move the money, so it may still do so after a failure.
     was_sent: bool = False
+    payer_number: str | None = None
 
     @property
     def succeeds(self) -> bool:

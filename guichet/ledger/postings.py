@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import and_, bindparam, insert, or_, select, update
+from sqlalchemy import bindparam, insert, or_
 
-from guichet.clock import Instant
-from guichet.db.engine import Database, Transaction
-from guichet.db.tables import postings, wallet_entries, wallets
+from guichet.db.engine import Transaction
+from guichet.db.tables import postings, wallet_entries
 from guichet.domain import posting_rules
-from guichet.domain.posting_rules import ACTIVE, Movement, Posting
+from guichet.domain.posting_rules import Movement, Posting
 
 _INSERT_POSTING: Final = insert(postings).values(
     {column.name: bindparam(column.name) for column in postings.c if column.name != "id"}
@@ -21,26 +20,6 @@ OF_DISPUTES: Final = or_(*(postings.c.cause == cause for cause in posting_rules.
 
 _INSERT_ENTRY: Final = insert(wallet_entries).values(
     {column.name: bindparam(column.name) for column in wallet_entries.c if column.name != "id"}
-)
-_SUSPENDED: Final = (
-    select(wallet_entries.c.id)
-    .join(
-        wallets,
-        and_(
-            wallets.c.merchant_id == wallet_entries.c.merchant_id,
-            wallets.c.env == wallet_entries.c.env,
-            wallets.c.currency == wallet_entries.c.currency,
-        ),
-    )
-    .where(wallet_entries.c.suspended, wallets.c.status == ACTIVE)
-    .order_by(wallet_entries.c.id)
-    .limit(bindparam("most"))
-)
-_RELEASE: Final = (
-    update(wallet_entries)
-    .where(wallet_entries.c.id.in_(_SUSPENDED), wallet_entries.c.suspended)
-    .values(suspended=False, created_at=bindparam("now"))
-    .returning(*wallet_entries.c)
 )
 
 
@@ -74,18 +53,3 @@ def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str
         "destination": entry.destination,
         "amount": entry.amount,
     }
-
-
-async def release_suspended(db: Database, now: Instant, most: int) -> int:
-    """Posts up to `most` credits whose wallet is `Actif` again (D24); how many it posted. Run by the worker."""
-    async with db.transaction() as tx:
-        released = await tx.all(_RELEASE, now=now, most=most)
-        rows = []
-        for _, merchant_id, env, currency, amount, subject_id, _, _ in released:
-            mine = {"merchant_id": merchant_id, "env": env, "currency": currency, "created_at": now}
-            subject = {**mine, "subject_id": subject_id}
-            rows += [
-                _posting(subject, posting_rules.UNSUSPENDED, entry) for entry in posting_rules.suspense_release(amount)
-            ]
-        await tx.execute_many(_INSERT_POSTING, rows)
-    return len(released)

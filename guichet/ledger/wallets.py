@@ -22,7 +22,7 @@ from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import ACTIVE, Wallet, WalletStatus
 
-_MINE: Final = (
+THIS_WALLET: Final = (
     wallets.c.merchant_id == bindparam("merchant_id"),
     wallets.c.env == bindparam("env"),
     wallets.c.currency == bindparam("currency"),
@@ -43,8 +43,13 @@ _ENTRIES: Final = (
 )
 #: One statement, so that a rollup is never seen half done.
 _WALLET: Final = select(
-    wallets.c.status, wallets.c.balance, wallets.c.updated_at, _ENTRIES.c.total, _ENTRIES.c.latest
-).select_from(_ENTRIES.outerjoin(wallets, and_(true(), *_MINE)))
+    wallets.c.status,
+    wallets.c.balance,
+    wallets.c.updated_at,
+    wallets.c.release_pending,
+    _ENTRIES.c.total,
+    _ENTRIES.c.latest,
+).select_from(_ENTRIES.outerjoin(wallets, and_(true(), *THIS_WALLET)))
 _WALLETS_OF: Final = (
     select(wallets.c.env, wallets.c.currency)
     .where(wallets.c.merchant_id == bindparam("merchant_id"))
@@ -55,11 +60,16 @@ _WALLETS_OF: Final = (
     )
     .order_by("env", "currency")
 )
-_STATUS: Final = select(wallets.c.status).where(*_MINE)
-_NOT_ACTIVE: Final = select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency).where(
-    wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE
+_STATUS: Final = select(wallets.c.status).where(*THIS_WALLET)
+_NOT_ACTIVE: Final = (
+    select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
+    .where(wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE)
+    .order_by(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
+    .with_for_update(read=True, of=wallets)
 )
-_LOCK: Final = select(wallets.c.status, wallets.c.balance).where(*_MINE).with_for_update()
+_LOCK: Final = (
+    select(wallets.c.status, wallets.c.release_pending, wallets.c.balance).where(*THIS_WALLET).with_for_update()
+)
 _ENTRIES_TOTAL: Final = select(_ENTRIES.c.total)
 
 _NEW_WALLET: Final = upsert(wallets).values(
@@ -71,8 +81,10 @@ _NEW_WALLET: Final = upsert(wallets).values(
     updated_at=bindparam("now"),
 )
 _ENSURE: Final = _NEW_WALLET.on_conflict_do_nothing()
-_SET_STATUS: Final = _NEW_WALLET.on_conflict_do_update(
-    index_elements=["merchant_id", "env", "currency"], set_={"status": _NEW_WALLET.excluded.status}
+_NEW_STATUS: Final = _NEW_WALLET.values(release_pending=bindparam("release_pending"))
+_SET_STATUS: Final = _NEW_STATUS.on_conflict_do_update(
+    index_elements=["merchant_id", "env", "currency"],
+    set_={"status": _NEW_STATUS.excluded.status, "release_pending": _NEW_STATUS.excluded.release_pending},
 )
 _ADD_TO_BALANCE: Final = _NEW_WALLET.on_conflict_do_update(
     index_elements=["merchant_id", "env", "currency"],
@@ -97,13 +109,12 @@ _TAKE_ENTRIES: Final = (
 async def wallet(db: Reader, merchant_id: MerchantId, env: Environment, currency: Currency) -> Wallet | None:
     """The wallet as of now; None when it never moved and was never made. Cost: one row and its entries."""
     row = require(await db.one(_WALLET, merchant_id=merchant_id, env=env, currency=currency))
-    status, balance, updated_at, entries_total, latest = row
+    status, balance, updated_at, release_pending, entries_total, latest = row
     if status is None and latest is None:
         return None
     moved_at = max(instant for instant in (updated_at, latest) if instant is not None)
-    return Wallet(
-        merchant_id, env, currency, status or ACTIVE, Hundredths(int((balance or 0) + entries_total)), moved_at
-    )
+    total = Hundredths(int((balance or 0) + entries_total))
+    return Wallet(merchant_id, env, currency, status or ACTIVE, total, moved_at, bool(release_pending))
 
 
 async def wallets_of(db: Database, merchant_id: MerchantId) -> list[Wallet]:
@@ -121,28 +132,41 @@ async def wallet_status(db: Reader, merchant_id: MerchantId, env: Environment, c
 
 
 async def frozen_wallets(
-    db: Reader, merchant_ids: Collection[MerchantId]
+    tx: Transaction, merchant_ids: Collection[MerchantId]
 ) -> set[tuple[MerchantId, Environment, Currency]]:
-    """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets."""
-    rows = await db.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
+    """Wallets of these merchants that accept no movement: (merchant, environment, currency). Cost: their wallets.
+
+    None of them can be reopened before the transaction ends: their rows are locked, in the order of their keys. Wallets
+    that are `Actif` are not locked.
+    """
+    rows = await tx.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
     return {tuple(row) for row in rows}
 
 
 async def set_wallet_status(
     tx: Transaction, merchant_id: MerchantId, env: Environment, currency: Currency, status: WalletStatus, now: Instant
 ) -> None:
-    await tx.write(_SET_STATUS, merchant_id=merchant_id, env=env, currency=currency, status=status, balance=0, now=now)
+    """Freezes, closes or reopens a wallet. Reopening flags it, so that its suspended credits are released."""
+    await tx.write(
+        _SET_STATUS,
+        merchant_id=merchant_id,
+        env=env,
+        currency=currency,
+        status=status,
+        release_pending=status == ACTIVE,
+        balance=0,
+        now=now,
+    )
 
 
-async def lock_balance(
-    tx: Transaction, merchant_id: MerchantId, env: Environment, currency: Currency, now: Instant
-) -> Hundredths:
-    """The balance in hundredths, with the wallet row locked until the transaction ends: ask before every debit."""
+async def lock(tx: Transaction, merchant_id: MerchantId, env: Environment, currency: Currency, now: Instant) -> Wallet:
+    """The wallet, with its row locked until the transaction ends: ask before every debit."""
     mine = {"merchant_id": merchant_id, "env": env, "currency": currency}
     await tx.write(_ENSURE, **mine, status=ACTIVE, balance=0, now=now)
-    _, balance = require(await tx.one(_LOCK, **mine))
+    status, release_pending, balance = require(await tx.one(_LOCK, **mine))
     (entries_total,) = require(await tx.one(_ENTRIES_TOTAL, **mine))
-    return Hundredths(int(balance + entries_total))
+    total = Hundredths(int(balance + entries_total))
+    return Wallet(merchant_id, env, currency, status, total, now, release_pending)
 
 
 async def roll_up(db: Database, most: int) -> int:

@@ -4,17 +4,21 @@ The row is marked as sent before the request is sent. After a crash in between, 
 is not sent a second time. Only when the provider says that our own balance with it (the float) was too small, and that
 it moved nothing, is a new request made under a new reference: through another account that can pay, or later, the
 oldest refund first.
+
+A payout to a number needs the number that paid (`domain/payee.py`). Where nobody knows it, only the provider's own
+refund of the debit can be used; without one, the refund waits until a person confirms the number.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from guichet import tracing
-from guichet.clock import MINUTE, Instant, later
+from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
 from guichet.domain.money import plain
+from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import incidents, integrity, refund_repository, repository
@@ -76,11 +80,17 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
 async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     """Sends the refund through the first account that can pay it; it waits if none can now.
 
-    An account cannot pay while its float is empty, or while an older refund waits for it.
+    An account cannot pay while its float is empty, or while an older refund waits for it. A payout needs a payee.
     """
-    accounts = ctx.registry.refund_routes(payment.env, payment.operator, require(payment.provider_account))
-    if not accounts:
+    collected_by = require(payment.provider_account)
+    routes = ctx.registry.refund_routes(payment.env, payment.operator, collected_by)
+    if not routes:
         return await settle_refund(ctx, refund, payment, Refused("no_refund"))
+    payee = payee_number(refund, payment)
+    payouts = {account for account in routes if ctx.registry.pays_out(account, payment.operator, collected_by)}
+    accounts = [account for account in routes if payee is not None or account not in payouts]
+    if not accounts:
+        return await _wait_for_payee(ctx, refund)
     for account in _after(refund.last_empty_account, accounts):
         if await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
             continue
@@ -92,6 +102,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
             provider_account=account,
             fingerprint=provider.fingerprint,
             provider_data=data,
+            payee_number=payee if account in payouts else None,
             now=ctx.clock.now(),
         )
         if sent is None:
@@ -104,6 +115,17 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     else:
         retry_at = later(ctx.clock.now(), FLOAT_RETRY)
         await refund_repository.wait_for_float(ctx.db, refund.id, accounts, retry_at)
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:
+    """Leaves the refund to a person. In one transaction: a confirmation that comes meanwhile must not be overlooked for
+    an hour, and its incident must not open again."""
+    now = ctx.clock.now()
+    detail = f"no provider states who paid: confirm the number that gets {plain(refund.amount)} {refund.currency} back"
+    async with ctx.db.transaction() as tx:
+        if await refund_repository.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
+            await incidents.report_about(tx, refund, incidents.PAYEE_UNCONFIRMED, detail, now)
     return require(await refund_repository.by_id(ctx.db, refund.id))
 
 

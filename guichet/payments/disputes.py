@@ -19,11 +19,12 @@ from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, Eve
 from guichet.domain.ids import DisputeId
 from guichet.domain.money import Hundredths, plain
 from guichet.domain.payments import Payment
-from guichet.domain.posting_rules import ACTIVE, Movement, Posting
-from guichet.ledger import postings, wallets
+from guichet.domain.posting_rules import Movement, Posting
+from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import dispute_repository, incidents, repository
 from guichet.payments.provider_calls import call_provider
+from guichet.payments.wallet_checks import require_wallet
 from guichet.providers.base import DisputeFacts, HasDisputes, Provider, Unknown
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
@@ -140,7 +141,7 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
     than its wallet holds. Raises ActRefused."""
     payment = await repository.by_id(ctx.db, dispute.payment_id)
     assert payment is not None
-    now, wallet = ctx.clock.now(), (dispute.merchant_id, dispute.env, dispute.currency)
+    now = ctx.clock.now()
     merchant_part = Hundredths(min(dispute.amount, payment.amount) if bearer == "merchant" else 0)
     facts = {"borne_by": bearer, "amount": dispute.amount, "merchant_part": merchant_part}
     act = Act(actor, "dispute.resolved", "dispute", dispute.reference, dispute.merchant_id, evidence, after=facts)
@@ -149,10 +150,7 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
         if charged is None:
             raise ActRefused(f"The dispute {dispute.reference} is not lost, or somebody decided about it already.")
         if merchant_part:
-            if await wallets.wallet_status(tx, *wallet) != ACTIVE:
-                raise ActRefused("The merchant's wallet is not Actif: open it first.")
-            if (balance := await wallets.lock_balance(tx, *wallet, now)) < merchant_part:
-                raise ActRefused(f"The wallet holds {plain(balance)}, which does not cover {plain(merchant_part)}.")
+            await require_wallet(tx, payment, merchant_part, now)
         entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))
         await _post(tx, charged, posting_rules.DISPUTE_CHARGED, entries, now)
         await incidents.close_all(tx, payment.merchant_id, payment.reference, now)

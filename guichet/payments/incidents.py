@@ -14,7 +14,14 @@ from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
 
 IncidentKind = Literal[
-    "mismatch", "stuck", "float_empty", "already_refunded", "paid_after_failure", "failed_after_success", "disputed"
+    "mismatch",
+    "stuck",
+    "float_empty",
+    "already_refunded",
+    "payee_unconfirmed",
+    "paid_after_failure",
+    "failed_after_success",
+    "disputed",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -30,6 +37,8 @@ PAID_AFTER_FAILURE: Final = "paid_after_failure"
 FAILED_AFTER_SUCCESS: Final = "failed_after_success"
 #: A customer contests a card payment with the bank.
 DISPUTED: Final = "disputed"
+#: A refund waits until a person confirms the number that paid (D94).
+PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -87,7 +96,7 @@ _SETTLED: Final = (
     .where(
         incidents.c.merchant_id == bindparam("merchant"),
         incidents.c.reference == bindparam("settled_reference"),
-        or_(incidents.c.kind == STUCK, incidents.c.kind == FLOAT_EMPTY),
+        or_(*(incidents.c.kind == kind for kind in (STUCK, FLOAT_EMPTY, PAYEE_UNCONFIRMED))),
         incidents.c.closed_at.is_(None),
     )
     .values(closed_at=bindparam("now"))
@@ -171,7 +180,7 @@ async def close(db: Writer, incident_id: IncidentId, now: Instant) -> bool:
 
 
 async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
-    """Closes the incidents `stuck` and `float_empty` of a payment or refund that became final."""
+    """Closes the incidents `stuck`, `float_empty` and `payee_unconfirmed` of a payment or refund that became final."""
     await writer.write(_SETTLED, merchant=merchant_id, settled_reference=reference, now=now)
 
 

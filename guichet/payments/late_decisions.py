@@ -16,12 +16,14 @@ from guichet.db.tables import payments
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.late_results import LateResult
-from guichet.domain.money import plain
+from guichet.domain.money import Hundredths
+from guichet.domain.payee import payer_number
 from guichet.domain.payments import Payment
-from guichet.domain.posting_rules import ACTIVE, Movement, Posting
-from guichet.ledger import postings, wallets
+from guichet.domain.posting_rules import Movement, Posting
+from guichet.ledger import postings
 from guichet.payments import incidents
 from guichet.payments import late_result_repository as store
+from guichet.payments.wallet_checks import require_wallet
 
 #: To the merchant's wallet (with our fees), or back to the payer; a receivable is paid from the wallet or elsewhere.
 Decision = Literal["wallet", "payer", "paid-from-wallet", "paid-elsewhere"]
@@ -80,6 +82,7 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     )
     async with ctx.db.transaction() as tx:
         if decision == "payer":
+            _refuse_unknown_payee(ctx, payment)
             moved = await store.start_return(tx, late, new_reference(now), now)
         else:
             moved = await _post(tx, late, payment, decision, now)
@@ -98,18 +101,26 @@ def _check(late: LateResult, decision: Decision) -> None:
         raise ActRefused(f"{decision} does not fit what happened with {late.reference}.")
 
 
+def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
+    """Where only a payout to a number gives money back, the number that paid must be known (D94)."""
+    provider = ctx.registry.provider(payment.provider_account or "")
+    if not provider.can_refund(payment.operator, collected_here=True):
+        raise ActRefused(f"{payment.provider_account} cannot give money back.")
+    if provider.pays_out(payment.operator, collected_here=True) and payer_number(payment) is None:
+        raise ActRefused("Nobody states which number paid, so it cannot be paid back by a payout.")
+
+
 async def _post(
     tx: Transaction, late: LateResult, payment: Payment, decision: Decision, now: Instant
 ) -> LateResult | None:
     """The postings of a decision that moves no money outside. None when somebody decided before."""
     wallet = payment.merchant_id, payment.env, payment.currency
-    if decision != "paid-elsewhere" and await wallets.wallet_status(tx, *wallet) != ACTIVE:
-        raise ActRefused("The merchant's wallet is not Actif: open it first.")
+    if decision != "paid-elsewhere":
+        covers = payment.amount if decision == "paid-from-wallet" else Hundredths(0)
+        await require_wallet(tx, payment, covers, now)
     moved = await store.advance(tx, late, "credited" if decision == "wallet" else "paid", amount=late.amount, now=now)
     if moved is None:
         return None
-    if decision == "paid-from-wallet" and (balance := await wallets.lock_balance(tx, *wallet, now)) < payment.amount:
-        raise ActRefused(f"The wallet holds {plain(balance)}, which does not cover {plain(payment.amount)}.")
     cause, entries = _postings(late, payment, decision)
     await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
     await incidents.close_all(tx, late.merchant_id, late.reference, now)

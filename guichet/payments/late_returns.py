@@ -10,6 +10,7 @@ from guichet.clock import HOUR, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult
+from guichet.domain.payee import payer_number
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import Movement
 from guichet.ledger import postings
@@ -70,6 +71,7 @@ def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
         charge=charge,
         amount=charge.amount,
         currency=charge.currency,
+        payee_number=payer_number(payment),
         provider_reference=late.provider_reference,
         provider_data=decode_provider_data(late.provider_data),
         sent_at=late.return_sent_at,

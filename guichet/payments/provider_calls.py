@@ -10,6 +10,7 @@ import msgspec
 from guichet import metrics, tracing
 from guichet.context import AppContext
 from guichet.domain.money import round_to_currency
+from guichet.domain.payee import payee_number
 from guichet.domain.payments import Payment, Refund
 from guichet.providers.base import (
     Accepted,
@@ -87,6 +88,7 @@ def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Cha
         return_url=payment.return_url,
         notify_url=_notify_url(ctx, payment.provider_account, payment.reference),
         provider_reference=payment.provider_reference,
+        redirect_url=payment.redirect_url,
         provider_data=decode_provider_data(payment.provider_data),
     )
 
@@ -100,6 +102,7 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
         amount=charge.amount,
         currency=refund.currency,
         collected_here=refund.provider_account == payment.provider_account,
+        payee_number=payee_number(refund, payment),
         provider_reference=refund.provider_reference,
         provider_data=decode_provider_data(refund.provider_data),
         sent_at=refund.sent_at,

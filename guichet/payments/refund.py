@@ -15,7 +15,7 @@ from guichet.domain.errors import Conflict
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
 from guichet.domain.posting_rules import ACTIVE, HELD, Movement
-from guichet.ledger import postings, wallets
+from guichet.ledger import postings, suspense, wallets
 from guichet.payments import refund_repository
 from guichet.payments.disbursement import process_refund
 
@@ -33,9 +33,6 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None) 
         raise Conflict(_ALREADY_REFUNDED)
     if payment.status != "succeeded":
         raise Conflict("Seul un paiement réussi peut être remboursé.")
-    if payment.env == "live":
-        # If the wallet was reopened just now, its suspended credits must be in the balance before it is checked.
-        await postings.release_suspended(ctx.db, ctx.clock.now(), _RELEASED_AT_ONCE)
     async with ctx.db.transaction() as tx:
         refund = await _record(ctx, tx, payment, reason)
     if payment.env == "live":
@@ -47,9 +44,14 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None) 
 async def _record(ctx: AppContext, tx: Transaction, payment: Payment, reason: str | None) -> Refund:
     now = ctx.clock.now()
     wallet = (payment.merchant_id, payment.env, payment.currency)
-    if payment.env == "live" and await wallets.wallet_status(tx, *wallet) != ACTIVE:
+    locked = await wallets.lock(tx, *wallet, now)
+    if payment.env == "live" and locked.status != ACTIVE:
         raise Conflict("Le portefeuille n'accepte pas de mouvement pour le moment.")
-    covered = await wallets.lock_balance(tx, *wallet, now) >= payment.amount
+    if locked.release_pending:
+        # It was reopened just now: its suspended credits must be in the balance before it is checked.
+        await suspense.release(tx, *wallet, now, _RELEASED_AT_ONCE)
+        locked = await wallets.lock(tx, *wallet, now)
+    covered = locked.balance >= payment.amount
     refund_id = await refund_repository.insert_new(tx, _new_refund(payment, reason, now, held=covered))
     if refund_id is None:
         raise Conflict(_ALREADY_REFUNDED)

@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction
+from guichet.db.engine import Database, Reader, Row, Transaction, Writer
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
@@ -55,6 +55,7 @@ _MARK_SENT: Final = (
         provider_account=bindparam("new_account"),
         account_fingerprint=bindparam("new_fingerprint"),
         provider_data=bindparam("new_data"),
+        payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
         float_empty_accounts=None,
     )
     .returning(*refunds.c)
@@ -76,6 +77,18 @@ _WAIT_FOR_FLOAT: Final = (
     update(refunds)
     .where(*_PENDING, refunds.c.sent_at.is_(None))
     .values(float_empty_accounts=bindparam("empty_accounts"), next_poll_at=bindparam("next_due"), lease_expires_at=None)
+)
+_WAIT_FOR_PAYEE: Final = (
+    update(refunds)
+    .where(*_PENDING, refunds.c.sent_at.is_(None), refunds.c.payee_number.is_(None))
+    .values(float_empty_accounts=None, next_poll_at=bindparam("next_due"), lease_expires_at=None)
+    .returning(refunds.c.id)
+)
+_CONFIRM_PAYEE: Final = (
+    update(refunds)
+    .where(*_PENDING, refunds.c.sent_at.is_(None))
+    .values(payee_number=bindparam("payee"), next_poll_at=bindparam("now"), lease_expires_at=None)
+    .returning(*refunds.c)
 )
 _OLDER_WAITS: Final = (
     select(refunds.c.id)
@@ -186,15 +199,20 @@ async def mark_sent(
     provider_account: str,
     fingerprint: str | None,
     provider_data: str | None,
+    payee_number: str | None = None,
     now: Instant,
 ) -> Refund | None:
-    """Marks a refund as sent, before the request is sent. None when it is already marked, or final."""
+    """Marks a refund as sent, before the request is sent. None when it is already marked, or final.
+
+    `payee_number`: the number of a payout; None keeps what is stored.
+    """
     row = await db.write(
         _MARK_SENT,
         refund_id=refund_id,
         new_account=provider_account,
         new_fingerprint=fingerprint,
         new_data=provider_data,
+        new_payee=payee_number,
         now=now,
     )
     return _refund(row)
@@ -217,6 +235,17 @@ async def wait_for_float(
     """A refund that was not sent waits for the balance of these accounts until `next_poll_at`. Ends the lease."""
     accounts = f",{','.join(provider_accounts)},"
     await db.write(_WAIT_FOR_FLOAT, refund_id=refund_id, empty_accounts=accounts, next_due=next_poll_at)
+
+
+async def wait_for_payee(writer: Writer, refund_id: RefundId, next_poll_at: Instant) -> bool:
+    """A refund that was not sent waits until `next_poll_at` for a person to confirm its payee. Ends the lease. False
+    when the payee was confirmed meanwhile, or the refund is final: then nothing changed."""
+    return await writer.write(_WAIT_FOR_PAYEE, refund_id=refund_id, next_due=next_poll_at) is not None
+
+
+async def confirm_payee(writer: Writer, refund_id: RefundId, payee_number: str, now: Instant) -> Refund | None:
+    """Stores the number, and makes the refund due; None when it was sent already, or is final."""
+    return _refund(await writer.write(_CONFIRM_PAYEE, refund_id=refund_id, payee=payee_number, now=now))
 
 
 async def an_older_one_waits(db: Database, refund_id: RefundId, provider_account: str) -> bool:

@@ -54,6 +54,7 @@ _FINISH: Final = (
         provider_reference=func.coalesce(
             bindparam("new_ref", type_=payments.c.provider_reference.type), payments.c.provider_reference
         ),
+        payer_number=func.coalesce(bindparam("new_payer", type_=payments.c.payer_number.type), payments.c.payer_number),
         next_poll_at=None,
         lease_expires_at=None,
     )
@@ -166,7 +167,7 @@ async def by_callback_reference(db: Database, provider_account: str, reference: 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """A conditional transition of one payment. `provider_reference` None keeps the stored one."""
+    """A conditional transition of one payment. None as `provider_reference` or `payer_number` keeps the stored one."""
 
     payment_id: PaymentId
     source: PaymentStatus
@@ -174,6 +175,7 @@ class Finish:
     now: Instant
     failure_reason: str | None = None
     provider_reference: str | None = None
+    payer_number: str | None = None
 
 
 async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment]:
@@ -189,6 +191,7 @@ async def finish(tx: Transaction, transitions: Sequence[Finish]) -> list[Payment
             "now": each.now,
             "reason": each.failure_reason,
             "new_ref": each.provider_reference,
+            "new_payer": each.payer_number,
         }
         for each in transitions
     ]

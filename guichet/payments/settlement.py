@@ -22,6 +22,7 @@ from guichet.db.errors import StorageError
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act
 from guichet.domain.ids import PaymentId, RefundId
+from guichet.domain.payee import PAYEE_RETRY_SECONDS
 from guichet.domain.payments import (
     CONFIRMED,
     INCIDENT_AGE_SECONDS,
@@ -112,6 +113,7 @@ async def _settle(
         act=act,
         overrides=overrides,
         was_sent=_was_sent(ctx, subject),
+        payer_number=outcome.payer_number if isinstance(outcome, Succeeded) else None,
     )
     settled = await ctx.settlements.add(settlement)
     ctx.wakeups.deliveries.set()
@@ -207,6 +209,7 @@ async def _finish_payments(
             now=settlement.now,
             failure_reason=None if transition is REFUNDED else settlement.failure_reason,
             provider_reference=None if transition is REFUNDED else settlement.provider_reference,
+            payer_number=None if transition is REFUNDED else settlement.payer_number,
         )
         for payment_id, (settlement, transition) in sorted(settlements.items())
     ]
@@ -264,26 +267,26 @@ async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
 
 async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
     """Closes incidents about payments and refunds that had been pending for too long, or waited for our balance with a
-    provider, and are final now."""
+    provider or for a person, and are final now."""
     for change in changes:
         subject, now = change.refund or change.payment, change.settlement.now
         if change.settlement.act is not None:
             await incidents.close_all(tx, subject.merchant_id, subject.reference, now)
         waited_for_float = isinstance(subject, Refund) and subject.request_number > 0
-        if waited_for_float or now - subject.created_at >= INCIDENT_AGE_SECONDS * SECOND:
+        longest = PAYEE_RETRY_SECONDS if isinstance(subject, Refund) else INCIDENT_AGE_SECONDS
+        if waited_for_float or now - subject.created_at >= longest * SECOND:
             await incidents.close_settled(tx, subject.merchant_id, subject.reference, now)
 
 
 async def _ask_failures_again(tx: Transaction, changes: Iterable[_Change]) -> None:
     """A provider may still move the money of what failed: it is asked again later (`late_results.py`)."""
-    await late_result_repository.insert_questions(
-        tx,
-        [
-            late_result_repository.question_about(change.refund or change.payment, change.settlement.now)
-            for change in changes
-            if change.transition.target == "failed" and change.settlement.was_sent
-        ],
-    )
+    questions = [
+        late_result_repository.question_about(change.refund or change.payment, change.settlement.now)
+        for change in changes
+        if change.transition.target == "failed" and change.settlement.was_sent
+    ]
+    if questions:
+        await late_result_repository.insert_questions(tx, questions)
 
 
 async def _record_acts(tx: Transaction, changes: Iterable[_Change]) -> None:

@@ -78,6 +78,8 @@ class Charge(Record, frozen=True):
     notify_url: str | None = None
     #: The provider's own reference, once it is known.
     provider_reference: str | None = None
+    #: The provider's page on which the customer confirms; None where there is none, or it is not known yet.
+    redirect_url: str | None = None
     #: The provider's reference that a callback about this payment named. Anybody can send a callback: a provider may
     #: ask about it, but must prove that the transaction is this payment before it believes the answer.
     callback_reference: str | None = None
@@ -95,6 +97,8 @@ class Reversal:
     currency: Currency
     #: True when the account that is called also took the payment; otherwise only a payout can give the money back.
     collected_here: bool = True
+    #: The number that a payout goes to. Never None when the account `pays_out`.
+    payee_number: str | None = None
     provider_reference: str | None = None
     provider_data: Mapping[str, str] = field(default_factory=dict)
     #: When the refund was last sent to the provider.
@@ -119,12 +123,14 @@ class Accepted:
 class Succeeded:
     """The provider says that it moved the money: `amount` and `currency` as it states them, None if it does not.
 
-    The caller compares both with ours before anything is booked.
+    The caller compares both with ours before anything is booked. `payer_number` is the full number that paid, as digits
+    with the country code; None where the provider does not state it.
     """
 
     amount: Hundredths | None
     currency: str | None
     provider_reference: str | None = None
+    payer_number: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +241,10 @@ class Provider(Protocol):
 
         `collected_here`: this account took the payment; otherwise only a payout can give the money back.
         """
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        """Whether `refund` sends the money to a number, which must therefore be the one that paid; False when the
+        provider itself gives the debit back to whoever paid it."""
 
     async def initiate(self, charge: Charge) -> InitiationResult: ...
 

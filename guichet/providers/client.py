@@ -153,6 +153,9 @@ class HttpProvider(ABC):
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
     @abstractmethod
     async def initiate(self, charge: Charge) -> InitiationResult: ...
 

@@ -35,6 +35,7 @@ from guichet.providers.feexpay_responses import (
     is_about_another,
     read_code_sent,
     read_initiation,
+    read_payin,
     read_payout,
     read_status,
 )
@@ -73,6 +74,9 @@ class FeexPay(HttpProvider):
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator not in _NO_PAYOUT
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         if unserved := _unserved(charge):
             return unserved
@@ -97,7 +101,7 @@ class FeexPay(HttpProvider):
         if charge.provider_reference is None and charge.callback_reference is not None:
             result = await self._get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
             if is_about(result, charge.reference):
-                return read_status(result, charge.callback_reference, _currency(charge.operator))
+                return read_payin(result, charge, charge.callback_reference, _currency(charge.operator))
         reference = charge.provider_reference or await self._history.find(
             charge.reference, sent_at=charge.created_at, kind="PAYIN"
         )
@@ -106,7 +110,7 @@ class FeexPay(HttpProvider):
         result = await self._get(_PAYIN_STATUS + reference)
         if is_about_another(result, charge.reference):
             return Unknown("FeexPay states another callback_info than ours")
-        return read_status(result, reference, _currency(charge.operator))
+        return read_payin(result, charge, reference, _currency(charge.operator))
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         operator = reversal.charge.operator
@@ -114,7 +118,7 @@ class FeexPay(HttpProvider):
         body: dict[str, object] = {
             "shop": self._shop,
             "amount": units(reversal.amount),
-            "phoneNumber": reversal.charge.phone_number,
+            "phoneNumber": reversal.payee_number,
             "motif": "Remboursement",
             "callback_info": reversal.reference,
         }

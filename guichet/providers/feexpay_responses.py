@@ -1,10 +1,12 @@
 """How FeexPay's responses become results (docs/providers/feexpay.md, "Errors")."""
 
+from dataclasses import replace
 from typing import Final
 
 from guichet.clock import Instant
 from guichet.providers.base import (
     Accepted,
+    Charge,
     FloatEmpty,
     InitiationResult,
     NotProcessed,
@@ -17,7 +19,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.fields import hundredths, payer_not_echoed, text_or_none
 from guichet.providers.results import (
     FAILED,
     SUCCEEDED,
@@ -119,6 +121,14 @@ def is_about_another(result: CallResult, reference: str) -> bool:
     """Whether a status states somebody else's reference. It may also state none."""
     stated = result.ok_object().get("callback_info") if isinstance(result, ProviderResponse) else None
     return isinstance(stated, str) and stated not in ("", reference)
+
+
+def read_payin(result: CallResult, charge: Charge, reference: str, currency: str) -> StatusResult:
+    """`read_status`, with the number that paid."""
+    status = read_status(result, reference, currency)
+    if isinstance(result, ProviderResponse) and isinstance(status, Succeeded):
+        return replace(status, payer_number=payer_not_echoed(result.ok_object().get("phoneNumber"), charge))
+    return status
 
 
 def read_status(result: CallResult, reference: str, currency: str) -> StatusResult:

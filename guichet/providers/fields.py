@@ -1,4 +1,4 @@
-"""What all providers share in requests, responses and callbacks: JSON, amounts, references, texts, addresses.
+"""What all providers share in requests, responses and callbacks: JSON, amounts, numbers, references, texts, addresses.
 
 JSON is decoded here and nowhere else: a number with a fraction becomes a Decimal, so that no amount becomes a float.
 """
@@ -19,6 +19,11 @@ _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 #: More digits than any real amount has; a provider may send anything.
 _MAX_DIGITS: Final = 20
+_SEPARATORS: Final = re.compile(r"[ .()-]+")
+#: With their country code, the numbers of our operators have eleven to thirteen digits.
+_FULL_NUMBER: Final = re.compile(r"[1-9][0-9]{10,14}")
+#: The shortest national numbers; Bénin put two digits in front of its own in 2024.
+_LEAST_DIGITS: Final = 8
 _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
 
 
@@ -60,6 +65,29 @@ def hundredths(value: object) -> Hundredths | None:
 def text_or_none(value: object) -> str | None:
     """A reference, an address or a currency of a response, as text; None when it is absent, empty or something else."""
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) and value != "" else None
+
+
+def full_number(stated: object, country_code: str = "") -> str | None:
+    """A phone number as a provider states it, as digits with the country code; None when it is masked or incomplete.
+
+    `country_code`: of the country, for a provider that writes national numbers.
+    """
+    text = _SEPARATORS.sub("", text_or_none(stated) or "").removeprefix("+").removeprefix("00")
+    if not text.startswith(country_code):
+        text = country_code + text
+    return text if _FULL_NUMBER.fullmatch(text) else None
+
+
+def payer_not_echoed(stated: object, charge: Charge) -> str | None:
+    """The number that paid, stated by a provider that repeats what we sent; None when it states none.
+
+    On the provider's page anybody may have paid: our own number, however it is written, proves nothing there. Only
+    another one does.
+    """
+    number = full_number(stated)
+    if number is None or charge.redirect_url is None or charge.phone_number is None:
+        return number
+    return None if number[-_LEAST_DIGITS:] == charge.phone_number[-_LEAST_DIGITS:] else number
 
 
 def plain_text(text: str, max_length: int) -> str:

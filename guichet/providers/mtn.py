@@ -79,6 +79,9 @@ class Mtn(HttpProvider):
         serves = self._operator in (None, operator)
         return serves and self._disbursement is not None and (collected_here or self._refund_via == "transfer")
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return self._refund_via == "transfer"
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         if self._operator not in (None, charge.operator) or charge.currency != self._currency:
             refused = f"{self._environment} does not take {charge.operator} in {charge.currency}"
@@ -113,7 +116,7 @@ class Mtn(HttpProvider):
             return Refused("no_refund")
         charge, verb = reversal.charge, self._verb(reversal)
         body = self._amount_and_texts(reversal.reference, reversal.amount, "Remboursement")
-        payee: dict[str, object] = {"payee": {"partyIdType": "MSISDN", "partyId": charge.phone_number}}
+        payee: dict[str, object] = {"payee": {"partyIdType": "MSISDN", "partyId": reversal.payee_number}}
         body |= {"referenceIdToRefund": charge.reference} if verb == "refund" else payee
         result = await self._disbursement.post(verb, body, reference=reversal.reference, notify_url=charge.notify_url)
         return read_refund_initiation(result, reversal.reference)

@@ -16,7 +16,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.fields import full_number, hundredths, text_or_none
 from guichet.providers.results import (
     FAILED,
     PENDING,
@@ -92,8 +92,13 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
     body = result.ok_object()
     match parse_status_word(_STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
-            provider_reference = text_or_none(body.get("financialTransactionId")) or reference
-            return Succeeded(hundredths(body.get("amount")), text_or_none(body.get("currency")), provider_reference)
+            payer = body.get("payer")
+            return Succeeded(
+                amount=hundredths(body.get("amount")),
+                currency=text_or_none(body.get("currency")),
+                provider_reference=text_or_none(body.get("financialTransactionId")) or reference,
+                payer_number=full_number(payer.get("partyId")) if isinstance(payer, dict) else None,
+            )
         case ProviderStatus.FAILED:
             return Refused(_read_reason(body.get("reason")), result.raw)
         case ProviderStatus.PENDING:

@@ -31,6 +31,7 @@ from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.pawapay_responses import (
     is_not_found,
+    read_deposit,
     read_initiation,
     read_refund_initiation,
     read_refund_status,
@@ -86,6 +87,9 @@ class PawaPay(HttpProvider):
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _PROVIDERS
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return not collected_here
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
         if charge.currency != currency:
@@ -94,7 +98,7 @@ class PawaPay(HttpProvider):
             "depositId": charge.reference,
             "amount": str(units(charge.amount)),
             "currency": currency,
-            "payer": _party(charge, provider),
+            "payer": _party(charge.phone_number, provider),
             "customerMessage": _message(charge.description),
             "clientReferenceId": charge.reference,
         }
@@ -124,7 +128,7 @@ class PawaPay(HttpProvider):
     async def status(self, charge: Charge) -> StatusResult:
         result = await self._get(f"/v2/deposits/{charge.reference}")
         if not is_not_found(result):
-            return read_status(result, charge.reference)
+            return read_deposit(result, charge)
         age = self._clock.now() - charge.created_at
         if charge.provider_reference is None and age >= _NEVER_RECEIVED_AFTER:
             return Refused("operator_unavailable", "pawaPay never received the deposit")
@@ -144,7 +148,8 @@ class PawaPay(HttpProvider):
         if reversal.collected_here:
             body |= {"refundId": reference, "depositId": charge.reference}
             return read_refund_initiation(await self._post("refunds", body), id_field="refundId", reference=reference)
-        body |= {"payoutId": reference, "recipient": _party(charge, provider), "customerMessage": "Remboursement"}
+        body |= {"payoutId": reference, "recipient": _party(reversal.payee_number, provider)}
+        body |= {"customerMessage": "Remboursement"}
         return read_refund_initiation(await self._post("payouts", body), id_field="payoutId", reference=reference)
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
@@ -192,8 +197,8 @@ class PawaPay(HttpProvider):
         return await self._http.send("POST", path, body=raw, headers=headers)
 
 
-def _party(charge: Charge, provider: str) -> dict[str, object]:
-    return {"type": "MMO", "accountDetails": {"phoneNumber": charge.phone_number, "provider": provider}}
+def _party(phone_number: str | None, provider: str) -> dict[str, object]:
+    return {"type": "MMO", "accountDetails": {"phoneNumber": phone_number, "provider": provider}}
 
 
 def _message(description: str) -> str:

@@ -3,11 +3,13 @@
 The business result is in the body of a 200. A 500 has no status and proves nothing.
 """
 
+from dataclasses import replace
 from typing import Any, Final
 
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
+    Charge,
     FloatEmpty,
     InitiationResult,
     NotProcessed,
@@ -20,7 +22,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.fields import hundredths, payer_not_echoed, text_or_none
 from guichet.providers.results import (
     FAILED,
     PENDING,
@@ -97,6 +99,17 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
         case ProviderStatus.PENDING:
             return Accepted(reference, text_or_none(data.get("authorizationUrl")))
     return Unknown(result.raw)
+
+
+def read_deposit(result: CallResult, charge: Charge) -> StatusResult:
+    """`read_status`, with the number that paid."""
+    status = read_status(result, charge.reference)
+    if not isinstance(result, ProviderResponse) or not isinstance(status, Succeeded):
+        return status
+    payer = result.ok_object()["data"].get("payer")
+    details = payer.get("accountDetails") if isinstance(payer, dict) else None
+    stated = details.get("phoneNumber") if isinstance(details, dict) else None
+    return replace(status, payer_number=payer_not_echoed(stated, charge))
 
 
 def is_not_found(result: CallResult) -> bool:

@@ -38,6 +38,9 @@ class Unconnected:
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return False
+
     async def probe(self) -> str:
         return "not connected"
 
@@ -120,6 +123,10 @@ class Registry:
             if (provider := self._accounts.get(name))
             and provider.can_refund(operator, collected_here=name == collected_by)
         ]
+
+    def pays_out(self, name: str, operator: str, collected_by: str) -> bool:
+        """Whether a refund through this account, one of `refund_routes`, is a payout to a number."""
+        return self.provider(name).pays_out(operator, collected_here=name == collected_by)
 
     def provider(self, name: str) -> Provider:
         """The provider of an account. For an account that left the file every status is unknown."""

@@ -82,6 +82,9 @@ class Sandbox:
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return True
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return False
+
     async def probe(self) -> str:
         return "ok"
 

@@ -34,6 +34,7 @@ from guichet.providers.fields import header, parse_callback_json, text_or_none, 
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens
 from guichet.providers.results import as_unknown, most_conclusive, probe_result
 from guichet.providers.sonatel_responses import (
+    SENEGAL,
     read_cashin,
     read_cashin_row,
     read_initiation,
@@ -44,8 +45,6 @@ from guichet.providers.sonatel_responses import (
 REQUIRED: Final = ("client_id", "client_secret", "merchant_code")
 OPTIONAL: Final = ("retailer_msisdn", "retailer_pin", "webhook_secret")
 OPERATOR: Final = "orange_sn"
-#: The dialling code of Sénégal. Sonatel wants national numbers of nine digits.
-_SENEGAL: Final = "221"
 _CURRENCY: Final = "XOF"
 TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]
 
@@ -69,11 +68,14 @@ class Sonatel(HttpProvider):
         """A refund is a cash-in, whichever account collected; it needs a retailer's number and PIN."""
         return operator == OPERATOR and bool(self._retailer and self._retailer_pin)
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         if charge.operator != OPERATOR or charge.currency != _CURRENCY:
             return NotProcessed("configuration", f"Sonatel does not take {charge.operator} in {charge.currency}")
         body = {
-            "customer": {**_customer(charge), "otp": charge.otp, "walletType": "PRINCIPAL"},
+            "customer": {**_customer(charge.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},
             "partner": {"idType": "CODE", "id": self._merchant_code},
             "amount": {"value": units(charge.amount), "unit": charge.currency},
             "reference": charge.reference,
@@ -94,7 +96,7 @@ class Sonatel(HttpProvider):
             return pin
         body = {
             "partner": {"idType": "MSISDN", "id": self._retailer, "encryptedPinCode": pin},
-            "customer": _customer(reversal.charge),
+            "customer": _customer(reversal.payee_number),
             "amount": {"value": units(reversal.amount), "unit": reversal.currency},
             "reference": reversal.reference,
             "receiveNotification": False,
@@ -173,5 +175,5 @@ class Sonatel(HttpProvider):
         return await self._http.send("POST", "/oauth/v1/token", form=self._token_form, timeout=TOKEN_TIMEOUT)
 
 
-def _customer(charge: Charge) -> dict[str, object]:
-    return {"idType": "MSISDN", "id": (charge.phone_number or "").removeprefix(_SENEGAL)}
+def _customer(phone_number: str | None) -> dict[str, object]:
+    return {"idType": "MSISDN", "id": (phone_number or "").removeprefix(SENEGAL)}

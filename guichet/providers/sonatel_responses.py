@@ -18,7 +18,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.fields import full_number, hundredths, text_or_none
 from guichet.providers.results import (
     FAILED,
     PENDING,
@@ -28,6 +28,8 @@ from guichet.providers.results import (
     parse_status_word,
 )
 
+#: The dialling code of Sénégal. Sonatel writes national numbers of nine digits.
+SENEGAL: Final = "221"
 _STATUSES: Final[dict[str, ProviderStatus]] = {
     "ACCEPTED": PENDING,
     "INITIATED": PENDING,
@@ -120,9 +122,14 @@ def read_row(row: Mapping[str, Any]) -> StatusResult:
     status, provider_reference = row.get("status"), text_or_none(row.get("transactionId"))
     match parse_status_word(_STATUSES, status):
         case ProviderStatus.SUCCEEDED:
-            amount = row.get("amount")
+            amount, customer = row.get("amount"), row.get("customer")
             stated = amount if isinstance(amount, dict) else {}
-            return Succeeded(hundredths(stated.get("value")), text_or_none(stated.get("unit")), provider_reference)
+            return Succeeded(
+                amount=hundredths(stated.get("value")),
+                currency=text_or_none(stated.get("unit")),
+                provider_reference=provider_reference,
+                payer_number=full_number(customer.get("id"), SENEGAL) if isinstance(customer, dict) else None,
+            )
         case ProviderStatus.FAILED:
             return Refused(_read_reason(row), f"status {status}")
         case ProviderStatus.PENDING:

@@ -64,6 +64,9 @@ class Stripe(HttpProvider):
         """Only the account that charged a card can refund it."""
         return operator in CARDS and collected_here
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return False
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.currency)
         if charge.operator not in CARDS or charge.currency not in DECIMALS or page is None:

@@ -62,6 +62,9 @@ class Wave(HttpProvider):
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _OPERATORS
 
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return not collected_here
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         page = return_url(charge, self._return_url)
         if charge.operator not in _OPERATORS or charge.currency != "XOF" or page is None:
@@ -124,7 +127,7 @@ class Wave(HttpProvider):
         body = {
             "currency": reversal.currency,
             "receive_amount": str(units(reversal.amount)),
-            "mobile": f"+{reversal.charge.phone_number}",
+            "mobile": f"+{reversal.payee_number}",
             "client_reference": reversal.reference,
             "payment_reason": "Remboursement",
             **self._merchant_field,

@@ -14,7 +14,7 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.fields import full_number, hundredths, text_or_none
 from guichet.providers.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
 
 _REASONS: Final[dict[str, RefusalReason]] = {
@@ -44,13 +44,17 @@ def read_new_session(response: ProviderResponse) -> Accepted | Unknown:
 
 
 def read_session(session: Mapping[str, Any]) -> StatusResult:
-    """A session has two statuses; it stays open after a refused attempt, because the customer may try again."""
+    """A session has two statuses; it stays open after a refused attempt, because the customer may try again.
+
+    Wave states no payer, but a session that it made for one number can be paid by no other.
+    """
     checkout, payment = session.get("checkout_status"), session.get("payment_status")
     if checkout == "complete" and payment == "succeeded":
         return Succeeded(
             amount=hundredths(session.get("amount")),
             currency=text_or_none(session.get("currency")),
             provider_reference=text_or_none(session.get("id")),
+            payer_number=full_number(session.get("restrict_payer_mobile")),
         )
     if payment == "cancelled" or (checkout == "expired" and payment != "succeeded"):
         code = _nested_code(session.get("last_payment_error"), "code")

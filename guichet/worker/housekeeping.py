@@ -6,7 +6,7 @@ from typing import Final
 from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.list_rollup import roll_up_list_counts
-from guichet.ledger import hash_chain, postings, wallets
+from guichet.ledger import hash_chain, suspense, wallets
 from guichet.webhooks import deliveries
 from guichet.worker.pruning import Pruning
 from guichet.worker.queue_loop import POLL_INTERVAL, Step
@@ -33,7 +33,7 @@ class Housekeeping:
 
     async def step(self) -> Step:
         db, clock = self._ctx.db, self._ctx.clock
-        released = await postings.release_suspended(db, clock.now(), RELEASED_AT_ONCE)
+        released = await suspense.release_next(db, clock.now(), RELEASED_AT_ONCE)
         entries = await wallets.roll_up(db, ROLLED_UP_AT_ONCE)
         changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
         await deliveries.give_up_exhausted(db, clock.now())

@@ -33,6 +33,7 @@ async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant
         metadata=None, link_id=None, checkout_token=None, created_at=Instant(0), updated_at=Instant(0),
         provider_account="sandbox", provider_reference=None, provider_data=None, redirect_url=None,
         failure_reason=None, next_poll_at=Instant(0), poll_count=0, lease_expires_at=None, account_fingerprint=None,
+        payer_number=None,
     )  # fmt: skip
     stored = []
     async with db.transaction() as tx:

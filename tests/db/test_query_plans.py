@@ -19,7 +19,7 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId
 from guichet.domain.merchants import Environment
-from guichet.ledger import wallets
+from guichet.ledger import suspense, wallets
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.payments import link_repository as links
@@ -50,6 +50,11 @@ def _listed(**wanted: Any) -> Any:
     return lambda db: payments.page(db, *MINE, PaymentFilter(**wanted), 25, 0)
 
 
+async def _frozen_wallets(db: Database) -> None:
+    async with db.transaction() as tx:
+        await wallets.frozen_wallets(tx, [MerchantId(1)])
+
+
 #: The statements that run often, through the functions that run them.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
@@ -61,7 +66,8 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim deliveries by partition": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
     "endpoints": lambda db: merchants.endpoints_of(db, [MerchantId(1)]),
-    "frozen wallets": lambda db: wallets.frozen_wallets(db, [MerchantId(1)]),
+    "frozen wallets": _frozen_wallets,
+    "reopened wallets": lambda db: suspense.release_next(db, NOW, 10),
     "exhausted deliveries": lambda db: deliveries.give_up_exhausted(db, NOW),
     "payment by reference": lambda db: payments.by_reference(db, *MINE, REFERENCE),
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
@@ -84,7 +90,10 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
 
 
 #: Where any other index would read more than the rows that are wanted.
-BY_INDEX = {"exhausted deliveries": "ix_webhook_deliveries_exhausted"}
+BY_INDEX = {
+    "exhausted deliveries": "ix_webhook_deliveries_exhausted",
+    "reopened wallets": "ix_wallets_release_pending",
+}
 
 
 BIG = (

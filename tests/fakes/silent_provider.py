@@ -7,15 +7,21 @@ from guichet.providers.base import Callback, CallbackReference, Charge, Reversal
 
 
 class SilentProvider:
-    """Never calls back, can refund everything, and leaves the polling times to Guichet."""
+    """Never calls back, can refund everything (by a payout what another account collected), and leaves the polling
+    times to Guichet."""
 
     fingerprint: str | None = None
+    #: False: it gives money back by payouts only, even what it collected itself.
+    own_refunds: bool = True
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return True
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return not (collected_here and self.own_refunds)
 
     def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
         return {}

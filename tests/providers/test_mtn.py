@@ -17,6 +17,7 @@ from tests.providers.expectations import check, refused, succeeded
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import (
     NOW,
+    PAYEE,
     REFERENCE,
     REFUND,
     Scripted,
@@ -165,7 +166,7 @@ async def test_refund_and_transfer_responses_become_results(via: str, path: str,
         assert await mtn.provider.refund(reversal()) == Accepted(REFUND)
         assert mtn.path() == path
         assert mtn.received[0].headers["x-reference-id"] == REFUND
-        expected = REFERENCE if via == "refund" else {"partyIdType": "MSISDN", "partyId": "22997000001"}
+        expected = REFERENCE if via == "refund" else {"partyIdType": "MSISDN", "partyId": PAYEE}
         assert mtn.sent()[named] == expected
         assert mtn.provider.can_refund("mtn", collected_here=True)
         assert mtn.provider.can_refund("mtn", collected_here=False) is (via == "transfer")

@@ -12,6 +12,7 @@ from guichet.providers.base import Accepted, AlreadyRefunded, Callback, Callback
 from tests.providers.expectations import ALREADY_REFUNDED, FLOAT_EMPTY, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
+    PAYEE,
     REFERENCE,
     REFUND,
     Scripted,
@@ -144,7 +145,7 @@ async def test_a_payout_refunds_a_payment_of_another_provider() -> None:
     async with provider_under_test("pawapay", (200, {"payoutId": REFUND, "status": "ENQUEUED"})) as pawapay:
         check(await pawapay.provider.refund(reversal(collected_here=False)), Accepted(REFUND))
         assert pawapay.path() == "/v2/payouts"
-        assert pawapay.sent()["recipient"]["accountDetails"]["phoneNumber"] == "22997000001"
+        assert pawapay.sent()["recipient"]["accountDetails"]["phoneNumber"] == PAYEE
         pawapay.answers[:] = [(200, found("COMPLETED"))]
         check(await pawapay.provider.refund_status(reversal(collected_here=False)), succeeded(5000_00, "XOF"))
         assert pawapay.path() == f"/v2/payouts/{REFUND}"

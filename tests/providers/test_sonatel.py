@@ -13,6 +13,7 @@ from guichet.providers.base import Accepted, CallbackReference, FloatEmpty
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
+    PAYEE,
     REFERENCE,
     REFUND,
     Scripted,
@@ -111,6 +112,7 @@ async def test_a_refund_is_a_cash_in_with_an_encrypted_pin() -> None:
     assert KEY.decrypt(base64.b64decode(partner.pop("encryptedPinCode")), padding.PKCS1v15()) == b"1234"
     assert partner == {"idType": "MSISDN", "id": "771110000"}
     assert sonatel.sent()["reference"] == REFUND
+    assert sonatel.sent()["customer"] == {"idType": "MSISDN", "id": PAYEE}
 
 
 @pytest.mark.parametrize("key", [(500, {}), (200, {}), (200, {"key": "!!!"}), (200, {"key": "AAAA"}), (401, {})])

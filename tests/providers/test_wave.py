@@ -10,6 +10,7 @@ from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, Refu
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
+    PAYEE,
     REFERENCE,
     REFUND,
     Scripted,
@@ -166,7 +167,7 @@ async def test_a_payout_refunds_a_payment_of_another_provider(said: Scripted, me
     async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), meant)
     assert wave.received[0].headers["idempotency-key"] == REFUND
-    assert wave.sent()["mobile"] == "+22997000001"
+    assert wave.sent()["mobile"] == f"+{PAYEE}"
 
 
 async def test_payout_status_responses_become_results() -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from guichet.db.tables.columns import env_column, id_column, merchant_column, one_of, partial_index, table
@@ -46,9 +47,12 @@ wallets: Final = table(
     Column("status", String(8), nullable=False),
     Column("balance", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
+    #: `Actif` again, and its suspended entries are not all released yet.
+    Column("release_pending", Boolean, nullable=False, server_default=false()),
     PrimaryKeyConstraint("merchant_id", "env", "currency"),
     one_of("env", ENVS, "wallets"),
     one_of("status", WALLET_STATUSES, "wallets"),
+    partial_index("ix_wallets_release_pending", "merchant_id", "env", "currency", where="release_pending"),
 )
 
 #: A movement that is not in its wallet's balance yet. A suspended one waits for a frozen wallet (D24) and does not

@@ -1,0 +1,45 @@
+"""`guichet refund …` in a process of its own."""
+
+from typing import Any
+
+from guichet.settings import Settings
+from tests.cli.conftest import Cli
+from tests.fakes.scripted_provider import ScriptedProvider, done
+from tests.payments.conftest import LivePayments
+from tests.payments.test_payee import PAYER, STRANGER, on_a_page, paid_by
+from tests.payments.test_refunds import refund_of
+from tests.service_fixture import open_service
+
+WHY = ("--evidence", "ticket 4411", "--by", "Awa Diop")
+
+
+async def test_a_person_confirms_who_gets_a_refund(settings: Settings, cli: Cli) -> None:
+    provider = ScriptedProvider()
+    provider.own_refunds = False
+    provider.script("initiate", on_a_page)
+    provider.script("status", paid_by(None))
+    provider.script("refund", done)
+    connections: dict[str, Any] = {"accounts": {"first": provider}, "routes": {"mtn": ["first"]}}
+    async with open_service(settings, **connections) as service:
+        live = LivePayments(service, (await service.merchant()).live, provider, provider)
+        payment = await live.merchant.pay()
+        await service.run_worker(5)
+        refund = (await refund_of(live, payment))["reference"]
+        await service.run_worker()
+    [incident] = cli("incidents", "--json").json["incidents"]
+    assert (incident["kind"], incident["reference"]) == ("payee_unconfirmed", refund)
+
+    confirm = ("refund", "confirm-payee", refund)
+    assert cli(*confirm, "--phone", "0166000002", *WHY).refusal.endswith("such as 2290197001234.")
+    assert cli(*confirm, "--phone", PAYER, "--evidence", " ", "--by", "Awa").misuse.count("printable characters")
+    nobody = "00000000-0000-4000-8000-000000000000"
+    assert cli("refund", "confirm-payee", nobody, "--phone", PAYER, *WHY).refusal == f"There is no refund {nobody}."
+    assert "a reference is expected" in cli("refund", "confirm-payee", "r-1", "--phone", PAYER, *WHY).misuse
+    said = cli(*confirm, "--phone", f"+{PAYER}", *WHY, "--json").json
+    assert said == {"reference": refund, "status": "pending", "payee_number": PAYER}
+    assert cli("incidents", "--json").json["incidents"] == []
+
+    async with open_service(settings, service.clock, **connections) as service:
+        await service.run_worker(1)
+    assert [reversal.payee_number for reversal in provider.reversals] == [PAYER]
+    assert cli(*confirm, "--phone", STRANGER, *WHY).refusal == "The refund was already sent to a provider, or is final."
