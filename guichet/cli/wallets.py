@@ -6,7 +6,8 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json, MerchantId, WalletStatusValue
+from guichet.cli.acts import record_act
+from guichet.cli.arguments import Json, MerchantId, OptionalBy, WalletStatusValue
 from guichet.cli.console import console, error_console, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
@@ -60,6 +61,7 @@ def status(
     merchant_id: MerchantId,
     currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
     new_status: Annotated[WalletStatusValue, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
+    by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Freeze, close or reopen a live wallet. Unless it is `Actif`, new live payments and refunds are refused, and
@@ -71,7 +73,10 @@ def status(
         ctx = opened.ctx
         await get_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
+            before = await wallets.wallet_status(tx, merchant_id, "live", currency)
             await wallets.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
+            told = {"before": {"status": before}, "after": {"status": new_status}}
+            await record_act(ctx, tx, by, "wallet.status_changed", "wallet", currency, merchant_id, **told)
         released = await _release(ctx, merchant_id, currency) if new_status == ACTIVE else 0
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency)), released
 

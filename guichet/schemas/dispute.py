@@ -1,4 +1,4 @@
-"""The dispute that the webhooks `dispute.*` carry (an addition to the contract: docs/contract.md, "Additions")."""
+"""The dispute that the webhooks `dispute.*` carry (an addition to the contract: docs/contract.md, "Webhooks")."""
 
 from typing import Annotated
 

@@ -9,7 +9,7 @@ import pytest
 from guichet.api import guide
 from guichet.api.endpoints import ENDPOINTS, TAGS, Endpoint
 from guichet.domain.errors import BY_CODE
-from guichet.domain.events import EVENTS, WEBHOOK_TEST
+from guichet.domain.events import DISPUTE_EVENTS, EVENTS, WEBHOOK_TEST
 from guichet.schemas.notification import NOTIFICATIONS
 from tests.contract.openapi_document import nodes_of, operation_of, resolved, schemas_of, success_of, validator
 from tests.contract.tables import Row, table, tables
@@ -202,7 +202,11 @@ async def test_every_code_and_event_is_explained(document: dict[str, Any]) -> No
     assert codes == {row["Code"] for row in table("errors") if row["Emitted"] == "yes"}
     assert list(guide.MEANINGS) == list(BY_CODE)
     assert all(f"| `{code}` | {error.status} |" in document["info"]["description"] for code, error in BY_CODE.items())
-    assert list(document["webhooks"]) == [*EVENTS, WEBHOOK_TEST] == [row["Event"] for row in table("events")]
+    assert (
+        list(document["webhooks"])
+        == [*EVENTS, WEBHOOK_TEST, *DISPUTE_EVENTS]
+        == [row["Event"] for row in table("events")]
+    )
 
 
 async def test_headers_are_those_of_the_contract(document: dict[str, Any]) -> None:
