@@ -38,7 +38,8 @@ async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
         terms |= {"status": "OPERATIONAL", "authType": provider.auth}
         currency = {"currency": provider.currency, "operationTypes": dict.fromkeys(_OPERATIONS, terms)}
         providers[name] = {"currencies": [currency]}
-    signing = {"signedRequestsOnly": False, "signedCallbacks": True}
+    signed_only = ctx.dashboard("pawapay").request_keys is not None
+    signing = {"signedRequestsOnly": signed_only, "signedCallbacks": True}
     countries = _by_country(request, providers)
     return json_response({"companyName": "Simulateur", "signatureConfiguration": signing, "countries": countries})
 
@@ -74,8 +75,7 @@ async def balances(ctx: SimulatorContext, request: Request) -> Response:
 def find(ctx: SimulatorContext, request: Request) -> Transaction | None:
     """The deposit, refund or payout that the path names."""
     resource = request.path_params["resource"].removesuffix("s")
-    tx = ctx.find("pawapay", "credit" if resource in CREDITS else "debit", request.path_params["id"])
-    return tx if tx and tx.detail["resource"] == resource else None
+    return ctx.find("pawapay", "credit" if resource in CREDITS else "debit", request.path_params["id"], resource)
 
 
 async def resend_callback(ctx: SimulatorContext, request: Request) -> Response:
