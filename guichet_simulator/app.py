@@ -64,15 +64,26 @@ def create_simulator(
     public_url: str,
     clock: Clock,
     callbacks: Mapping[str, Dashboard] | None = None,
+    at_root: str | None = None,
 ) -> Starlette:
-    """Build the simulator. `state`: its SQLite file, None for memory; `callbacks`: the dashboard of each provider."""
+    """Build the simulator. `state`: its SQLite file, None for memory; `callbacks`: the dashboard of each provider.
+
+    `at_root`: the provider whose paths also stand at the root of the host, for clients that cannot be given a base URL
+    with a path (`wave-business-api` drops it). Raises ValueError when there is no such provider.
+    """
     dashboards = {provider: Dashboard(secret=secret) for provider, secret in SECRETS.items()}
     ctx = SimulatorContext(Store(state), clock, public_url, dashboards | dict(callbacks or {}))
     background = BackgroundTask(ctx)
     routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx)]
+    root: list[BaseRoute] = []
     for provider in build_providers(ctx):
         ctx.providers[provider.name] = provider
-        routes.append(Mount(f"/{provider.name}", app=_CallRecorder(ctx, provider.name, provider.routes())))
+        recorder = _CallRecorder(ctx, provider.name, provider.routes())
+        routes.append(Mount(f"/{provider.name}", app=recorder))
+        if provider.name == at_root:
+            root = [Mount("/", app=recorder)]
+    if at_root is not None and not root:
+        raise ValueError(f"no provider is called {at_root}: {', '.join(ctx.providers)}")
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -82,7 +93,7 @@ def create_simulator(
         ctx.store.close()
 
     return Starlette(
-        routes=[Mount("/simulator", routes=routes), *routes],
+        routes=[Mount("/simulator", routes=routes), *routes, *root],
         middleware=[Middleware(_StartBackground, background)],
         lifespan=lifespan,
     )
@@ -110,7 +121,7 @@ class _CallRecorder:
         self._app: ASGIApp = Starlette(routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"].partition(f"/{self._provider}")[2]
+        path = scope["path"].removeprefix(scope["root_path"])
         values = {"provider": self._provider, "method": scope["method"], "path": path, "at": self._ctx.clock.now()}
         call = self._ctx.store.insert("calls", values)
 

@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS transactions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     provider TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('debit', 'credit')),
-    resource TEXT NOT NULL,
+    resource TEXT NOT NULL DEFAULT '',
     operator TEXT NOT NULL,
     ref TEXT NOT NULL,
     client_ref TEXT,

@@ -11,14 +11,15 @@ from tests.guichet_simulator import pawapay_samples as samples
 from tests.guichet_simulator import test_sim_feexpay as feexpay
 from tests.guichet_simulator import test_sim_mtn as mtn
 from tests.guichet_simulator import test_sim_pawapay as pawapay
+from tests.guichet_simulator import test_sim_wave as wave
 from tests.guichet_simulator.conftest import Simulator
 
 DEPOSIT = "/pawapay/v2/deposits"
 
 
 async def move(simulator: Simulator, path: str, headers: dict[str, str], ref: str, **body: Any) -> int:
-    sent = {"headers": headers | {"X-Reference-Id": ref}, "json": mtn.order() | body}
-    async with simulator.http.post(f"{simulator.url}{path}", **sent) as answer:
+    order, headers = mtn.order() | body, headers | {"X-Reference-Id": ref}
+    async with simulator.http.post(f"{simulator.url}{path}", json=order, headers=headers) as answer:
         return answer.status
 
 
@@ -73,14 +74,23 @@ async def test_histories_of_feexpay_have_no_documented_order(simulator: Simulato
     assert await history() == shown
 
 
+async def test_searches_of_wave_have_no_documented_order(simulator: Simulator) -> None:
+    sent = [(await wave.create(simulator))["id"] for _ in range(4)]
+    query = {"client_reference": "ref-1"}
+    answer = await simulator.json("GET", f"{wave.SESSIONS}/search", headers=wave.KEY, params=query)
+    shown = [session["id"] for session in answer["result"]]
+    assert sorted(shown) == sorted(sent)
+    assert shown not in (sent, sent[::-1])
+
+
 async def test_ids_of_refunds_and_payouts_of_pawapay_are_apart(simulator: Simulator) -> None:
     ref, _ = await pawapay.deposit(simulator, "22961009007")
     same = str(uuid.uuid4())
-    body = {"refundId": same, "depositId": ref}
+    body: dict[str, Any] = {"refundId": same, "depositId": ref}
     assert (await simulator.json("POST", "/pawapay/v2/refunds", json=body, headers=pawapay.KEY))["status"] == "ACCEPTED"
     assert (await pawapay.ask(simulator, same, "payouts"))["status"] == "NOT_FOUND"
-    payout = {"payoutId": same, "amount": "500", "currency": "XOF"}
-    payout |= {"recipient": pawapay.account("22961000000", "MTN_MOMO_BEN")}
+    recipient = pawapay.account("22961000000", "MTN_MOMO_BEN")
+    payout = {"payoutId": same, "amount": "500", "currency": "XOF", "recipient": recipient}
     answer = await simulator.json("POST", "/pawapay/v2/payouts", json=payout, headers=pawapay.KEY)
     assert answer["status"] == "ACCEPTED"
 
