@@ -17,8 +17,18 @@ served alone, it answers on the same paths. A mounted application gets no lifesp
     /simulator/stripe/v1/checkout/sessions                           /simulator/coris/external/v1/api/send-code-otp
 
 **Credentials**: every credential is accepted, except an empty one and one that contains "invalid" (401). `SECRETS` has
-the secrets that sign callbacks.
+the secrets that sign callbacks. A key of Wave belongs to one wallet: `wave_sn_…`, `wave_ci_…`, `wave_bf_…` and `wave_ml_…`
+take the numbers of their country only and see their own transactions; a key without a country takes every number.
 **Callbacks** go to the URL in the request where the API has one (mtn, orange), else to the URL of the `Dashboard`.
+**The dashboard** (`POST /simulator/control/dashboard`) makes a provider as strict as a real account can be:
+
+    signing_secret   wave: refuse every request that is not signed with it, GET too
+    request_keys     pawapay: {key id: public key in PEM}; refuse deposits, refunds and payouts without their signature
+    credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
+    float_empty      true: our balance is empty, payouts are refused
+
+**Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's searches,
+and where Sonatel's list stands in its response.
 
 **By hand**: `/simulator/phone` lists the requests that wait for a customer. **By number**: see `scenarios.py`.
 **Control API** (JSON, for tests; `family` is the name of a provider):
@@ -34,7 +44,7 @@ the secrets that sign callbacks.
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time
-    POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, "signing_secret"?, "float_empty"?}
+    POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, and the settings above}
     GET    /simulator/control/scenarios     the table
     POST   /simulator/control/reset         forget everything
 """

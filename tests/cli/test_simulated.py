@@ -74,3 +74,12 @@ def test_the_mounted_simulator_closes_connections_too(sqlite_cli: Cli) -> None:
         assert [each["scenario"] for each in held] == ["halfway", "lost_answer"]
         server.stop()
         assert "crashed" not in "".join(map(str, server.process.communicate()))
+
+
+def test_a_provider_is_served_at_the_root_for_clients_that_take_no_base_path(sqlite_cli: Cli) -> None:
+    with sqlite_cli.running("simulator", "--at-root", "wave", ready="/simulator/phone") as server:
+        for path in ("/v1/balance", "/simulator/wave/v1/balance"):
+            assert server.call("GET", path, "wave_sn_prod_key") == (200, {"amount": "0", "currency": "XOF"})
+        calls = server.call("GET", "/simulator/control/calls", "k")[1]["calls"]
+        assert [(each["family"], each["path"]) for each in calls] == [("wave", "/v1/balance")] * 2
+    assert "no provider is called nobody" in sqlite_cli("simulator", "--at-root", "nobody").refusal
