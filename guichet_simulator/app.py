@@ -17,8 +17,9 @@ served alone, it answers on the same paths. A mounted application gets no lifesp
     /simulator/stripe/v1/checkout/sessions                           /simulator/coris/external/v1/api/send-code-otp
 
 **Credentials**: every credential is accepted, except an empty one and one that contains "invalid" (401). `SECRETS` has
-the secrets that sign callbacks. A key of Wave belongs to one wallet: `wave_sn_…`, `wave_ci_…`, `wave_bf_…` and `wave_ml_…`
-take the numbers of their country only and see their own transactions; a key without a country takes every number.
+the secrets that sign callbacks. A key of Wave belongs to one wallet: `wave_sn_…`, `wave_ci_…`, `wave_bf_…` and
+`wave_ml_…` take the numbers of their country only and see their own transactions; a key that names no country takes
+every number.
 **Callbacks** go to the URL in the request where the API has one (mtn, orange), else to the URL of the `Dashboard`.
 **The dashboard** (`POST /simulator/control/dashboard`) makes a provider as strict as a real account can be:
 
@@ -27,8 +28,8 @@ take the numbers of their country only and see their own transactions; a key wit
     credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
     float_empty      true: our balance is empty, payouts are refused
 
-**Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's searches,
-and where Sonatel's list stands in its response.
+**Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's
+searches, and where Sonatel's list stands in its response.
 
 **By hand**: `/simulator/phone` lists the requests that wait for a customer. **By number**: see `scenarios.py`.
 **Control API** (JSON, for tests; `family` is the name of a provider):

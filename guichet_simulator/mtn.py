@@ -8,12 +8,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from guichet.domain import money
-from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import ErrorResponse, hundredths, is_uuid, json_bytes, json_object, json_response
 from guichet_simulator.models import SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
 from guichet_simulator.mtn_api import MtnApi
+from guichet_simulator.mtn_api_users import ApiUsers
 from guichet_simulator.mtn_payloads import ENVIRONMENTS, SANDBOX_NUMBERS, STATES, error, transaction_payload
-from guichet_simulator.mtn_sandbox import MtnSandbox
 from guichet_simulator.scenarios import BY_NAME, Scenario
 from guichet_simulator.store import DuplicateRef
 
@@ -41,10 +40,6 @@ _REFUND: Final = _Verb("credit", "refund", None)
 class Mtn(MtnApi):
     """The old platform. What it took can be read here only, and not on the new one."""
 
-    def __init__(self, ctx: SimulatorContext) -> None:
-        super().__init__(ctx)
-        self._sandbox = MtnSandbox(ctx)
-
     def routes(self) -> list[BaseRoute]:
         collection, disbursement, holder = (
             "/collection",
@@ -52,6 +47,7 @@ class Mtn(MtnApi):
             "/{product}/v1_0/accountholder/msisdn/{phone}",
         )
         return [
+            *ApiUsers(self).routes(),
             Route("/{product}/token/", self.token, methods=["POST"]),
             Route(f"{collection}/v1_0/requesttopay", self.request_to_pay, methods=["POST"]),
             Route(f"{collection}/v1_0/requesttopay/{{ref}}", self.debit_status),
@@ -63,9 +59,6 @@ class Mtn(MtnApi):
             Route("/{product}/v1_0/account/balance", self.balance),
             Route(f"{holder}/active", self.active),
             Route(f"{holder}/basicuserinfo", self.basic_user_info),
-            Route("/v1_0/apiuser", self._sandbox.create, methods=["POST"]),
-            Route("/v1_0/apiuser/{user}", self._sandbox.read),
-            Route("/v1_0/apiuser/{user}/apikey", self._sandbox.create_key, methods=["POST"]),
         ]
 
     # Calls that move money

@@ -11,7 +11,7 @@ from guichet_simulator.wave_payloads import EVENTS, session_object
 from guichet_simulator.wave_payout_batches import WavePayoutBatches
 from guichet_simulator.wave_payouts import WavePayouts
 from guichet_simulator.wave_sessions import WaveSessions
-from guichet_simulator.wave_statement import WaveStatement
+from guichet_simulator.wave_transactions import WaveTransactions
 
 
 class Wave(WaveApi):
@@ -19,8 +19,9 @@ class Wave(WaveApi):
         def route(path: str, endpoint: Endpoint, method: str = "GET") -> Route:
             return Route(path, self.signed(endpoint), methods=[method])
 
-        sessions, payouts, batches = WaveSessions(self), WavePayouts(self), WavePayoutBatches(self)
-        statement, merchants = WaveStatement(self, sessions), WaveMerchants(self)
+        merchants = WaveMerchants(self)
+        sessions, payouts = WaveSessions(self, merchants), WavePayouts(self, merchants)
+        batches, transactions = WavePayoutBatches(self, merchants), WaveTransactions(self, sessions)
         return [
             route("/v1/checkout/sessions", sessions.create, "POST"),
             route("/v1/checkout/sessions", sessions.by_transaction),
@@ -35,10 +36,10 @@ class Wave(WaveApi):
             route("/v1/payout-batch", batches.create, "POST"),
             route("/v1/payout-batch/{id}", batches.read),
             route("/v1/verify_recipient/", payouts.verify_recipient, "POST"),
-            route("/v1/balance", statement.balance),
-            route("/v1/transactions", statement.transactions),
-            route("/v1/transactions/{id}/refund", statement.refund, "POST"),
-            route("/v1/aggregated_merchants", merchants.list_all),
+            route("/v1/balance", transactions.balance),
+            route("/v1/transactions", transactions.list_day),
+            route("/v1/transactions/{id}/refund", transactions.refund, "POST"),
+            route("/v1/aggregated_merchants", merchants.read_all),
             route("/v1/aggregated_merchants", merchants.create, "POST"),
             route("/v1/aggregated_merchants/{id}", merchants.read),
             route("/v1/aggregated_merchants/{id}", merchants.update, "PUT"),

@@ -27,7 +27,7 @@ class WaveMerchants:
     async def create(self, request: Request) -> Response:
         return await self._save(request, "am-" + new_uuid().replace("-", "")[:13])
 
-    async def list_all(self, request: Request) -> Response:
+    async def read_all(self, request: Request) -> Response:
         if refusal := self._api.check_access(request):
             return refusal
         return json_response(page_of(self._merchants(request), request.query_params))
@@ -49,7 +49,7 @@ class WaveMerchants:
         return Response(status_code=204)
 
     async def _save(self, request: Request, merchant_id: str) -> Response:
-        """Names are unique within the wallet. Which error Wave answers to a second one is not published: 409 here."""
+        """Names are unique within the wallet; which error Wave answers to a second one is not published."""
         if refusal := self._api.check_access(request):
             return refusal
         body = await json_object(request) or {}
@@ -58,11 +58,18 @@ class WaveMerchants:
             return self._api.error(ResponseKind.REFUSED, echo={"details": details})
         merchants = self._merchants(request)
         if any(each["name"] == body["name"] and ref != merchant_id for ref, each in merchants.items()):
-            return error(409, "aggregated-merchant-name-not-unique").response()
+            return error(400, "merchant-name-already-exists").response()
         fields = {name: body.get(name) for name in (*_REQUIRED, *_OPTIONAL)}
         merchant = {"id": merchant_id, **fields, "is_locked": False}
         self._store.set_setting(_setting(request), {**merchants, merchant_id: merchant})
         return json_response(merchant)
+
+    def refuse_unknown(self, request: Request, body: Mapping[str, Any]) -> Response | None:
+        """A session or payout may name only an aggregated merchant that exists."""
+        wanted = body.get("aggregated_merchant_id")
+        if wanted is None or wanted in self._merchants(request):
+            return None
+        return error(400, "aggregated-merchant-not-found").response()
 
     def _find(self, request: Request) -> dict[str, Any] | Response:
         if refusal := self._api.check_access(request):

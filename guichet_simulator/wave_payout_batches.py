@@ -7,14 +7,16 @@ from guichet_simulator.http_helpers import json_object, json_response, new_uuid
 from guichet_simulator.models import PENDING
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.wave_api import WaveApi
+from guichet_simulator.wave_merchants import WaveMerchants
 from guichet_simulator.wave_payloads import error, payout_object
 from guichet_simulator.wave_payouts import create_payout, payout_error
 from guichet_simulator.wave_wallets import wallet_of
 
 
 class WavePayoutBatches:
-    def __init__(self, api: WaveApi) -> None:
+    def __init__(self, api: WaveApi, merchants: WaveMerchants) -> None:
         self._api = api
+        self._merchants = merchants
         self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
@@ -28,6 +30,8 @@ class WavePayoutBatches:
             return api.error(ResponseKind.REFUSED)
         if invalid := next(filter(None, (payout_error(body, wallet) for body in payouts)), None):
             return invalid.response()
+        if refused := next(filter(None, (self._merchants.refuse_unknown(request, body) for body in payouts)), None):
+            return refused
         name = f"wave:batch:{wallet.name}:{key}"
         batch_id = self._ctx.store.setting(name)
         if batch_id is None:

@@ -11,6 +11,7 @@ from guichet_simulator.http_helpers import ErrorResponse, hundredths, json_objec
 from guichet_simulator.models import Transaction
 from guichet_simulator.scenarios import ResponseKind, Scenario
 from guichet_simulator.wave_api import WaveApi
+from guichet_simulator.wave_merchants import WaveMerchants
 from guichet_simulator.wave_payloads import error, payout_object
 from guichet_simulator.wave_wallets import Wallet, wallet_of
 
@@ -20,18 +21,17 @@ _NAME: Final = "Awa Diop"
 
 
 class WavePayouts:
-    def __init__(self, api: WaveApi) -> None:
+    def __init__(self, api: WaveApi, merchants: WaveMerchants) -> None:
         self._api = api
+        self._merchants = merchants
         self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
         api = self._api
-        if refusal := api.check_access(request):
-            return refusal
         wallet, body = wallet_of(request), await json_object(request) or {}
-        key = request.headers.get("idempotency-key")
-        if invalid := payout_error(body, wallet) if key else error(400, "request-validation-error"):
-            return invalid.response()
+        if refusal := self._refusal(request, body):
+            return refusal
+        key = request.headers["idempotency-key"]
         key, fingerprint = f"{wallet.name}:{key}", idempotency.fingerprint("payout", body)
         try:
             stored = idempotency.stored_response(self._ctx.store, api.name, key=key, fingerprint=fingerprint)
@@ -49,6 +49,15 @@ class WavePayouts:
             return idempotency.store_response(self._ctx.store, api.name, response, key=key, fingerprint=fingerprint)
 
         return await api.respond("credit", scenario, create)
+
+    def _refusal(self, request: Request, body: Mapping[str, Any]) -> Response | None:
+        """The response to a request without a key, or with a wrong credential or field."""
+        if refusal := self._api.check_access(request):
+            return refusal
+        if not request.headers.get("idempotency-key"):
+            return self._api.error(ResponseKind.REFUSED)
+        invalid = payout_error(body, wallet_of(request))
+        return invalid.response() if invalid else self._merchants.refuse_unknown(request, body)
 
     async def read(self, request: Request) -> Response:
         found = self._find(request)

@@ -10,6 +10,7 @@ from guichet_simulator.http_helpers import hundredths, json_object, json_respons
 from guichet_simulator.models import EXPIRED, FAILED, PENDING, SUCCEEDED, Transaction
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.wave_api import WaveApi
+from guichet_simulator.wave_merchants import WaveMerchants
 from guichet_simulator.wave_payloads import error, session_object
 from guichet_simulator.wave_wallets import Wallet, wallet_of
 
@@ -17,8 +18,9 @@ _MAX_REFERENCE: Final = 255
 
 
 class WaveSessions:
-    def __init__(self, api: WaveApi) -> None:
+    def __init__(self, api: WaveApi, merchants: WaveMerchants) -> None:
         self._api = api
+        self._merchants = merchants
         self._ctx = api.ctx
 
     async def create(self, request: Request) -> Response:
@@ -31,6 +33,8 @@ class WaveSessions:
         if invalid := _invalid_fields(body, wallet):
             details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
             return self._api.error(ResponseKind.REFUSED, echo={"details": details})
+        if refusal := self._merchants.refuse_unknown(request, body):
+            return refusal
         mobile = str(body.get("restrict_payer_mobile") or "").removeprefix("+") or None
         scenario = self._ctx.choose_scenario(self._api.name, "debit", mobile or body["amount"])
         amount = hundredths(body["amount"], wallet.currency)

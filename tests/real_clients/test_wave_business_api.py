@@ -48,7 +48,7 @@ async def test_a_session_is_paid_searched_and_refunded(simulator: Simulator) -> 
     for _ in range(2):
         assert await asyncio.to_thread(wave.checkout.refund_session, session["id"]) is None
     assert await simulator.credits(reference="order-1") == 1
-    assert (await asyncio.to_thread(wave.balance.get))["amount"] == "0"
+    assert (await asyncio.to_thread(wave.balance.get))["amount"] == "-10"
 
 
 async def test_a_session_that_is_refused_or_expired_fails(simulator: Simulator) -> None:
@@ -124,7 +124,7 @@ async def test_the_statement_of_a_day_comes_in_pages(simulator: Simulator) -> No
     assert [row["client_reference"] for row in rows] == [f"order-{number}" for number in (0, 1, 2, 3, 4, 0)]
     assert {(row["transaction_type"], row["amount"], row["fee"], row["is_reversal"]) for row in rows} == {
         ("api_checkout", "990", "10", False),
-        ("api_checkout_refund", "-990", "-10", True),
+        ("api_checkout_refund", "-1000", "0", True),
     }
     assert (await asyncio.to_thread(wave.balance.get_transactions, "2020-01-01"))["items"] == []
     with pytest.raises(WaveValidationError):
@@ -139,10 +139,15 @@ async def test_aggregated_merchants_are_made_listed_changed_and_deleted(simulato
     assert (page["items"], page["page_info"]["has_next_page"]) == (made[:2], True)
     assert (await asyncio.to_thread(merchants.list, 2, page["page_info"]["end_cursor"]))["items"] == made[2:]
     assert await asyncio.to_thread(lambda: list(merchants.list_all())) == made
-    with pytest.raises(WaveIdempotencyError):
-        await asyncio.to_thread(merchants.create, "M1", "other", "the same name")
-    with pytest.raises(WaveValidationError):
-        await asyncio.to_thread(merchants.create, "M9", "bakery", "no such type")
+    for name, business_type in (("M1", "other"), ("M9", "bakery")):  # A name that is taken, a type that does not exist.
+        with pytest.raises(WaveValidationError):
+            await asyncio.to_thread(merchants.create, name, business_type, "a shop")
+    wave = client(simulator)
+    session = await checkout(wave, aggregated_merchant_id=made[1]["id"])
+    assert session["aggregated_merchant_id"] == made[1]["id"]
+    with pytest.raises(WaveValidationError) as refusal:
+        await checkout(wave, aggregated_merchant_id="am-unknown")
+    assert refusal.value.error_code == "aggregated-merchant-not-found"
     changed = await asyncio.to_thread(lambda: merchants.update(made[0]["id"], "M1 bis", "fintech", "another shop"))
     assert await asyncio.to_thread(merchants.get, made[0]["id"]) == changed
     assert changed["name"] == "M1 bis"
