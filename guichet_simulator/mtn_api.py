@@ -3,14 +3,13 @@
 Source: docs/providers/mtn.md, "Addresses and credentials", "Errors".
 """
 
-import base64
 from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.http_helpers import ErrorResponse, acceptable, credential, json_response
+from guichet_simulator.http_helpers import ErrorResponse, acceptable, basic_credential, credential, json_response
 from guichet_simulator.mtn_payloads import ENVIRONMENTS, error
 from guichet_simulator.scenarios import ResponseKind
 
@@ -50,7 +49,8 @@ class MtnApi(SimulatedProvider):
             return json_response({"statusCode": 404, "message": "Resource not found"}, 404)
         if self.new_platform and (refusal := _refused_by_new_gateway(request)):
             return refusal
-        known = credential(request, "Basic") is not None and self._opens(_basic_user(request), product)
+        user = basic_credential(request).partition(":")[0]
+        known = credential(request, "Basic") is not None and self._opens(user, product)
         if not known or not self._subscribed(request, product):
             return self.error(ResponseKind.UNAUTHORIZED, "token")
         return await self.respond_with_token(_TOKEN_LIFETIME, token_type="access_token", scope=product)  # noqa: S106
@@ -72,24 +72,12 @@ class MtnApi(SimulatedProvider):
         return credentials is None or product in credentials.get(name, ())
 
 
-def _basic_user(request: Request) -> str:
-    return _basic(request).partition(":")[0]
-
-
-def _basic(request: Request) -> str:
-    """`user:key` of HTTP Basic; empty when it is absent or cannot be decoded."""
-    try:
-        return base64.b64decode(credential(request, "Basic") or "", validate=True).decode()
-    except ValueError:
-        return ""
-
-
 def _refused_by_new_gateway(request: Request) -> Response | None:
     """What only the new platform checks before it gives a token."""
     if "python-requests" in request.headers.get("user-agent", ""):
         return Response("<html><body>403 Forbidden</body></html>", 403, media_type="text/html")
     if request.headers.get("x-target-environment") not in ENVIRONMENTS:
         return json_response({"error": "Invalid or missing X-Target-Environment header"}, 400)
-    if "%" in _basic(request):
+    if "%" in basic_credential(request):
         return Response(status_code=500)  # Credentials that were URL-encoded before they were put together.
     return None

@@ -65,6 +65,23 @@ async def test_a_session_that_nobody_pays_expires(simulator: Simulator) -> None:
     assert refusal.value.code == "resource_missing"
 
 
+async def test_the_live_and_the_test_mode_share_nothing(simulator: Simulator) -> None:
+    live, test = client(simulator, "sk_live_simulator").v1, client(simulator).v1
+    await simulator.force("stripe", "final_success")
+    session = await asyncio.to_thread(live.checkout.sessions.create, order())
+    paid = await asyncio.to_thread(live.checkout.sessions.retrieve, session.id)
+    assert (paid.livemode, paid.payment_status) == (True, "paid")
+    assert (await asyncio.to_thread(live.balance.retrieve)).livemode is True
+    assert (await asyncio.to_thread(test.balance.retrieve)).available == []
+    with pytest.raises(stripe.InvalidRequestError):
+        await asyncio.to_thread(test.checkout.sessions.retrieve, session.id)
+    with pytest.raises(stripe.InvalidRequestError):
+        await asyncio.to_thread(test.refunds.create, {"payment_intent": str(paid.payment_intent)})
+    refund = await asyncio.to_thread(live.refunds.create, {"payment_intent": str(paid.payment_intent)})
+    with pytest.raises(stripe.InvalidRequestError):
+        await asyncio.to_thread(test.refunds.retrieve, refund.id)
+
+
 async def test_a_lost_answer_comes_again_under_its_key(simulator: Simulator) -> None:
     api = client(simulator).v1
     options: Any = {"idempotency_key": "k1"}
