@@ -46,6 +46,7 @@ searches, and where Sonatel's list stands in its response.
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time
     POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, and the settings above}
+    POST   /simulator/control/disputes      {"transaction", "status"?, "reason"?}   of a paid session of Stripe
     GET    /simulator/control/scenarios     the table
     POST   /simulator/control/reset         forget everything
 """
@@ -60,7 +61,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.clock import Clock
-from guichet_simulator import control, phone
+from guichet_simulator import control, phone, stripe_disputes
 from guichet_simulator.background import BackgroundTask
 from guichet_simulator.context import Dashboard, SimulatorContext
 from guichet_simulator.registry import SECRETS, build_providers
@@ -85,7 +86,7 @@ def create_simulator(
     dashboards = {provider: Dashboard(secret=secret) for provider, secret in SECRETS.items()}
     ctx = SimulatorContext(Store(state), clock, public_url, dashboards | dict(callbacks or {}))
     background = BackgroundTask(ctx)
-    routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx)]
+    routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx), *stripe_disputes.control_routes(ctx)]
     root: list[BaseRoute] = []
     for provider in build_providers(ctx):
         ctx.providers[provider.name] = provider
