@@ -42,6 +42,8 @@ searches, and where Sonatel's list stands in its response.
              `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
              "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
     POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?}
+    POST   /simulator/control/transactions/{id}/overturn  {"decision", "reason"?, "told"?}   a final state becomes its
+             opposite: a payment that failed was paid after all, a refund that succeeded failed; `told`: by a callback
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time
