@@ -42,13 +42,10 @@ searches, and where Sonatel's list stands in its response.
              `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
              "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
     POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?}
-    POST   /simulator/control/transactions/{id}/overturn  {"decision", "reason"?, "told"?}   a final state becomes its
-             opposite: a payment that failed was paid after all, a refund that succeeded failed; `told`: by a callback
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time
     POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, and the settings above}
-    POST   /simulator/control/disputes      {"transaction", "status"?, "reason"?}   of a paid session of Stripe
     GET    /simulator/control/scenarios     the table
     POST   /simulator/control/reset         forget everything
 """
@@ -63,7 +60,7 @@ from starlette.routing import BaseRoute, Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.clock import Clock
-from guichet_simulator import control, phone, stripe_disputes
+from guichet_simulator import control, phone
 from guichet_simulator.background import BackgroundTask
 from guichet_simulator.context import Dashboard, SimulatorContext
 from guichet_simulator.registry import SECRETS, build_providers
@@ -88,7 +85,7 @@ def create_simulator(
     dashboards = {provider: Dashboard(secret=secret) for provider, secret in SECRETS.items()}
     ctx = SimulatorContext(Store(state), clock, public_url, dashboards | dict(callbacks or {}))
     background = BackgroundTask(ctx)
-    routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx), *stripe_disputes.control_routes(ctx)]
+    routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx)]
     root: list[BaseRoute] = []
     for provider in build_providers(ctx):
         ctx.providers[provider.name] = provider

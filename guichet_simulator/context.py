@@ -193,12 +193,6 @@ class SimulatorContext:
         self._queue_result_callbacks(tx, state)
         return True
 
-    def overturn(self, tx: Transaction, state: FinalState, reason: str | None, *, told: bool) -> None:
-        """Change a final state into another one, as a provider does that corrects itself; `told`: with a callback."""
-        self.store.overturn(tx, state, reason, self.clock.now())
-        if told:
-            self.queue_callback(tx, state)
-
     def apply_due_decisions(self) -> None:
         """Decide every transaction that is due. Called before anything is read, so that responses match the clock."""
         for tx in self.store.select("state = 'pending' AND due_at <= ?", self.clock.now()):

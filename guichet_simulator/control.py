@@ -19,7 +19,6 @@ from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, Call, FinalStat
 from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
 
 _CALLS: Final = get_args(Call)
-_DECISIONS: Final[dict[str, FinalState]] = {"approve": SUCCEEDED, "refuse": FAILED}
 _CLAIMS: Final = ("succeeded", "failed", "expired", "attempt_failed", "processing")
 #: Tables that refer to others come first, so that no reset leaves a callback without its transaction.
 _TABLES: Final = (
@@ -34,7 +33,6 @@ def routes(ctx: SimulatorContext) -> list[BaseRoute]:
         Route("/control/next", control.unforce, methods=["DELETE"]),
         Route("/control/transactions", control.transactions),
         Route("/control/transactions/{id:int}/decide", control.decide, methods=["POST"]),
-        Route("/control/transactions/{id:int}/overturn", control.overturn, methods=["POST"]),
         Route("/control/callbacks", control.callbacks),
         Route("/control/callbacks", control.send_callback, methods=["POST"]),
         Route("/control/calls", control.calls),
@@ -108,16 +106,6 @@ class _Control:
         if not self._ctx.decide(tx, state, None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")):
             return _invalid(f"already {tx.state}", 409)
         return json_response(_describe(self._store.get(tx.id)))
-
-    async def overturn(self, request: Request) -> Response:
-        found = self._store.select("id = ?", request.path_params["id"])
-        body = await json_object(request) or {}
-        state = _DECISIONS.get(str(body.get("decision")))
-        if not found or found[0].state == PENDING or state is None or state == found[0].state:
-            return _invalid("decision: approve or refuse, the opposite of what a final transaction is now")
-        reason = None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")
-        self._ctx.overturn(found[0], state, reason, told=body.get("told", True))
-        return json_response(_describe(self._store.get(found[0].id)))
 
     async def callbacks(self, request: Request) -> Response:
         reference = request.query_params.get("reference")

@@ -12,10 +12,7 @@ FinalState = Literal["succeeded", "failed", "expired"]
 #: A call that a scenario can concern.
 Call = Literal["debit", "credit", "status", "token"]
 #: What a callback says happened, which may be untrue.
-Claim = Literal[
-    "succeeded", "failed", "expired", "attempt_failed", "processing", "created",
-    "dispute_opened", "dispute_updated", "dispute_closed",
-]  # fmt: skip
+Claim = Literal["succeeded", "failed", "expired", "attempt_failed", "processing", "created"]
 
 PENDING: Final = "pending"
 SUCCEEDED: Final = "succeeded"

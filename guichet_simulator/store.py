@@ -112,24 +112,10 @@ class Store:
             state, reason, now, tx.id,
         )  # fmt: skip
         if changed and state == SUCCEEDED:
-            self._book(tx, now)
+            values = {name: getattr(tx, name) for name in ("provider", "kind", "client_ref", "amount", "currency")}
+            self.insert("books", {"transaction_id": tx.id, **values, "at": now})
         self._db.execute("COMMIT")
         return bool(changed)
-
-    def overturn(self, tx: Transaction, state: FinalState, reason: str | None, now: Instant) -> None:
-        """Give a final transaction another final state, and correct `books`."""
-        self._db.execute("BEGIN IMMEDIATE")
-        self.run(
-            "UPDATE transactions SET state = ?, reason = ?, decided_at = ? WHERE id = ?", state, reason, now, tx.id
-        )
-        self.run("DELETE FROM books WHERE transaction_id = ?", tx.id)
-        if state == SUCCEEDED:
-            self._book(tx, now)
-        self._db.execute("COMMIT")
-
-    def _book(self, tx: Transaction, now: Instant) -> None:
-        values = {name: getattr(tx, name) for name in ("provider", "kind", "client_ref", "amount", "currency")}
-        self.insert("books", {"transaction_id": tx.id, **values, "at": now})
 
     def plan_decision(self, tx: Transaction, state: FinalState, reason: str | None, due_at: Instant) -> None:
         """Change what a pending transaction becomes, and when."""

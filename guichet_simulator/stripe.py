@@ -22,7 +22,6 @@ from guichet_simulator.models import EXPIRED, PENDING, CallbackRequest, QueuedCa
 from guichet_simulator.scenarios import Scenario
 from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.stripe_api import StripeApi
-from guichet_simulator.stripe_disputes import WITHDRAWN, StripeDisputes
 from guichet_simulator.stripe_payloads import event_payload, hundredths, invalid_request, missing, session_object
 from guichet_simulator.stripe_refunds import StripeRefunds
 
@@ -44,7 +43,6 @@ class Stripe(StripeApi):
             Route(f"{sessions}/{{id}}/expire", self.expire, methods=["POST"]),
             Route("/v1/refunds", self._refunds.create, methods=["POST"]),
             Route("/v1/refunds/{id}", self._refunds.read),
-            *StripeDisputes(self).routes(),
             Route("/v1/balance", self.balance),
             Route("/c/pay/{id}", self.hosted_page),
         ]
@@ -72,6 +70,7 @@ class Stripe(StripeApi):
         currency = form[f"{_PRICE}[currency]"].upper()
         ref = f"cs_{'live' if live else 'test'}_{new_uuid().replace('-', '')}"
         expires = int(form["expires_at"]) if "expires_at" in form else (now + DAY) // SECOND
+        metadata = {name[9:-1]: value for name, value in form.items() if name.startswith("metadata[")}
         return self.ctx.create_transaction(
             self.name,
             "debit",
@@ -86,8 +85,7 @@ class Stripe(StripeApi):
                 "digits": form[f"{_PRICE}[unit_amount]"],
                 "live": live,
                 "expires_at": expires,
-                "metadata": _nested(form, "metadata"),
-                "intent_metadata": _nested(form, "payment_intent_data[metadata]"),
+                "metadata": metadata,
                 "payment_intent": f"pi_{new_uuid().replace('-', '')[:24]}",
                 "page_url": f"{self.address}/c/pay/{ref}",
                 "success_url": form["success_url"].replace("{CHECKOUT_SESSION_ID}", ref),
@@ -123,9 +121,7 @@ class Stripe(StripeApi):
         live = self.is_live(request)
         where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
         for tx in self.ctx.store.select(where, live):
-            taken_back = tx.detail.get("dispute", {}).get("status") in WITHDRAWN
-            amount = 0 if taken_back else tx.amount
-            totals[tx.currency] = totals.get(tx.currency, 0) + (amount if tx.kind == "debit" else -amount)
+            totals[tx.currency] = totals.get(tx.currency, 0) + (tx.amount if tx.kind == "debit" else -tx.amount)
         available = [{"amount": smallest_unit(total, name), "currency": name.lower()} for name, total in totals.items()]
         return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
 
@@ -137,11 +133,6 @@ class Stripe(StripeApi):
         body = json_bytes(event)
         signature = hmac_signature_header(body, queued, secret=dashboard.secret or "", separator=b".", now=now)
         return CallbackRequest(dashboard.callback_url, body, {"Stripe-Signature": signature})
-
-
-def _nested(form: Mapping[str, str], name: str) -> dict[str, str]:
-    """The fields `name[key]` of a form, by key."""
-    return {field[len(name) + 1 : -1]: value for field, value in form.items() if field.startswith(f"{name}[")}
 
 
 def _invalid_parameter(form: Mapping[str, str], now: Instant) -> str | None:

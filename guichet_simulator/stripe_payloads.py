@@ -6,7 +6,7 @@ from typing import Any, Final
 from guichet.clock import SECOND
 from guichet.domain import money
 from guichet_simulator.http_helpers import ErrorResponse, smallest_unit
-from guichet_simulator.models import SUCCEEDED, Claim, QueuedCallback, Transaction
+from guichet_simulator.models import Claim, QueuedCallback, Transaction
 
 API_VERSION: Final = "2026-10-28.endive"
 #: A state or a claim → `status` and `payment_status`. A declined card leaves the session open.
@@ -21,9 +21,6 @@ _SESSION_EVENTS: Final[Mapping[str, str]] = {
     "expired": "checkout.session.expired",
     "failed": "checkout.session.async_payment_failed",
     "attempt_failed": "payment_intent.payment_failed",
-    "dispute_opened": "charge.dispute.created",
-    "dispute_updated": "charge.dispute.updated",
-    "dispute_closed": "charge.dispute.closed",
 }
 _REFUND_STATES: Final[Mapping[str, str]] = {
     "pending": "pending",
@@ -115,8 +112,6 @@ def event_payload(tx: Transaction, queued: QueuedCallback, created: int) -> dict
         subject = refund_object(tx, queued.claim)
     elif queued.claim == "attempt_failed":
         subject = _failed_intent(tx)
-    elif queued.claim.startswith("dispute_"):
-        subject = dispute_object(tx)
     else:
         subject = session_object(tx, queued.claim)
     return {
@@ -137,42 +132,12 @@ def _failed_intent(tx: Transaction) -> dict[str, Any]:
         "code": "card_declined",
         "decline_code": "insufficient_funds" if funds else "generic_decline",
     }
-    return {**intent_object(tx), "last_payment_error": error, "status": "requires_payment_method"}
-
-
-def intent_object(tx: Transaction) -> dict[str, Any]:
-    """The payment intent of a session. It has metadata of its own, and none of the session's."""
     return {
         "id": tx.detail["payment_intent"],
         "object": "payment_intent",
         "amount": smallest_unit(tx.amount, tx.currency),
         "currency": tx.currency.lower(),
-        "latest_charge": _charge(tx) if tx.state == SUCCEEDED else None,
-        "livemode": tx.detail["live"],
-        "metadata": tx.detail["intent_metadata"],
-        "status": "succeeded" if tx.state == SUCCEEDED else "requires_payment_method",
+        "last_payment_error": error,
+        "metadata": tx.detail["metadata"],
+        "status": "requires_payment_method",
     }
-
-
-def dispute_object(tx: Transaction, *, expanded: bool = False) -> dict[str, Any]:
-    """The dispute of a paid session; `expanded`: with its payment intent instead of that one's id."""
-    dispute = tx.detail["dispute"]
-    return {
-        "id": dispute["id"],
-        "object": "dispute",
-        "amount": smallest_unit(tx.amount, tx.currency),
-        "charge": _charge(tx),
-        "created": dispute["created"],
-        "currency": tx.currency.lower(),
-        "evidence_details": {"due_by": dispute["due_by"], "has_evidence": False, "past_due": False},
-        "is_charge_refundable": False,
-        "livemode": tx.detail["live"],
-        "metadata": {},
-        "payment_intent": intent_object(tx) if expanded else tx.detail["payment_intent"],
-        "reason": dispute["reason"],
-        "status": dispute["status"],
-    }
-
-
-def _charge(tx: Transaction) -> str:
-    return "ch_" + str(tx.detail["payment_intent"]).removeprefix("pi_")

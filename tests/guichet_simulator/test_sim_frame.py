@@ -94,25 +94,6 @@ async def test_a_transaction_is_decided_by_the_control_api(
     assert await simulator.truth() == {"transactions": [], "books": []}
 
 
-async def test_a_provider_corrects_a_final_state_and_its_books(
-    simulator: Simulator, callback_receiver: CallbackReceiver
-) -> None:
-    dashboard = {"family": "feexpay", "callback_url": callback_receiver.url}
-    await simulator.json("POST", "/control/dashboard", json=dashboard)
-    await simulator.force("feexpay", "declined", after=0)
-    taken = await simulator.json("POST", f"{PAYIN}/mtn", json=order("2290161000000"), headers=KEY)
-    await callback_receiver.wait_for(1)
-    [held] = (await simulator.truth())["transactions"]
-    path = f"/control/transactions/{held['id']}/overturn"
-    for status, decision, told, debits in (("SUCCESSFUL", "approve", True, 1), ("FAILED", "refuse", False, 0)):
-        await simulator.json("POST", path, json={"decision": decision, "told": told})
-        assert (await simulator.json("GET", f"{STATUS}/{taken['reference']}", headers=KEY))["status"] == status
-        assert await simulator.debits() == debits
-        await simulator.json("POST", path, 422, json={"decision": decision})
-    queued = (await simulator.json("GET", "/control/callbacks"))["callbacks"]
-    assert [each["claim"] for each in queued] == ["failed", "succeeded"]
-
-
 async def test_the_control_api_refuses_unknown_names(simulator: Simulator) -> None:
     good = {"family": "mtn", "scenario": "refused"}
     for change in ({"family": "nobody"}, {"scenario": "nothing"}, {"call": "dance"}):

@@ -132,39 +132,3 @@ async def test_events_are_verified_by_the_library(simulator: Simulator, callback
     for body, secret in ((notice.body + b" ", SECRET), (notice.body, "whsec_other")):
         with pytest.raises(stripe.SignatureVerificationError):
             client(simulator).construct_event(body, header, secret)
-
-
-async def test_disputes_are_opened_listed_and_lost(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
-    api, ids = client(simulator).v1, []
-    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": callback_receiver.url})
-    for number in range(3):
-        await simulator.force("stripe", "final_success")
-        reference = f"order-{number}"
-        intent = {"metadata": {"reference": reference}}
-        await asyncio.to_thread(
-            api.checkout.sessions.create, order(client_reference_id=reference, payment_intent_data=intent)
-        )
-        [held] = (await simulator.truth(reference=reference))["transactions"]
-        ids.append((await simulator.json("POST", "/control/disputes", 201, json={"transaction": held["id"]}))["id"])
-    options: Any = {"limit": 2, "expand": ["data.payment_intent"]}
-    page = await asyncio.to_thread(api.disputes.list, options)
-    assert (page.has_more, [each.id for each in page.data]) == (True, ids[:0:-1])
-    assert page.data[0].payment_intent.metadata["reference"] == "order-2"  # type: ignore[union-attr]
-    options["starting_after"] = ids[1]
-    rest = await asyncio.to_thread(api.disputes.list, options)
-    assert (rest.has_more, [each.id for each in rest.data]) == (False, ids[:1])
-    later: Any = {"created": {"gte": page.data[0].created + 60}}
-    assert (await asyncio.to_thread(api.disputes.list, later)).data == []
-    assert (await asyncio.to_thread(api.balance.retrieve)).available[0].amount == 0
-    await simulator.json("POST", "/control/disputes", 201, json={"transaction": held["id"], "status": "won"})
-    won = await asyncio.to_thread(api.disputes.retrieve, ids[2])
-    assert (won.status, won.amount, won.reason) == ("won", 5000, "fraudulent")
-    assert (await asyncio.to_thread(api.balance.retrieve)).available[0].amount == 5000
-    assert (await asyncio.to_thread(api.disputes.close, ids[0])).status == "lost"
-    assert (await asyncio.to_thread(client(simulator, "sk_live_simulator").v1.disputes.list)).data == []
-    notices = await callback_receiver.wait_for(8)
-    events = [
-        client(simulator).construct_event(each.body, each.headers["stripe-signature"], SECRET) for each in notices
-    ]
-    about = sorted(event.type for event in events if event.type.startswith("charge."))
-    assert about == ["charge.dispute.closed"] * 2 + ["charge.dispute.created"] * 3
