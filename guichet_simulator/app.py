@@ -42,6 +42,9 @@ searches, and where Sonatel's list stands in its response.
              `books`, what really moved, by provider and client reference: {"family", "reference", "debits", "debited",
              "credits", "credited", "currency"}; amounts are texts in main units. `books` proves "no double debit".
     POST   /simulator/control/transactions/{id}/decide    {"decision": "approve" | "refuse", "reason"?}
+    POST   /simulator/control/transactions/{id}/dispute   {"status", "reason"?, "amount"?}   the bank contests a card
+             payment (needs_response, warning_needs_response), or decides (won, lost)
+    POST   /simulator/control/transactions/{id}/undo      what was final turns into its opposite, with a callback
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time

@@ -11,14 +11,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.clock import iso
+from guichet.clock import SECOND, iso
 from guichet.domain import money
 from guichet_simulator.context import Dashboard, SimulatorContext
-from guichet_simulator.http_helpers import json_object, json_response
+from guichet_simulator.http_helpers import json_object, json_response, smallest_unit
 from guichet_simulator.models import FAILED, PENDING, SUCCEEDED, Call, FinalState, QueuedCallback, Transaction
 from guichet_simulator.scenarios import BY_NAME, NOT_SHOWN, SCENARIOS
 
 _CALLS: Final = get_args(Call)
+_DISPUTE_STATUSES: Final = ("needs_response", "under_review", "won", "lost", "warning_needs_response", "warning_closed")
+_DISPUTE_FIELDS: Final = ("status", "reason", "amount")
 _CLAIMS: Final = ("succeeded", "failed", "expired", "attempt_failed", "processing")
 #: Tables that refer to others come first, so that no reset leaves a callback without its transaction.
 _TABLES: Final = (
@@ -33,6 +35,8 @@ def routes(ctx: SimulatorContext) -> list[BaseRoute]:
         Route("/control/next", control.unforce, methods=["DELETE"]),
         Route("/control/transactions", control.transactions),
         Route("/control/transactions/{id:int}/decide", control.decide, methods=["POST"]),
+        Route("/control/transactions/{id:int}/dispute", control.dispute, methods=["POST"]),
+        Route("/control/transactions/{id:int}/undo", control.undo, methods=["POST"]),
         Route("/control/callbacks", control.callbacks),
         Route("/control/callbacks", control.send_callback, methods=["POST"]),
         Route("/control/calls", control.calls),
@@ -105,6 +109,35 @@ class _Control:
         state: FinalState = SUCCEEDED if body["decision"] == "approve" else FAILED
         if not self._ctx.decide(tx, state, None if state == SUCCEEDED else body.get("reason", "rejected_by_payer")):
             return _invalid(f"already {tx.state}", 409)
+        return json_response(_describe(self._store.get(tx.id)))
+
+    async def dispute(self, request: Request) -> Response:
+        """The bank contests a card payment, or decides: in the status words of Stripe."""
+        found = self._store.select("id = ? AND provider = 'stripe'", request.path_params["id"])
+        body = await json_object(request) or {}
+        if not found or found[0].state != SUCCEEDED or body.get("status") not in _DISPUTE_STATUSES:
+            return _invalid(f"a card payment that succeeded; status: {_DISPUTE_STATUSES}")
+        tx = found[0]
+        opened = {
+            "id": f"du_{tx.id}",
+            "amount": smallest_unit(tx.amount, tx.currency),
+            "created": self._ctx.clock.now() // SECOND,
+            "reason": "fraudulent",
+        }
+        dispute = opened | tx.detail.get("dispute", {}) | {name: body[name] for name in _DISPUTE_FIELDS if name in body}
+        tx = self._store.patch_detail(tx, dispute=dispute)
+        self._ctx.queue_callback(tx, "disputed")
+        return json_response(dispute)
+
+    async def undo(self, request: Request) -> Response:
+        """What had succeeded fails after all, and the money comes back; a failed debit succeeds after all."""
+        found = self._store.select("id = ?", request.path_params["id"])
+        if not found or found[0].state == PENDING:
+            return _invalid("a transaction that is final")
+        tx = found[0]
+        state: FinalState = FAILED if tx.state == SUCCEEDED else SUCCEEDED
+        self._store.undo(tx, state, self._ctx.clock.now())
+        self._ctx.queue_callback(self._store.get(tx.id), state)
         return json_response(_describe(self._store.get(tx.id)))
 
     async def callbacks(self, request: Request) -> Response:

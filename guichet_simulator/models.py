@@ -12,7 +12,7 @@ FinalState = Literal["succeeded", "failed", "expired"]
 #: A call that a scenario can concern.
 Call = Literal["debit", "credit", "status", "token"]
 #: What a callback says happened, which may be untrue.
-Claim = Literal["succeeded", "failed", "expired", "attempt_failed", "processing", "created"]
+Claim = Literal["succeeded", "failed", "expired", "attempt_failed", "processing", "created", "disputed"]
 
 PENDING: Final = "pending"
 SUCCEEDED: Final = "succeeded"

@@ -117,6 +117,16 @@ class Store:
         self._db.execute("COMMIT")
         return bool(changed)
 
+    def undo(self, tx: Transaction, state: FinalState, now: Instant) -> None:
+        """Turn a final state into its opposite, and `books` with it."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self.run("UPDATE transactions SET state = ?, reason = NULL, decided_at = ? WHERE id = ?", state, now, tx.id)
+        self.run("DELETE FROM books WHERE transaction_id = ?", tx.id)
+        if state == SUCCEEDED:
+            values = {name: getattr(tx, name) for name in ("provider", "kind", "client_ref", "amount", "currency")}
+            self.insert("books", {"transaction_id": tx.id, **values, "at": now})
+        self._db.execute("COMMIT")
+
     def plan_decision(self, tx: Transaction, state: FinalState, reason: str | None, due_at: Instant) -> None:
         """Change what a pending transaction becomes, and when."""
         self.run(

@@ -22,6 +22,7 @@ from guichet_simulator.models import EXPIRED, PENDING, CallbackRequest, QueuedCa
 from guichet_simulator.scenarios import Scenario
 from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.stripe_api import StripeApi
+from guichet_simulator.stripe_disputes import StripeDisputes
 from guichet_simulator.stripe_payloads import event_payload, hundredths, invalid_request, missing, session_object
 from guichet_simulator.stripe_refunds import StripeRefunds
 
@@ -34,6 +35,7 @@ class Stripe(StripeApi):
     def __init__(self, ctx: SimulatorContext) -> None:
         super().__init__(ctx)
         self._refunds = StripeRefunds(self)
+        self._disputes = StripeDisputes(self)
 
     def routes(self) -> list[BaseRoute]:
         sessions = "/v1/checkout/sessions"
@@ -43,6 +45,7 @@ class Stripe(StripeApi):
             Route(f"{sessions}/{{id}}/expire", self.expire, methods=["POST"]),
             Route("/v1/refunds", self._refunds.create, methods=["POST"]),
             Route("/v1/refunds/{id}", self._refunds.read),
+            Route("/v1/disputes", self._disputes.list_disputes),
             Route("/v1/balance", self.balance),
             Route("/c/pay/{id}", self.hosted_page),
         ]
@@ -71,6 +74,8 @@ class Stripe(StripeApi):
         ref = f"cs_{'live' if live else 'test'}_{new_uuid().replace('-', '')}"
         expires = int(form["expires_at"]) if "expires_at" in form else (now + DAY) // SECOND
         metadata = {name[9:-1]: value for name, value in form.items() if name.startswith("metadata[")}
+        of_intent = "payment_intent_data[metadata]["
+        intent_metadata = {name[len(of_intent) : -1]: text for name, text in form.items() if name.startswith(of_intent)}
         return self.ctx.create_transaction(
             self.name,
             "debit",
@@ -86,6 +91,7 @@ class Stripe(StripeApi):
                 "live": live,
                 "expires_at": expires,
                 "metadata": metadata,
+                "intent_metadata": intent_metadata,
                 "payment_intent": f"pi_{new_uuid().replace('-', '')[:24]}",
                 "page_url": f"{self.address}/c/pay/{ref}",
                 "success_url": form["success_url"].replace("{CHECKOUT_SESSION_ID}", ref),

@@ -103,12 +103,38 @@ def refund_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any]
     return payload | ({"failure_reason": "insufficient_funds"} if status == "failed" else {})
 
 
+def dispute_object(tx: Transaction, *, expanded: bool = False) -> dict[str, Any]:
+    """The dispute about a debit. `expanded`: with the payment intent instead of its id."""
+    dispute, intent = tx.detail["dispute"], tx.detail["payment_intent"]
+    return {
+        "id": dispute["id"],
+        "object": "dispute",
+        "amount": dispute["amount"],
+        "charge": f"ch_{intent[3:]}",
+        "created": dispute["created"],
+        "currency": tx.currency.lower(),
+        "evidence_details": {"due_by": dispute["created"] + 7 * 86_400, "has_evidence": False, "submission_count": 0},
+        "livemode": tx.detail["live"],
+        "metadata": {},
+        "payment_intent": {"id": intent, "object": "payment_intent", "metadata": tx.detail["intent_metadata"]}
+        if expanded
+        else intent,
+        "reason": dispute["reason"],
+        "status": dispute["status"],
+    }
+
+
 def event_payload(tx: Transaction, queued: QueuedCallback, created: int) -> dict[str, Any] | None:
     """The event to send for a claim; None when Stripe sends none. Repeats have the same identifier."""
     names = _SESSION_EVENTS if tx.kind == "debit" else _REFUND_EVENTS
+    if queued.claim == "disputed":
+        closed = tx.detail["dispute"]["status"] in ("won", "lost")
+        names = {"disputed": "charge.dispute.closed" if closed else "charge.dispute.created"}
     if queued.claim not in names:
         return None
-    if tx.kind == "credit":
+    if queued.claim == "disputed":
+        subject = dispute_object(tx)
+    elif tx.kind == "credit":
         subject = refund_object(tx, queued.claim)
     elif queued.claim == "attempt_failed":
         subject = _failed_intent(tx)
