@@ -132,3 +132,39 @@ async def test_events_are_verified_by_the_library(simulator: Simulator, callback
     for body, secret in ((notice.body + b" ", SECRET), (notice.body, "whsec_other")):
         with pytest.raises(stripe.SignatureVerificationError):
             client(simulator).construct_event(body, header, secret)
+
+
+async def test_disputes_are_listed_and_told(simulator: Simulator, callback_receiver: CallbackReceiver) -> None:
+    api = client(simulator).v1
+    await simulator.json("POST", "/control/dashboard", json={"family": "stripe", "callback_url": callback_receiver.url})
+    ids, paths = [], []
+    for number in range(3):
+        await simulator.force("stripe", "final_success")
+        reference = f"order-{number}"
+        intent = {"metadata": {"reference": reference}}
+        await asyncio.to_thread(
+            api.checkout.sessions.create, order(client_reference_id=reference, payment_intent_data=intent)
+        )
+        [held] = (await simulator.truth(reference=reference))["transactions"]
+        paths.append(f"/control/transactions/{held['id']}/dispute")
+        ids.append((await simulator.json("POST", paths[-1], json={"status": "needs_response"}))["id"])
+    options: Any = {"limit": 2, "expand": ["data.payment_intent"]}
+    page = await asyncio.to_thread(api.disputes.list, options)
+    assert (page.has_more, [each.id for each in page.data]) == (True, ids[:0:-1])
+    newest = page.data[0]
+    assert (newest.status, newest.amount, newest.reason) == ("needs_response", 5000, "fraudulent")
+    assert newest.payment_intent.metadata["reference"] == "order-2"  # type: ignore[union-attr]
+    found = await asyncio.to_thread(api.payment_intents.retrieve, newest.payment_intent.id)  # type: ignore[union-attr]
+    assert (found.status, found.latest_charge, found.metadata["reference"]) == ("succeeded", newest.charge, "order-2")
+    options["starting_after"] = ids[1]
+    rest = await asyncio.to_thread(api.disputes.list, options)
+    assert (rest.has_more, [each.id for each in rest.data]) == (False, ids[:1])
+    assert (await asyncio.to_thread(client(simulator, "sk_live_simulator").v1.disputes.list)).data == []
+    await simulator.json("POST", paths[0], json={"status": "lost"})
+    assert (await asyncio.to_thread(api.disputes.list)).data[2].status == "lost"
+    notices = await callback_receiver.wait_for(7)
+    events = [
+        client(simulator).construct_event(each.body, each.headers["stripe-signature"], SECRET) for each in notices
+    ]
+    about = sorted(event.type for event in events if event.type.startswith("charge."))
+    assert about == ["charge.dispute.closed", *["charge.dispute.created"] * 3]
