@@ -143,11 +143,16 @@ def live_providers(settings: Settings) -> ProvidersConfig:
 
 
 def simulator(
-    settings: Settings, clock: Clock, providers: ProvidersConfig, address: str | None = None
+    settings: Settings,
+    clock: Clock,
+    providers: ProvidersConfig,
+    address: str | None = None,
+    at_root: str | None = None,
 ) -> Starlette | None:
     """The simulated provider APIs; None where this profile must not serve them. Callbacks go to `public_url`.
 
-    `address`: the simulator's own URL when it is served alone.
+    `address`: the simulator's own URL when it is served alone. `at_root`: the provider whose paths also stand at the
+    root of the host; raises ValueError when there is no such provider.
     """
     if not (settings.development or settings.allow_simulator):
         return None
@@ -158,9 +163,8 @@ def simulator(
         for name in {account.provider for account in providers.accounts.values()}
     }
     state = settings.home / "simulator.db"
-    return create_simulator(
-        state, public_url=address or f"{settings.public_url}/simulator", clock=clock, callbacks=dashboards
-    )
+    public_url = address or f"{settings.public_url}/simulator"
+    return create_simulator(state, public_url=public_url, clock=clock, callbacks=dashboards, at_root=at_root)
 
 
 def running_simulator(simulator: Starlette | None) -> AbstractAsyncContextManager[object]:

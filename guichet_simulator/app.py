@@ -17,8 +17,19 @@ served alone, it answers on the same paths. A mounted application gets no lifesp
     /simulator/stripe/v1/checkout/sessions                           /simulator/coris/external/v1/api/send-code-otp
 
 **Credentials**: every credential is accepted, except an empty one and one that contains "invalid" (401). `SECRETS` has
-the secrets that sign callbacks.
+the secrets that sign callbacks. A key of Wave belongs to one wallet: `wave_sn_…`, `wave_ci_…`, `wave_bf_…` and
+`wave_ml_…` take the numbers of their country only and see their own transactions; a key that names no country takes
+every number.
 **Callbacks** go to the URL in the request where the API has one (mtn, orange), else to the URL of the `Dashboard`.
+**The dashboard** (`POST /simulator/control/dashboard`) makes a provider as strict as a real account can be:
+
+    signing_secret   wave: refuse every request that is not signed with it, GET too
+    request_keys     pawapay: {key id: public key in PEM}; refuse deposits, refunds and payouts without their signature
+    credentials      mtn, mtn_new_platform: {API user or subscription key: [products]}; refuse every other use
+    float_empty      true: our balance is empty, payouts are refused
+
+**Not promised**, so that a client cannot rely on it: the order of FeexPay's history, Sonatel's list and Wave's
+searches, and where Sonatel's list stands in its response.
 
 **By hand**: `/simulator/phone` lists the requests that wait for a customer. **By number**: see `scenarios.py`.
 **Control API** (JSON, for tests; `family` is the name of a provider):
@@ -37,7 +48,7 @@ the secrets that sign callbacks.
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time
-    POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, "signing_secret"?, "float_empty"?}
+    POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, and the settings above}
     GET    /simulator/control/scenarios     the table
     POST   /simulator/control/reset         forget everything
 """
@@ -67,15 +78,26 @@ def create_simulator(
     public_url: str,
     clock: Clock,
     callbacks: Mapping[str, Dashboard] | None = None,
+    at_root: str | None = None,
 ) -> Starlette:
-    """Build the simulator. `state`: its SQLite file, None for memory; `callbacks`: the dashboard of each provider."""
+    """Build the simulator. `state`: its SQLite file, None for memory; `callbacks`: the dashboard of each provider.
+
+    `at_root`: the provider whose paths also stand at the root of the host, for clients that cannot be given a base URL
+    with a path (`wave-business-api` drops it). Raises ValueError when there is no such provider.
+    """
     dashboards = {provider: Dashboard(secret=secret) for provider, secret in SECRETS.items()}
     ctx = SimulatorContext(Store(state), clock, public_url, dashboards | dict(callbacks or {}))
     background = BackgroundTask(ctx)
     routes: list[BaseRoute] = [*phone.routes(ctx), *control.routes(ctx)]
+    root: list[BaseRoute] = []
     for provider in build_providers(ctx):
         ctx.providers[provider.name] = provider
-        routes.append(Mount(f"/{provider.name}", app=_CallRecorder(ctx, provider.name, provider.routes())))
+        recorder = _CallRecorder(ctx, provider.name, provider.routes())
+        routes.append(Mount(f"/{provider.name}", app=recorder))
+        if provider.name == at_root:
+            root = [Mount("/", app=recorder)]
+    if at_root is not None and not root:
+        raise ValueError(f"no provider is called {at_root}: {', '.join(ctx.providers)}")
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -85,7 +107,7 @@ def create_simulator(
         ctx.store.close()
 
     return Starlette(
-        routes=[Mount("/simulator", routes=routes), *routes],
+        routes=[Mount("/simulator", routes=routes), *routes, *root],
         middleware=[Middleware(_StartBackground, background)],
         lifespan=lifespan,
     )
@@ -113,7 +135,7 @@ class _CallRecorder:
         self._app: ASGIApp = Starlette(routes=routes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"].partition(f"/{self._provider}")[2]
+        path = scope["path"].removeprefix(scope["root_path"])
         values = {"provider": self._provider, "method": scope["method"], "path": path, "at": self._ctx.clock.now()}
         call = self._ctx.store.insert("calls", values)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Protocol
 
@@ -31,12 +31,19 @@ REPEATED_AFTER: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """What a client configures on a provider's web site: where callbacks go, the secret that signs them, the secret
-    with which the client must sign its requests (None: unsigned ones are accepted); and what a client has there."""
+    """What a client configures on a provider's web site, and what it has there."""
 
+    #: Where callbacks go, and the secret that signs them.
     callback_url: str | None = None
     secret: str | None = None
+    #: Wave: the secret with which the client must sign every request; None: unsigned ones are accepted.
     signing_secret: str | None = None
+    #: pawaPay: the public keys (PEM, by key id) with which the client must sign every request that moves money; None:
+    #: unsigned ones are accepted.
+    request_keys: Mapping[str, str] | None = None
+    #: MTN: the products ("collection", "disbursement") that each API user and each subscription key opens; None: every
+    #: acceptable credential opens every product.
+    credentials: Mapping[str, Sequence[str]] | None = None
     #: Whether the client's balance is empty: nothing can be paid out of it.
     float_empty: bool = False
 
@@ -71,7 +78,7 @@ class SimulatorContext:
     def dashboard(self, provider: str) -> Dashboard:
         """What `POST /simulator/control/dashboard` set last, else what the simulator was started with."""
         start = self._dashboards.get(provider, Dashboard())
-        saved: dict[str, str] = self.store.setting(f"dashboard:{provider}") or {}
+        saved: dict[str, Any] = self.store.setting(f"dashboard:{provider}") or {}
         return Dashboard(**(asdict(start) | saved))
 
     # Scenarios
@@ -124,6 +131,7 @@ class SimulatorContext:
         client_ref: str | None = None,
         phone: str | None = None,
         parent: str | None = None,
+        resource: str = "",
         callback_url: str | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> Transaction:
@@ -135,6 +143,7 @@ class SimulatorContext:
             {
                 "provider": provider,
                 "kind": kind,
+                "resource": resource,
                 "operator": operator,
                 "ref": ref,
                 "client_ref": client_ref,
@@ -161,9 +170,9 @@ class SimulatorContext:
         self.changed.set()
         return self.store.get(tx.id)
 
-    def find(self, provider: str, kind: Kind, ref: str) -> Transaction | None:
+    def find(self, provider: str, kind: Kind, ref: str, resource: str = "") -> Transaction | None:
         self.apply_due_decisions()
-        return self.store.find(provider, kind, ref)
+        return self.store.find(provider, kind, ref, resource)
 
     def decide(self, tx: Transaction, state: FinalState, reason: str | None = None, *, final: bool = False) -> bool:
         """Make a transaction final and queue its callbacks; False if it was final already.

@@ -31,6 +31,7 @@ from guichet_simulator.http_helpers import (
 from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Transaction
 from guichet_simulator.otp_messages import consume_code, send_code
 from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.store import undocumented_order
 
 _HISTORY_LIMIT: Final = 500
 
@@ -204,7 +205,7 @@ class FeexPay(SimulatedProvider):
         kinds = {"PAYIN": "('debit')", "PAYOUT": "('credit')"}.get(str(body.get("type", "ALL")), "('debit', 'credit')")
         found = [
             tx
-            for tx in self.ctx.store.select(f"provider = 'feexpay' AND kind IN {kinds}")
+            for tx in undocumented_order(self.ctx.store.select(f"provider = 'feexpay' AND kind IN {kinds}"))
             if first <= iso(tx.created_at)[:10] <= last
             and body.get("status") in (None, "", "ALL", STATES[tx.state])
             and body.get("reseau") in (None, "", "ALL", network_label(tx))

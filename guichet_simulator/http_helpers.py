@@ -60,6 +60,14 @@ def credential(request: Request, scheme: str = "Bearer") -> str | None:
     return value.strip()
 
 
+def basic_credential(request: Request) -> str:
+    """`user:password` of HTTP Basic; empty when it is absent or cannot be decoded."""
+    try:
+        return base64.b64decode(credential(request, "Basic") or "", validate=True).decode()
+    except ValueError:
+        return ""
+
+
 def _decode_basic(value: str) -> str:
     """The user and password of HTTP Basic; the value itself when it is not base64."""
     try:

@@ -24,7 +24,9 @@ EXPIRED: Final = "expired"
 class Transaction:
     """One request as a provider stores it. Amounts are hundredths of the main unit, times are Instants.
 
-    `ref` is the provider's identifier, `client_ref` the client's (None where the API has no such field).
+    `ref` is the provider's identifier, `client_ref` the client's (None where the API has no such field). `resource` is
+    the provider's name for this kind of request where it has several, whose identifiers are apart from each other
+    ("refund", "transfer", "payout"); else empty.
     `stated_amount` and `stated_currency` are what responses and callbacks say, which a scenario may falsify. The
     transaction becomes `planned_state` at `due_at` unless it is decided before; without `due_at` it stays pending.
     `detail` holds what only this provider needs.
@@ -33,6 +35,7 @@ class Transaction:
     id: int
     provider: str
     kind: Kind
+    resource: str
     operator: str
     ref: str
     client_ref: str | None

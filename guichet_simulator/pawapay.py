@@ -27,6 +27,7 @@ from guichet_simulator.models import PENDING, SUCCEEDED, CallbackRequest, Kind, 
 from guichet_simulator.otp_messages import BAD_CODE
 from guichet_simulator.pawapay_payloads import CREDITS, failure, rejected, transaction_payload
 from guichet_simulator.pawapay_providers import PROVIDERS, Provider, sandbox_scenario
+from guichet_simulator.pawapay_signatures import is_signed
 from guichet_simulator.pawapay_validation import business_error, confirmation_error, input_error, refund_error
 from guichet_simulator.scenarios import BY_NAME, ResponseKind, Scenario
 from guichet_simulator.signatures import KEY_ID, HttpSigner
@@ -87,11 +88,14 @@ class PawaPay(SimulatedProvider):
     async def _read_body(
         self, request: Request, call: Kind, *, id_field: str, party_field: str | None
     ) -> dict[str, Any] | Response:
-        """The body; an error response when the credential is refused or a field is invalid."""
+        """The body; an error response when the credential or the signature is refused, or a field is invalid."""
         body = await json_object(request) or {}
         echo = {id_field: body.get(id_field)}
         if refusal := self._check_access(request, call, echo):
             return refusal
+        keys, raw = self.ctx.dashboard(self.name).request_keys, await request.body()
+        if keys is not None and not is_signed(request, raw, keys=keys, now=self.ctx.clock.now()):
+            return rejected("HTTP_SIGNATURE_ERROR", 403).response(echo)
         invalid = input_error(body, id_field, party_field)
         return invalid.response(echo) if invalid else body
 
@@ -105,7 +109,7 @@ class PawaPay(SimulatedProvider):
         provider, phone = PROVIDERS[party["provider"]], str(party["phoneNumber"])
         if invalid := confirmation_error(provider, body):
             return invalid.response(echo)
-        if self.ctx.find(self.name, "debit", body["depositId"]):
+        if self.ctx.find(self.name, "debit", body["depositId"], "deposit"):
             return self.error(ResponseKind.DUPLICATE, "debit", echo)
         scenario = self._choose_scenario("debit", provider, phone, preauthorised=provider.auth == "PREAUTH")
         if body.get("preAuthorisationCode") == BAD_CODE:
@@ -129,7 +133,7 @@ class PawaPay(SimulatedProvider):
         echo, party = {"payoutId": body["payoutId"]}, body["recipient"]["accountDetails"]
         if code := business_error(body, party):
             return rejected(code).response(echo)
-        if self.ctx.find(self.name, "credit", body["payoutId"]):
+        if self.ctx.find(self.name, "credit", body["payoutId"], "payout"):
             return self.error(ResponseKind.DUPLICATE, "credit", echo)
         phone = str(party["phoneNumber"])
         scenario = self._choose_scenario("credit", PROVIDERS[party["provider"]], phone)
@@ -145,9 +149,9 @@ class PawaPay(SimulatedProvider):
         if isinstance(body, Response):
             return body
         echo = {"refundId": body["refundId"]}
-        if self.ctx.find(self.name, "credit", body["refundId"]):
+        if self.ctx.find(self.name, "credit", body["refundId"], "refund"):
             return self.error(ResponseKind.DUPLICATE, "credit", echo)
-        debit = self.ctx.find(self.name, "debit", str(body.get("depositId")))
+        debit = self.ctx.find(self.name, "debit", str(body.get("depositId")), "deposit")
         if debit is None or debit.state != SUCCEEDED:
             return rejected("INVALID_STATE" if debit else "NOT_FOUND").response(echo)
         left = debit.amount - self.ctx.store.refunded_amount(debit)
@@ -195,15 +199,11 @@ class PawaPay(SimulatedProvider):
             client_ref=body.get("clientReferenceId") or body[f"{resource}Id"],
             phone=phone,
             parent=parent,
+            resource=resource,
             amount=amount,
             currency=body["currency"],
             lifetime=self.lifetime,
-            detail={
-                "resource": resource,
-                "message": body.get("customerMessage"),
-                "metadata": metadata,
-                **detail,
-            },
+            detail={"message": body.get("customerMessage"), "metadata": metadata, **detail},
         )
 
     # Status calls
@@ -243,4 +243,4 @@ class PawaPay(SimulatedProvider):
 
 
 def _accepted(tx: Transaction) -> dict[str, object]:
-    return {f"{tx.detail['resource']}Id": tx.ref, "status": "ACCEPTED", "created": iso(tx.created_at)}
+    return {f"{tx.resource}Id": tx.ref, "status": "ACCEPTED", "created": iso(tx.created_at)}

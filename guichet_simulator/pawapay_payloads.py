@@ -59,7 +59,7 @@ def status_word(tx: Transaction, now: Instant) -> str:
 def transaction_payload(tx: Transaction, now: Instant, claim: Claim | None = None) -> dict[str, Any]:
     """The `data` of a status response, and a callback; `claim` states another status than the true one."""
     status = _CLAIMED_STATUSES.get(claim) or status_word(tx, now)
-    resource = tx.detail["resource"]
+    resource = tx.resource
     account = {"type": "MMO", "accountDetails": {"phoneNumber": tx.phone, "provider": tx.operator}}
     payload: dict[str, Any] = {
         f"{resource}Id": tx.ref,

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from guichet.domain import money
 from guichet_simulator.context import SimulatorContext
+from guichet_simulator.fees import balance_change
 from guichet_simulator.http_helpers import ErrorResponse, json_object, json_response
 from guichet_simulator.models import FAILED, PENDING, Transaction
 from guichet_simulator.pawapay_payloads import CREDITS, failure, rejected, status_word
@@ -38,7 +39,8 @@ async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
         terms |= {"status": "OPERATIONAL", "authType": provider.auth}
         currency = {"currency": provider.currency, "operationTypes": dict.fromkeys(_OPERATIONS, terms)}
         providers[name] = {"currencies": [currency]}
-    signing = {"signedRequestsOnly": False, "signedCallbacks": True}
+    signed_only = ctx.dashboard("pawapay").request_keys is not None
+    signing = {"signedRequestsOnly": signed_only, "signedCallbacks": True}
     countries = _by_country(request, providers)
     return json_response({"companyName": "Simulateur", "signatureConfiguration": signing, "countries": countries})
 
@@ -62,7 +64,7 @@ async def balances(ctx: SimulatorContext, request: Request) -> Response:
     totals = {(provider.country, provider.currency): 0 for provider in PROVIDERS.values()}
     for tx in ctx.store.select("provider = 'pawapay' AND state = 'succeeded'"):
         provider = PROVIDERS[tx.operator]
-        totals[provider.country, provider.currency] += tx.amount if tx.kind == "debit" else -tx.amount
+        totals[provider.country, provider.currency] += balance_change(tx)
     rows = [
         {"country": country, "balance": money.plain(total), "currency": currency, "provider": ""}
         for (country, currency), total in totals.items()
@@ -74,8 +76,7 @@ async def balances(ctx: SimulatorContext, request: Request) -> Response:
 def find(ctx: SimulatorContext, request: Request) -> Transaction | None:
     """The deposit, refund or payout that the path names."""
     resource = request.path_params["resource"].removesuffix("s")
-    tx = ctx.find("pawapay", "credit" if resource in CREDITS else "debit", request.path_params["id"])
-    return tx if tx and tx.detail["resource"] == resource else None
+    return ctx.find("pawapay", "credit" if resource in CREDITS else "debit", request.path_params["id"], resource)
 
 
 async def resend_callback(ctx: SimulatorContext, request: Request) -> Response:

@@ -4,6 +4,7 @@ CREATE TABLE IF NOT EXISTS transactions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     provider TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('debit', 'credit')),
+    resource TEXT NOT NULL DEFAULT '',
     operator TEXT NOT NULL,
     ref TEXT NOT NULL,
     client_ref TEXT,
@@ -23,7 +24,7 @@ CREATE TABLE IF NOT EXISTS transactions (
     decided_at INTEGER,
     callback_url TEXT,
     detail TEXT NOT NULL,
-    CONSTRAINT transactions_ref UNIQUE (provider, kind, ref)
+    CONSTRAINT transactions_ref UNIQUE (provider, kind, resource, ref)
 );
 CREATE INDEX IF NOT EXISTS transactions_due ON transactions (due_at) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS transactions_client ON transactions (provider, client_ref);

@@ -72,7 +72,7 @@ class HttpSigner:
             "@path": address.path or "/",
             "signature-date": iso(now)[:23] + "Z",
             "content-digest": f"sha-512=:{digest}:",
-            "content-type": "application/json",
+            "content-type": "application/json; charset=UTF-8",
         }
         names = " ".join(f'"{name}"' for name in covered)
         parameters = f'({names});alg="ecdsa-p256-sha256";keyid="{KEY_ID}";created={created}'
@@ -83,6 +83,7 @@ class HttpSigner:
         signature = key.sign(base.encode(), ec.ECDSA(hashes.SHA256()))
         encoded = base64.b64encode(signature if der else _raw(signature)).decode()
         return {
+            "Content-Type": covered["content-type"],
             "Content-Digest": covered["content-digest"],
             "Signature-Date": covered["signature-date"],
             "Signature-Input": f"sig-pp={parameters}",

@@ -4,6 +4,7 @@ Source: docs/providers/sonatel.md. Payments by QR code or deep link are not simu
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -26,7 +27,8 @@ from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Tran
 from guichet_simulator.otp_messages import consume_code, send_code
 from guichet_simulator.scenarios import ResponseKind, Scenario
 from guichet_simulator.signatures import PinDecryptor, hmac_signature_header
-from guichet_simulator.sonatel_payloads import DIAL, STATES, problem, transaction_payload
+from guichet_simulator.sonatel_payloads import DIAL, STATES, list_shape, problem, transaction_payload
+from guichet_simulator.store import undocumented_order
 
 #: Seconds.
 _TOKEN_LIFETIME: Final = 299
@@ -167,9 +169,15 @@ class Sonatel(SimulatedProvider):
             return refusal
         self.ctx.apply_due_decisions()
         reference = request.query_params.get("reference")
-        found = self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference)
+        found = undocumented_order(self.ctx.store.select("provider = 'sonatel' AND client_ref = ?", reference))
         forced = self.ctx.forced_scenario(self.name, "status")
-        return await self.respond("status", forced, lambda: json_response([transaction_payload(tx) for tx in found]))
+        shape = list_shape(str(reference))
+
+        def normal() -> Response:
+            rows = [transaction_payload(tx) for tx in found]
+            return json_response({shape: rows} if shape else rows)
+
+        return await self.respond("status", forced, normal)
 
     # Keys and callbacks
 
@@ -187,8 +195,8 @@ class Sonatel(SimulatedProvider):
         url, key = body.get("callbackUrl"), body.get("apiKey")
         if not (isinstance(url, str) and url.startswith("http") and key and body.get("code")):
             return problem(400, "24", "Invalid body").response()
-        secret = self.ctx.dashboard(self.name).secret
-        self.ctx.store.set_setting(f"dashboard:{self.name}", {"callback_url": url, "secret": secret})
+        changed = replace(self.ctx.dashboard(self.name), callback_url=url)
+        self.ctx.store.set_setting(f"dashboard:{self.name}", asdict(changed))
         self.ctx.store.set_setting("sonatel:api_key", key)
         return json_response(body, 201)
 

@@ -17,6 +17,15 @@ STATES: Final[Mapping[str, str]] = {
 }
 
 
+#: Where four public clients find the rows of the list; None: the response is the bare list.
+_LIST_SHAPES: Final = (None, "transactions", "data", "content")
+
+
+def list_shape(reference: str) -> str | None:
+    """Where the list about this reference stands in the response. All shapes occur: a client must read each of them."""
+    return _LIST_SHAPES[sum(reference.encode()) % len(_LIST_SHAPES)]
+
+
 def problem(status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> ErrorResponse:
     """An error as `application/problem+json`."""
     body = {

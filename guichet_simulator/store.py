@@ -4,9 +4,10 @@ The table `transactions` is what a provider shows, the table `books` what it rea
 a scenario may falsify what a provider shows, never its books, and the conformance tests compare ours with the books.
 """
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
@@ -16,8 +17,19 @@ from guichet.clock import Instant
 from guichet_simulator.models import PENDING, SUCCEEDED, FinalState, Kind, QueuedCallback, Transaction
 
 #: Kept in the file as `user_version`. A file of another version is emptied: it only holds play money.
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _COLUMNS: Final = tuple(field.name for field in fields(Transaction))
+
+
+def undocumented_order(found: Sequence[Transaction]) -> list[Transaction]:
+    """The order of a history or a search whose provider documents none: the same each time, and never newest first nor
+    oldest first where it could be neither, so that a client that relies on one of them fails.
+    """
+    mixed = sorted(found, key=lambda tx: hashlib.sha256(f"{tx.id}:{tx.ref}".encode()).digest())
+    newest_first = sorted(found, key=lambda tx: -tx.id)
+    if len(mixed) > 1 and (mixed == newest_first or (len(mixed) > 2 and mixed == newest_first[::-1])):
+        mixed = [*mixed[1:], mixed[0]]
+    return mixed
 
 
 class DuplicateRef(Exception):
@@ -78,8 +90,9 @@ class Store:
         [found] = self.select("id = ?", transaction_id)
         return found
 
-    def find(self, provider: str, kind: Kind, ref: str) -> Transaction | None:
-        return next(iter(self.select("provider = ? AND kind = ? AND ref = ?", provider, kind, ref)), None)
+    def find(self, provider: str, kind: Kind, ref: str, resource: str = "") -> Transaction | None:
+        where = "provider = ? AND kind = ? AND resource = ? AND ref = ?"
+        return next(iter(self.select(where, provider, kind, resource, ref)), None)
 
     def select(self, where: str, *args: object) -> list[Transaction]:
         """Newest first. `where` is written in this package and never comes from a request."""

@@ -9,10 +9,9 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
-from guichet_simulator import idempotency
+from guichet_simulator import idempotency, stripe_intents
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import (
-    credential,
     form_fields,
     json_bytes,
     json_response,
@@ -47,6 +46,7 @@ class Stripe(StripeApi):
             Route("/v1/refunds", self._refunds.create, methods=["POST"]),
             Route("/v1/refunds/{id}", self._refunds.read),
             Route("/v1/disputes", self._disputes.list_disputes),
+            *stripe_intents.routes(self),
             Route("/v1/balance", self.balance),
             Route("/c/pay/{id}", self.hosted_page),
         ]
@@ -61,7 +61,7 @@ class Stripe(StripeApi):
         if param := _invalid_parameter(form, self.ctx.clock.now()):
             return invalid_request(f"Invalid value: {param}", param=param).response()
         scenario = self.ctx.choose_scenario(self.name, "debit", form[f"{_PRICE}[unit_amount]"])
-        live = "live" in str(credential(request))
+        live = self.is_live(request)
 
         def create() -> Response:
             tx = self._create_session(form, scenario, live=live)
@@ -104,7 +104,7 @@ class Stripe(StripeApi):
         if refusal := self.check_access(request):
             return refusal
         ref = request.path_params["id"]
-        return self.ctx.find(self.name, "debit", ref) or missing("checkout.session", ref).response()
+        return self.find_own(request, "debit", ref) or missing("checkout.session", ref).response()
 
     async def read(self, request: Request) -> Response:
         found = self._find_session(request)
@@ -125,10 +125,12 @@ class Stripe(StripeApi):
         if refusal := self.check_access(request):
             return refusal
         totals: dict[str, int] = {}
-        for tx in self.ctx.store.select("provider = 'stripe' AND state = 'succeeded'"):
+        live = self.is_live(request)
+        where = "provider = 'stripe' AND state = 'succeeded' AND json_extract(detail, '$.live') = ?"
+        for tx in self.ctx.store.select(where, live):
             totals[tx.currency] = totals.get(tx.currency, 0) + (tx.amount if tx.kind == "debit" else -tx.amount)
         available = [{"amount": smallest_unit(total, name), "currency": name.lower()} for name, total in totals.items()]
-        return json_response({"object": "balance", "available": available, "pending": [], "livemode": False})
+        return json_response({"object": "balance", "available": available, "pending": [], "livemode": live})
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         dashboard, now = self.ctx.dashboard(self.name), self.ctx.clock.now()

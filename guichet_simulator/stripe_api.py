@@ -7,8 +7,8 @@ from starlette.responses import Response
 
 from guichet_simulator import idempotency
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.http_helpers import acceptable, credential, json_response
-from guichet_simulator.models import EXPIRED
+from guichet_simulator.http_helpers import acceptable, basic_credential, credential, json_response
+from guichet_simulator.models import EXPIRED, Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.stripe_payloads import error, invalid_request
 
@@ -36,8 +36,16 @@ class StripeApi(SimulatedProvider):
 
     def check_access(self, request: Request) -> Response | None:
         """The key is a bearer token, or the user name of HTTP Basic."""
-        key = credential(request) or credential(request, "Basic")
-        return None if acceptable(key) else self.error(ResponseKind.UNAUTHORIZED)
+        return None if acceptable(_key(request)) else self.error(ResponseKind.UNAUTHORIZED)
+
+    def is_live(self, request: Request) -> bool:
+        """Whether the request's key is one of the live mode, which shares nothing with the test mode."""
+        return "_live_" in _key(request)
+
+    def find_own(self, request: Request, kind: Kind, ref: str) -> Transaction | None:
+        """A session or a refund of the key's mode."""
+        tx = self.ctx.find(self.name, kind, ref)
+        return tx if tx and tx.detail["live"] is self.is_live(request) else None
 
     def stored_response(self, key: str | None, fingerprint: str) -> Response | None:
         """The first response to this Idempotency-Key, even if it was lost; None for a new key."""
@@ -56,3 +64,8 @@ class StripeApi(SimulatedProvider):
         if key is None:
             return response
         return idempotency.store_response(self.ctx.store, self.name, response, key=key, fingerprint=fingerprint)
+
+
+def _key(request: Request) -> str:
+    """The API key; empty when it is absent."""
+    return credential(request) or basic_credential(request).partition(":")[0]

@@ -25,7 +25,10 @@ class StripeDisputes:
             "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.dispute.created') >= ?",
             int(query.get("created[gte]", "0")),
         )
-        rows = [dispute_object(tx, expanded="data.payment_intent" in query.getlist("expand[]")) for tx in disputed]
+        # Written as `expand[]` by some clients, and as `expand[0]` by Stripe's own library.
+        wanted = [value for name, value in query.multi_items() if name.startswith("expand[")]
+        own = [tx for tx in disputed if tx.detail["live"] is self._api.is_live(request)]
+        rows = [dispute_object(tx, expanded="data.payment_intent" in wanted) for tx in own]
         if after := query.get("starting_after"):
             rows = rows[[row["id"] for row in rows].index(after) + 1 :]
         return json_response(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from guichet.clock import SECOND
 from guichet.domain import money
 from guichet_simulator.http_helpers import ErrorResponse, smallest_unit
-from guichet_simulator.models import Claim, QueuedCallback, Transaction
+from guichet_simulator.models import SUCCEEDED, Claim, QueuedCallback, Transaction
 
 API_VERSION: Final = "2026-10-28.endive"
 #: A state or a claim → `status` and `payment_status`. A declined card leaves the session open.
@@ -158,12 +158,19 @@ def _failed_intent(tx: Transaction) -> dict[str, Any]:
         "code": "card_declined",
         "decline_code": "insufficient_funds" if funds else "generic_decline",
     }
+    return {**intent_object(tx), "last_payment_error": error, "status": "requires_payment_method"}
+
+
+def intent_object(tx: Transaction) -> dict[str, Any]:
+    """The payment intent of a session. It has metadata of its own, and none of the session's."""
+    intent, paid = str(tx.detail["payment_intent"]), tx.state == SUCCEEDED
     return {
-        "id": tx.detail["payment_intent"],
+        "id": intent,
         "object": "payment_intent",
         "amount": smallest_unit(tx.amount, tx.currency),
         "currency": tx.currency.lower(),
-        "last_payment_error": error,
-        "metadata": tx.detail["metadata"],
-        "status": "requires_payment_method",
+        "latest_charge": f"ch_{intent[3:]}" if paid else None,
+        "livemode": tx.detail["live"],
+        "metadata": tx.detail["intent_metadata"],
+        "status": "succeeded" if paid else "requires_payment_method",
     }

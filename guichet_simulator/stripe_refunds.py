@@ -27,7 +27,7 @@ class StripeRefunds:
         fingerprint = idempotency.fingerprint("refunds", form)
         if stored := self._api.stored_response(key, fingerprint):
             return stored
-        found = self._refundable(form)
+        found = self._refundable(form, live=self._api.is_live(request))
         if isinstance(found, ErrorResponse):
             return found.response()
         debit, amount = found
@@ -52,13 +52,13 @@ class StripeRefunds:
 
         return await self._api.respond("credit", scenario, create)
 
-    def _refundable(self, form: Mapping[str, str]) -> tuple[Transaction, int] | ErrorResponse:
+    def _refundable(self, form: Mapping[str, str], *, live: bool) -> tuple[Transaction, int] | ErrorResponse:
         """The debit to refund and how much of it, in hundredths."""
         intent = form.get("payment_intent", "")
         self._ctx.apply_due_decisions()
         where = "provider = 'stripe' AND kind = 'debit' AND json_extract(detail, '$.payment_intent') = ?"
         debits = self._ctx.store.select(where, intent)
-        if not debits or debits[0].state != SUCCEEDED:
+        if not debits or debits[0].state != SUCCEEDED or debits[0].detail["live"] is not live:
             return missing("payment_intent", intent)
         debit = debits[0]
         left = debit.amount - self._ctx.store.refunded_amount(debit)
@@ -74,7 +74,7 @@ class StripeRefunds:
         if refusal := self._api.check_access(request):
             return refusal
         ref = request.path_params["id"]
-        tx = self._ctx.find(self._api.name, "credit", ref)
+        tx = self._api.find_own(request, "credit", ref)
         if tx is None:
             return missing("refund", ref).response()
         return await self._api.respond_to_status(tx, lambda: json_response(refund_object(tx)))

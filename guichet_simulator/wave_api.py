@@ -1,15 +1,19 @@
 """What all calls of the simulated Wave share: the key and the errors (docs/providers/wave.md)."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet_simulator.base import SimulatedProvider
-from guichet_simulator.http_helpers import credential
+from guichet_simulator.http_helpers import credential, json_response
+from guichet_simulator.models import Kind, Transaction
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.signatures import is_signed_now
+from guichet_simulator.store import undocumented_order
 from guichet_simulator.wave_payloads import LIFETIME_MINUTES, error
+from guichet_simulator.wave_wallets import wallet_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -51,3 +55,22 @@ class WaveApi(SimulatedProvider):
         if "authorization" not in request.headers:
             return error(401, "missing-auth-header").response()
         return self.error(ResponseKind.UNAUTHORIZED) if credential(request) is None else None
+
+    def find_own(self, request: Request, kind: Kind, ref: str, resource: str = "") -> Transaction | None:
+        """What belongs to the wallet of the request's key."""
+        tx = self.ctx.find(self.name, kind, ref, resource)
+        return tx if tx and tx.operator == wallet_of(request).name else None
+
+    async def search(
+        self, request: Request, kind: Kind, resource: str, payload: Callable[[Transaction], dict[str, Any]]
+    ) -> Response:
+        """What was made under the client's reference."""
+        if refusal := self.check_access(request):
+            return refusal
+        self.ctx.apply_due_decisions()
+        where = "provider = 'wave' AND kind = ? AND resource = ? AND operator = ? AND client_ref = ?"
+        reference = request.query_params.get("client_reference")
+        found = self.ctx.store.select(where, kind, resource, wallet_of(request).name, reference)
+        rows = [payload(tx) for tx in undocumented_order(found)]
+        forced = self.ctx.forced_scenario(self.name, "status")
+        return await self.respond("status", forced, lambda: json_response({"result": rows}))

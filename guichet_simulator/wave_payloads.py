@@ -9,6 +9,8 @@ from guichet_simulator.http_helpers import ErrorResponse
 from guichet_simulator.models import Claim, Transaction
 
 LIFETIME_MINUTES: Final = 30
+#: Items of a page, unless the request says otherwise.
+_PAGE: Final = 100
 EVENTS: Final[Mapping[str, str]] = {
     "succeeded": "checkout.session.completed",
     "attempt_failed": "checkout.session.payment_failed",
@@ -57,13 +59,13 @@ def session_object(tx: Transaction, claim: Claim | None = None) -> dict[str, Any
         "aggregated_merchant_id": tx.detail["aggregated_merchant_id"],
         "success_url": tx.detail["success_url"],
         "wave_launch_url": tx.detail["page_url"],
-        "when_completed": _second(tx.decided_at) if done and tx.decided_at else None,
-        "when_created": _second(tx.created_at),
-        "when_expires": _second(later(tx.created_at, LIFETIME_MINUTES * MINUTE)),
+        "when_completed": second(tx.decided_at) if done and tx.decided_at else None,
+        "when_created": second(tx.created_at),
+        "when_expires": second(later(tx.created_at, LIFETIME_MINUTES * MINUTE)),
     }
 
 
-def _second(instant: Instant) -> str:
+def second(instant: Instant) -> str:
     return iso(whole_second(instant))[:19] + "Z"
 
 
@@ -77,8 +79,19 @@ def payout_object(tx: Transaction) -> dict[str, Any]:
         "mobile": f"+{tx.phone}",
         "client_reference": tx.client_ref,
         "status": status,
-        "timestamp": _second(tx.created_at),
+        "timestamp": second(tx.created_at),
     }
     if status == "failed":
         payload["payout_error"] = {"error_code": "recipient-limit-exceeded", "error_message": "Limit exceeded"}
     return payload
+
+
+def page_of(rows: Mapping[str, dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
+    """One page of `rows`, which are keyed by their cursors: at most `first` of those that come after `after`."""
+    cursors, after = list(rows), query.get("after")
+    start = cursors.index(after) + 1 if after in cursors else 0
+    first = query.get("first", "")
+    shown = cursors[start : start + (int(first) if first.isdecimal() else _PAGE)]
+    more = bool(shown) and shown[-1] != cursors[-1]
+    info = {"start_cursor": after, "end_cursor": shown[-1] if shown else None, "has_next_page": more}
+    return {"page_info": info, "items": [rows[cursor] for cursor in shown]}

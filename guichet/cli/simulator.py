@@ -19,11 +19,18 @@ def register(app: typer.Typer) -> None:
 def simulator(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8900,
+    at_root: Annotated[
+        str | None, typer.Option(help="Provider to serve at the root too, for clients that take no base path.")
+    ] = None,
 ) -> None:
     """Serve the simulated provider APIs alone, with the simulated phone at /simulator/phone."""
     settings = load_settings()
-    app = create_simulator(settings, SystemClock(), load_providers(settings), f"http://{host}:{port}/simulator")
+    address = f"http://{host}:{port}/simulator"
+    try:
+        app = create_simulator(settings, SystemClock(), load_providers(settings), address, at_root)
+    except ValueError as error:
+        fail(f"--at-root: {error}.")
     if app is None:
         fail("The production profile does not serve the simulator unless GUICHET_ALLOW_SIMULATOR is yes.")
-    console.print(f"Simulated phone: http://{host}:{port}/simulator/phone")
+    console.print(f"Simulated phone: {address}/phone")
     uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)

@@ -44,3 +44,8 @@ class _CoalescingTransport(asyncio.Transport):
     def close(self) -> None:
         self._flush()
         self._transport.close()
+
+    def abort(self) -> None:
+        """Closes at once: what is not sent yet is not sent any more."""
+        self._pending.clear()
+        self._transport.abort()

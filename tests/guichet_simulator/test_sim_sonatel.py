@@ -152,9 +152,27 @@ async def test_a_payment_with_a_lost_response_is_found_by_reference(simulator: S
     with pytest.raises(aiohttp.ClientError):
         await pay(simulator, headers, number="770009010")
     path = f"{WALLET}/transactions"
-    [found] = await simulator.json("GET", path, headers=headers, params={"reference": "ref-1"})
+    [found] = rows(await simulator.json("GET", path, headers=headers, params={"reference": "ref-1"}))
     assert (found["status"], found["amount"]["value"]) == ("SUCCESS", 1000)
-    assert await simulator.json("GET", path, headers=headers, params={"reference": "other"}) == []
+    assert rows(await simulator.json("GET", path, headers=headers, params={"reference": "other"})) == []
+
+
+async def test_the_list_has_four_shapes_and_no_documented_order(simulator: Simulator) -> None:
+    headers = await access(simulator)
+    path, shapes = f"{WALLET}/transactions", set()
+    for reference in ("ref-1", "ref-2", "ref-3", "ref-4"):
+        sent = []
+        for _ in range(2):
+            sent.append((await pay(simulator, headers, reference=reference))["transactionId"])
+        answer = await simulator.json("GET", path, headers=headers, params={"reference": reference})
+        shapes.add(next(iter(answer)) if isinstance(answer, dict) else None)
+        assert [row["transactionId"] for row in rows(answer)] == sent  # Not newest first.
+    assert shapes == {None, "transactions", "data", "content"}
+
+
+def rows(answer: Any) -> Any:
+    """The list of transactions, wherever it stands."""
+    return next(iter(answer.values())) if isinstance(answer, dict) else answer
 
 
 async def test_a_texted_code_works_once(simulator: Simulator) -> None:

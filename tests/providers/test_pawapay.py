@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from guichet.clock import MINUTE, SECOND, earlier
 from guichet.providers import http_message_signatures as http_signatures
-from guichet.providers.base import Accepted, AlreadyRefunded, Callback, CallbackReference, FloatEmpty
+from guichet.providers.base import Accepted, AlreadyRefunded, CallbackReference, FloatEmpty
+from tests.guichet_simulator import pawapay_samples as samples
 from tests.providers.expectations import ALREADY_REFUNDED, FLOAT_EMPTY, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
@@ -185,15 +186,22 @@ PUBLIC = (
 )
 
 
-async def test_requests_are_signed_when_a_key_is_given() -> None:
-    async with provider_under_test(
-        "pawapay", (200, {"status": "ACCEPTED"}), signing_key=PRIVATE, signing_key_id="K1"
-    ) as pawapay:
+@pytest.mark.parametrize("encoding", ["der", "raw"])
+async def test_requests_are_signed_when_a_key_is_given(encoding: str) -> None:
+    """What leaves on the wire is verified by `cryptography` alone, as pawaPay's official samples verify."""
+    settings = {"signing_key": PRIVATE, "signing_key_id": "K1", "signature_encoding": encoding}
+    async with provider_under_test("pawapay", (200, {"status": "ACCEPTED"}), **settings) as pawapay:
         await pawapay.provider.initiate(charge())
-    [sent] = pawapay.received
-    arrived = Callback("POST", "/v2/deposits", sent.headers, sent.body)
-    assert http_signatures.verify(KEY.public_key(), arrived, NOW)
-    assert 'keyid="K1"' in sent.headers["signature-input"]
+        await pawapay.provider.refund(reversal())
+    paths = ["/v2/deposits", "/v2/refunds"]
+    assert [sent.line for sent in pawapay.received] == [f"POST {path} HTTP/1.1" for path in paths]
+    for sent, path in zip(pawapay.received, paths, strict=True):
+        host = sent.headers["host"]
+        assert samples.verify(
+            KEY.public_key(), method="POST", host=host, path=path, headers=sent.headers, body=sent.body
+        )
+        assert 'keyid="K1"' in sent.headers["signature-input"]
+        assert (len(samples.signature_of(sent.headers)) == 64) is (encoding == "raw")
 
 
 async def test_callbacks_name_the_payment_and_need_a_valid_signature() -> None:
