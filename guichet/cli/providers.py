@@ -1,22 +1,22 @@
-"""`guichet providers check`: whether the accounts of the providers' file answer."""
+"""`guichet providers`: the accounts with providers and the routes. `check` asks whether the accounts answer."""
 
 import asyncio
 
 import typer
 
-from guichet.bootstrap import live_providers
 from guichet.cli.arguments import Json
-from guichet.cli.console import error_console, fail, print_json, print_table
+from guichet.cli.console import error_console, print_json, print_table
+from guichet.cli.provider_accounts import load_providers, open_registry
+from guichet.cli.provider_balances import balances
 from guichet.cli.runner import load_settings
-from guichet.clock import SystemClock
-from guichet.http_client import HttpClient
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.settings import Settings, SettingsError, with_development_key
+from guichet.settings import Settings, with_development_key
 
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help="The accounts with providers, and the routes.", no_args_is_help=True)
     group.command("check", epilog="Example: `guichet providers check`")(check)
+    group.command("balances", epilog="Example: `guichet providers balances --json`")(balances)
     app.add_typer(group, name="providers")
 
 
@@ -44,21 +44,9 @@ def check(as_json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def load_providers(settings: Settings) -> ProvidersConfig:
-    """The providers' file, or what stands in for it; a wrong one ends the command with one sentence."""
-    try:
-        return live_providers(settings)
-    except SettingsError as error:
-        fail(str(error))
-
-
 async def _probe(settings: Settings, providers: ProvidersConfig) -> dict[str, str]:
     """`ok` or what is wrong, by account."""
-    http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development)
-    try:
-        registry = providers.registry(SystemClock(), http_client)
+    async with open_registry(settings, providers) as registry:
         names = list(providers.accounts)
         results = await asyncio.gather(*(registry.provider(name).probe() for name in names))
         return dict(zip(names, results, strict=True))
-    finally:
-        await http_client.aclose()

@@ -238,6 +238,27 @@ class History(Protocol):
         """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete."""
 
 
+@dataclass(frozen=True, slots=True)
+class FloatBalance:
+    """Money of ours that a provider holds. `wallet` tells the balances of one account apart, in the provider's own word
+    (MTN's product, pawaPay's country, FeexPay's network); it is empty where an account has only one."""
+
+    wallet: str
+    amount: Hundredths
+    currency: str
+
+
+@runtime_checkable
+class Balances(Protocol):
+    """A provider that states our balances with it."""
+
+    #: Below which balance, by wallet, the staff want to know; the key "" stands for every wallet that is not named.
+    float_alert_below: Mapping[str, Hundredths]
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        """All balances of the account; Unknown when one of them cannot be read."""
+
+
 @runtime_checkable
 class SendsOtpCodes(Protocol):
     """A provider that texts the customer the code that `initiate` needs."""

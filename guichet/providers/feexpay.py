@@ -5,6 +5,7 @@ in the history, where `callback_info` is our reference.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -14,11 +15,13 @@ from guichet.clock import Clock, Instant
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
+from guichet.providers.balances import feexpay_balances, read_balances
 from guichet.providers.base import (
     CARDS,
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
@@ -67,6 +70,7 @@ class FeexPay(HttpProvider):
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         super().__init__(account, http_client, clock)
         self._shop = account.settings["shop"]
+        self._balance_path = f"/api/balance/public/getByShop/{self._shop}"
         self._headers = {"Authorization": f"Bearer {account.settings['api_key']}"}
         self._history = FeexPayHistory(self._ask_history, self._shop)
 
@@ -135,8 +139,12 @@ class FeexPay(HttpProvider):
         return await self._history.lines(since, until)
 
     async def probe(self) -> str:
-        """Asks for the shop's balances."""
-        return probe_result(await self._get(f"/api/balance/public/getByShop/{self._shop}"))
+        return probe_result(await self._get(self._balance_path))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(
+            await self._get(self._balance_path), partial(feexpay_balances, currency_of=_label_currency)
+        )
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed."""
@@ -194,6 +202,11 @@ class FeexPay(HttpProvider):
 
 def _currency(operator: str) -> str:
     return _CURRENCIES.get(operator, "XOF")
+
+
+def _label_currency(network: str) -> str:
+    """The currency of a network by FeexPay's own name for it, such as `MTN CG`."""
+    return _currency(network.lower().replace(" ", "_"))
 
 
 def _unserved(charge: Charge) -> NotProcessed | None:

@@ -11,10 +11,12 @@ from typing import Final
 from guichet.clock import MINUTE, Clock
 from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
+from guichet.providers.balances import mtn_balance, read_balances
 from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -137,6 +139,17 @@ class Mtn(HttpProvider):
             if answer != "ok":
                 return f"{product.name}: {answer}"
         return "ok"
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        """Refunds are paid out of `disbursement`; `collection` holds what was collected."""
+        found: list[FloatBalance] = []
+        for product in filter(None, (self._collection, self._disbursement)):
+            answer = await product.get("account/balance")
+            read = read_balances(answer, partial(mtn_balance, product=product.name))
+            if isinstance(read, Unknown):
+                return Unknown(f"{product.name}: {read.raw}")
+            found += read
+        return found
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed. `externalId` is our reference, which is also the last part of the path."""

@@ -11,12 +11,14 @@ import msgspec
 from guichet.clock import MINUTE, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
+from guichet.providers.balances import pawapay_balances, read_balances
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -161,6 +163,9 @@ class PawaPay(HttpProvider):
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v2/wallet-balances"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._get("/v2/wallet-balances"), pawapay_balances)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `callback_public_key` is configured."""

@@ -6,6 +6,7 @@ from typing import Final
 from guichet.clock import Clock
 from guichet.domain.merchants import Environment
 from guichet.providers.base import (
+    Balances,
     Callback,
     CallbackReference,
     Charge,
@@ -123,6 +124,10 @@ class Registry:
     def provider(self, name: str) -> Provider:
         """The provider of an account. For an account that left the file every status is unknown."""
         return self._accounts.get(name) or MissingAccount(name)
+
+    def with_balances(self) -> dict[str, Balances]:
+        """The accounts that state our balances with them, by name."""
+        return {name: each for name, each in self._accounts.items() if isinstance(each, Balances)}
 
     def callback_providers(self, name: str) -> Mapping[str, Provider]:
         """Who may have sent a callback to this address: the account of that name, or every account of that type."""

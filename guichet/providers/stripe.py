@@ -11,12 +11,14 @@ from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.money import DECIMALS
 from guichet.http_client import HttpClient
 from guichet.providers import signatures
+from guichet.providers.balances import read_balances, stripe_balances
 from guichet.providers.base import (
     CARDS,
     Accepted,
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -135,6 +137,9 @@ class Stripe(HttpProvider):
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v1/balance"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._get("/v1/balance"), stripe_balances)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

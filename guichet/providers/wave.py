@@ -11,10 +11,12 @@ import msgspec
 from guichet.clock import HOUR, SECOND, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import signatures
+from guichet.providers.balances import read_balances, wave_balance
 from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -136,6 +138,9 @@ class Wave(HttpProvider):
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v1/balance"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._get("/v1/balance"), wave_balance)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         body = parse_callback_json(callback)

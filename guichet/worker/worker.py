@@ -1,4 +1,4 @@
-"""The worker: loops that poll providers, disburse refunds, deliver webhooks and do the housekeeping.
+"""The worker: loops that poll providers, disburse refunds, deliver webhooks, read balances and do the housekeeping.
 
 Each loop claims, works, records and sleeps. Nothing that matters is kept here: a claim is a lease in a table, so the
 work of a process that dies is due again. A loop is woken right after a commit of its own process; what other processes
@@ -16,6 +16,7 @@ from guichet.logs import log
 from guichet.payments.disbursement import RefundJobs
 from guichet.payments.polling import PollingJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
+from guichet.worker.balance_reader import BalanceReader
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
 
@@ -35,6 +36,7 @@ class Worker:
             QueueLoop("polling", wakeups.polling, clock, PollingJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("refunds", wakeups.refunds, clock, RefundJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),
+            BalanceReader(ctx),
             Housekeeping(ctx),
         ]
         self._tasks: list[asyncio.Task[None]] = []
