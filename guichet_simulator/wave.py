@@ -23,6 +23,7 @@ from guichet_simulator.models import (
 from guichet_simulator.scenarios import ResponseKind
 from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.wave_api import Endpoint, WaveApi
+from guichet_simulator.wave_merchants import WaveMerchants
 from guichet_simulator.wave_payloads import EVENTS, error, payout_object, session_object
 from guichet_simulator.wave_payouts import WavePayouts
 
@@ -33,6 +34,7 @@ class Wave(WaveApi):
     def __init__(self, ctx: SimulatorContext) -> None:
         super().__init__(ctx)
         self._payouts = WavePayouts(self)
+        self._merchants = WaveMerchants(self)
 
     def routes(self) -> list[BaseRoute]:
         sessions, payouts = "/v1/checkout/sessions", self._payouts
@@ -52,6 +54,9 @@ class Wave(WaveApi):
             route("/v1/payout/{id}/reverse", payouts.reverse, "POST"),
             route("/v1/payouts/search", self.search_payouts),
             route("/v1/balance", self.balance),
+            route("/v1/aggregated_merchants", self._merchants.read_all),
+            route("/v1/aggregated_merchants", self._merchants.create, "POST"),
+            route("/v1/aggregated_merchants/{id}", self._merchants.read),
             Route("/c/{id}", self.hosted_page),
         ]
 
@@ -64,6 +69,8 @@ class Wave(WaveApi):
         if invalid := _invalid_fields(body):
             details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
             return self.error(ResponseKind.REFUSED, echo={"details": details})
+        if refusal := self._merchants.refuse_unknown(body):
+            return refusal
         mobile = str(body.get("restrict_payer_mobile") or "").removeprefix("+") or None
         scenario = self.ctx.choose_scenario(self.name, "debit", mobile or body["amount"])
         amount = hundredths(body["amount"], "XOF")

@@ -8,6 +8,7 @@ from guichet.cli.arguments import Json
 from guichet.cli.console import error_console, print_json, print_table
 from guichet.cli.provider_accounts import load_providers, open_registry
 from guichet.cli.provider_balances import balances
+from guichet.cli.provider_setup_wave import wave_merchants
 from guichet.cli.runner import load_settings
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings, with_development_key
@@ -17,6 +18,11 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="The accounts with providers, and the routes.", no_args_is_help=True)
     group.command("check", epilog="Example: `guichet providers check`")(check)
     group.command("balances", epilog="Example: `guichet providers balances --json`")(balances)
+    setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)
+    setup.command("wave-merchants", epilog="Example: `guichet providers setup wave-merchants --account wave_senegal`")(
+        wave_merchants
+    )
+    group.add_typer(setup, name="setup")
     app.add_typer(group, name="providers")
 
 

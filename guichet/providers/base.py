@@ -76,6 +76,8 @@ class Charge(Record, frozen=True):
     return_url: str | None = None
     #: Where the provider may send callbacks; its path ends with our reference. None without a public address.
     notify_url: str | None = None
+    #: The provider's id of the merchant, for an account that `NamesMerchants`.
+    provider_merchant_id: str | None = None
     #: The provider's own reference, once it is known.
     provider_reference: str | None = None
     #: The provider's reference that a callback about this payment named. Anybody can send a callback: a provider may
@@ -257,6 +259,14 @@ class Balances(Protocol):
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         """All balances of the account; Unknown when one of them cannot be read."""
+
+
+@runtime_checkable
+class NamesMerchants(Protocol):
+    """A provider that has an id for each of our merchants, and wants it with every payment and payout."""
+
+    #: Whether this account does; then a charge without `provider_merchant_id` is NotProcessed.
+    names_merchants: bool
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ Our reference is sent as X-Reference-Id. MTN answers 409 when it comes twice and
 says it never received is sent again under the same id while the customer still waits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Final
 
@@ -55,6 +55,11 @@ _NEVER_RECEIVED_AFTER: Final = 15 * MINUTE
 _MAX_TEXT: Final = 60
 #: The name under which the verb of a refund is stored with it.
 _VERB: Final = "verb"
+
+
+def operators(settings: Mapping[str, str]) -> Collection[str] | None:
+    operator, _ = _ENVIRONMENTS.get(settings["target_env"], (None, ""))
+    return (operator,) if operator else None
 
 
 class Mtn(HttpProvider):

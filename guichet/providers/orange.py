@@ -5,6 +5,7 @@ cannot be asked and the customer has no page: the payment stays pending until st
 """
 
 import base64
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -54,6 +55,11 @@ _STATUSES: Final[dict[str, ProviderStatus]] = {
     "FAILED": FAILED,
     "EXPIRED": FAILED,
 }
+
+
+def operators(settings: Mapping[str, str]) -> Collection[str] | None:
+    country = settings["country"].lower()
+    return None if country == _SANDBOX_COUNTRY else (f"orange_{country}",)
 
 
 class Orange(HttpProvider):

@@ -57,6 +57,7 @@ _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
     "wave_sn": ("WAVE_SEN", "XOF"),
     "mtn_cg": ("MTN_MOMO_COG", "XAF"),
 }
+OPERATORS: Final = frozenset(_PROVIDERS)
 #: Operators whose customers confirm on a page.
 _WITH_PAGE: Final = frozenset({"wave_ci", "wave_sn"})
 #: Operators whose customers give a code.

@@ -26,7 +26,7 @@ from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import Provider
 from guichet.providers.client import ProviderAccount
-from guichet.providers.provider_types import PROVIDER_TYPES
+from guichet.providers.provider_types import PROVIDER_TYPES, served_operators
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
 from guichet.providers.sandbox_accounts import sandbox_reason
 from guichet.settings import SettingsError
@@ -200,6 +200,9 @@ class _Reader:
         for name in names:
             if name not in accounts:
                 self._error("[routes]", operator, f"leads to {name}, which is no account of this file")
+            served = served_operators(accounts[name])
+            if served is not None and operator not in served:
+                self._error("[routes]", operator, f"leads to {name}, which serves only {', '.join(sorted(served))}")
         return tuple(names)
 
     def _error(self, section: str, key: str | None, problem: str) -> NoReturn:

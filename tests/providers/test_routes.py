@@ -262,8 +262,10 @@ CODES = [
 async def test_every_operator_code_of_a_provider_pays_and_refunds(
     sqlite_settings: Settings, provider_name: str, code: str, phone: str, more: dict[str, Any]
 ) -> None:
+    country = {"country": code.removeprefix("wave_")} if provider_name == "wave" else {}
+    settings = {**PROVIDER_CASES[provider_name].settings, **country}
     async with open_simulated_providers(
-        sqlite_settings, route(code, account(provider_name, provider_name, PROVIDER_CASES[provider_name].settings))
+        sqlite_settings, route(code, account(provider_name, provider_name, settings))
     ) as simulated:
         await simulated.force(provider_name, "succeeds")
         body = {"amount": 5000, "operator": code, **({"phone_number": phone} if phone else {}), **more}
