@@ -21,6 +21,7 @@ from guichet_simulator.http_helpers import (
     json_response,
 )
 from guichet_simulator.models import SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
+from guichet_simulator.mtn_api_users import ApiUsers
 from guichet_simulator.mtn_payloads import ENVIRONMENTS, SANDBOX_NUMBERS, STATES, error, transaction_payload
 from guichet_simulator.scenarios import BY_NAME, ResponseKind, Scenario
 from guichet_simulator.store import DuplicateRef
@@ -59,6 +60,7 @@ class Mtn(SimulatedProvider):
     def routes(self) -> list[BaseRoute]:
         collection, disbursement = "/collection", "/disbursement"
         return [
+            *ApiUsers(self).routes(),
             Route("/{product}/token/", self.token, methods=["POST"]),
             Route(f"{collection}/v1_0/requesttopay", self.request_to_pay, methods=["POST"]),
             Route(f"{collection}/v1_0/requesttopay/{{ref}}", self.debit_status),

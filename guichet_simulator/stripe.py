@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
-from guichet_simulator import idempotency
+from guichet_simulator import idempotency, stripe_account
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import (
     credential,
@@ -45,6 +45,7 @@ class Stripe(StripeApi):
             Route("/v1/refunds", self._refunds.create, methods=["POST"]),
             Route("/v1/refunds/{id}", self._refunds.read),
             Route("/v1/balance", self.balance),
+            *stripe_account.routes(self),
             Route("/c/pay/{id}", self.hosted_page),
         ]
 

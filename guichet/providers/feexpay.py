@@ -15,6 +15,7 @@ from guichet.clock import Clock, Instant
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
+from guichet.providers.account_checks import AccountSetup, Finding, answered, balances_read, no_call
 from guichet.providers.balances import feexpay_balances, read_balances
 from guichet.providers.base import (
     CARDS,
@@ -145,6 +146,17 @@ class FeexPay(HttpProvider):
         return read_balances(
             await self._get(self._balance_path), partial(feexpay_balances, currency_of=_label_currency)
         )
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        shop = answered("shop", await self._get(f"/api/shop/{self._shop}/get_shop"), "the key may use the shop")
+        address = f"{setup.callback_addresses[0]} must be the callback address of the shop in the dashboard"
+        return [
+            shop,
+            balances_read(await self.balances()),
+            no_call("networks", "one that is not open for the shop answers “channel not configured”"),
+            no_call("registered callback", address),
+            no_call("limits", "payins from 100 to 2,000,000"),
+        ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed."""

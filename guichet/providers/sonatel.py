@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
-from guichet.providers import signatures
+from guichet.providers import signatures, sonatel_checks
+from guichet.providers.account_checks import AccountSetup, Finding
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -109,6 +110,9 @@ class Sonatel(HttpProvider):
 
     async def probe(self) -> str:
         return probe_result(await self._get("/api/account/v1/publicKeys"))
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        return await sonatel_checks.check(setup, self._get)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

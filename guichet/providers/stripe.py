@@ -10,7 +10,8 @@ from typing import Final
 from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.money import DECIMALS
 from guichet.http_client import HttpClient
-from guichet.providers import signatures
+from guichet.providers import signatures, stripe_checks
+from guichet.providers.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.balances import read_balances, stripe_balances
 from guichet.providers.base import (
     CARDS,
@@ -140,6 +141,10 @@ class Stripe(HttpProvider):
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         return read_balances(await self._get("/v1/balance"), stripe_balances)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        found = await stripe_checks.check(setup, self._get)
+        return [balances_read(await self.balances()), *found, stripe_checks.limits()]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

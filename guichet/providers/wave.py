@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from guichet.clock import HOUR, Clock
 from guichet.http_client import HttpClient
-from guichet.providers import signatures
+from guichet.providers import signatures, wave_checks
+from guichet.providers.account_checks import AccountSetup, Finding, balances_read
 from guichet.providers.balances import read_balances, wave_balance
 from guichet.providers.base import (
     Callback,
@@ -178,6 +179,10 @@ class Wave(HttpProvider):
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         return read_balances(await self._client.get("/v1/balance"), wave_balance)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        found = await wave_checks.check(setup, self._client, self.merchants if self.names_merchants else None)
+        return [*found, balances_read(await self.balances())]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         body = parse_callback_json(callback)
