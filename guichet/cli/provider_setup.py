@@ -12,8 +12,12 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do it without asking; for scri
 
 def confirm(question: str, *, yes: bool) -> None:
     """Ends the command with exit code 1 unless a person agrees. `yes`: they did on the command line."""
-    if not yes and not Confirm.ask(question, console=error_console, default=False):
-        error_console.print("Nothing was done.")
+    try:
+        agreed = yes or Confirm.ask(question, console=error_console, default=False)
+    except EOFError:
+        agreed = False
+    if not agreed:
+        error_console.print("\nNothing was done; --yes does it without a question.")
         raise typer.Exit(1)
 
 

@@ -10,6 +10,8 @@ from guichet.cli.console import error_console, print_json, print_table
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.provider_balances import balances
 from guichet.cli.provider_deep_check import deep_check
+from guichet.cli.provider_setup_mtn import mtn_sandbox
+from guichet.cli.provider_setup_sonatel import sonatel_callback
 from guichet.cli.provider_setup_wave import wave_merchants
 from guichet.cli.runner import load_settings
 from guichet.providers.providers_file import ProvidersConfig
@@ -23,6 +25,12 @@ def register(app: typer.Typer) -> None:
     setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)
     setup.command("wave-merchants", epilog="Example: `guichet providers setup wave-merchants --account wave_senegal`")(
         wave_merchants
+    )
+    setup.command("mtn-sandbox", epilog="Example: `guichet providers setup mtn-sandbox --product collection`")(
+        mtn_sandbox
+    )
+    setup.command("sonatel-callback", epilog="Example: `guichet providers setup sonatel-callback --yes`")(
+        sonatel_callback
     )
     group.add_typer(setup, name="setup")
     app.add_typer(group, name="providers")

@@ -112,7 +112,17 @@ class Sonatel(HttpProvider):
         return probe_result(await self._get("/api/account/v1/publicKeys"))
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        return await sonatel_checks.check(setup, self._get)
+        return await sonatel_checks.check(setup, self._get, await self.registered_callback())
+
+    async def registered_callback(self) -> CallResult:
+        """The callback address that Sonatel has for the merchant code; 404 when it has none."""
+        return await self._get(sonatel_checks.CALLBACK_PATH, {"code": self._merchant_code})
+
+    async def register_callback(self, address: str) -> CallResult:
+        """Replaces that address. Sonatel sends our secret back with each callback, and signs with it."""
+        body = {"apiKey": self._webhook_secret, "code": self._merchant_code, "name": "Guichet", "callbackUrl": address}
+        raw = msgspec.json.encode(body)
+        return await self._tokens.call(partial(self._send, "POST", sonatel_checks.CALLBACK_PATH, raw, None))
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

@@ -18,7 +18,8 @@ Get = Callable[[str, Mapping[str, str] | None], Awaitable[CallResult]]
 CALLBACK_PATH = "/api/notification/v1/merchantcallback"
 
 
-async def check(setup: AccountSetup, get: Get) -> list[Finding]:
+async def check(setup: AccountSetup, get: Get, registered: CallResult) -> list[Finding]:
+    """`registered`: the answer about our callback address."""
     nobody = {"reference": str(uuid4())}
     return [
         answered("credentials", await get("/api/account/v1/publicKeys", None), "the client id and secret are accepted"),
@@ -26,19 +27,23 @@ async def check(setup: AccountSetup, get: Get) -> list[Finding]:
         answered(
             "list of transactions", await get("/api/eWallet/v1/transactions", nobody), "payments can be looked up"
         ),
-        await _registered(setup, get),
+        _registered(setup, registered),
         no_call("retailer", "the retailer's number and PIN are looked at only by a cash-in"),
         no_call("merchant code", "it is looked at only by a payment"),
     ]
 
 
-async def _registered(setup: AccountSetup, get: Get) -> Finding:
+def _registered(setup: AccountSetup, result: CallResult) -> Finding:
     subject = "registered callback"
-    result = await get(CALLBACK_PATH, {"code": setup.account.settings["merchant_code"]})
     if isinstance(result, ProviderResponse) and result.status == 404:
         return wrong(subject, "none: `guichet providers setup sonatel-callback` registers it")
     if not isinstance(result, ProviderResponse) or not result.ok:
         return wrong(subject, result.raw)
-    value = result.value()
+    return callback_address_is_ours(subject, callback_url(result), setup)
+
+
+def callback_url(response: ProviderResponse) -> object:
+    """The address in an object, or in a list of one."""
+    value = response.value()
     row = value[0] if isinstance(value, list) and value else value
-    return callback_address_is_ours(subject, row.get("callbackUrl") if isinstance(row, dict) else None, setup)
+    return row.get("callbackUrl") if isinstance(row, dict) else None

@@ -77,7 +77,7 @@ def _key() -> tuple[str, str]:
 
 
 PRIVATE, PUBLIC_KEY = _key()
-SIGNING = {"signing_key": PRIVATE, "signing_key_id": "K1"}
+SIGNING: dict[str, Any] = {"signing_key": PRIVATE, "signing_key_id": "K1"}
 WALLETS: Scripted = (200, {"balances": []})
 
 
@@ -180,7 +180,7 @@ async def test_stripes_webhook_endpoint_is_compared(answer: Scripted, state: str
     ],
 )
 async def test_sonatels_registered_callback_is_compared(answer: Scripted, state: str) -> None:
-    findings, _ = await found("sonatel", (200, {}), (404, {"code": "60"}), answer)
+    findings, _ = await found("sonatel", answer, (200, {}), (404, {"code": "60"}))
     assert (findings["registered callback"][0], findings["list of transactions"][0]) == (state, "wrong")
 
 
