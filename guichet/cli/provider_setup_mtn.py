@@ -21,14 +21,13 @@ _PRODUCTS: Final = {"collection": "", "disbursement": "disbursement_"}
 
 def mtn_sandbox(
     subscription_key: Annotated[
-        str,
+        str | None,
         typer.Option(
+            metavar="KEY",
             envvar="MTN_SUBSCRIPTION_KEY",
-            prompt="Primary key of the product (momodeveloper.mtn.com, Profile)",
-            hide_input=True,
-            help="The subscription key of the product. Asked for unless the variable is set.",
+            help="The primary key of the product, from momodeveloper.mtn.com. Asked for when it is not given.",
         ),
-    ],
+    ] = None,
     product: Annotated[str, typer.Option(metavar="|".join(_PRODUCTS), help="Whose key it is.")] = "collection",
     callback_host: Annotated[
         str | None, typer.Option(metavar="HOST", help="By default the host of GUICHET_PUBLIC_URL.")
@@ -50,8 +49,9 @@ def mtn_sandbox(
     if not _is_uuid(user):
         raise typer.BadParameter(f"{user} is no UUID.")
     host = callback_host or urlsplit(settings.public_url).hostname or ""
+    known = subscription_key or typer.prompt("Primary key of the product", hide_input=True, err=True)
     confirm(f"Make the API user {user} at {base_url}, with callbacks to the host {host}?", yes=yes)
-    key = run_async(_make(settings, base_url, subscription_key, user, host))
+    key = run_async(_make(settings, base_url, known, user, host))
     prefix = _PRODUCTS[product]
     lines = {f"{prefix}api_user": user, f"{prefix}api_key": key}
     if as_json:

@@ -17,7 +17,7 @@ class ApiUsers:
         self._headers = {"Ocp-Apim-Subscription-Key": subscription_key}
 
     async def create(self, user: str, callback_host: str) -> str | None:
-        """Makes the API user `user`, a UUID of ours. None when it exists now, also from before; else what went wrong."""
+        """Makes the API user `user`, a UUID of ours. None when it exists now; else what went wrong."""
         headers = {**self._headers, "X-Reference-Id": user}
         body = {"providerCallbackHost": callback_host}
         result = await self._client.send("POST", "/v1_0/apiuser", json=body, headers=headers)
