@@ -13,6 +13,7 @@ from guichet.cli.provider_deep_check import deep_check
 from guichet.cli.provider_setup_mtn import mtn_sandbox
 from guichet.cli.provider_setup_sonatel import sonatel_callback
 from guichet.cli.provider_setup_wave import wave_merchants
+from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings, with_development_key
@@ -22,6 +23,9 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="The accounts with providers, and the routes.", no_args_is_help=True)
     group.command("check", epilog="Example: `guichet providers check --deep`")(check)
     group.command("balances", epilog="Example: `guichet providers balances --json`")(balances)
+    group.command("try", epilog="Example: `guichet providers try mtn_benin --phone 2290197000000 --amount 100`")(
+        try_account
+    )
     setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)
     setup.command("wave-merchants", epilog="Example: `guichet providers setup wave-merchants --account wave_senegal`")(
         wave_merchants
