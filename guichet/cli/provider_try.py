@@ -1,9 +1,11 @@
 """`guichet providers try`: one real payment through one account, and its refund."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final
 
 import typer
+from msgspec import structs
 
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, print_json
@@ -13,14 +15,15 @@ from guichet.cli.provider_trial import Trial, trial_charge
 from guichet.cli.runner import load_settings
 from guichet.clock import SystemClock
 from guichet.domain.money import CURRENCIES
-from guichet.providers.base import CARDS, Charge
+from guichet.merchants.catalogue_file import load_catalogue
+from guichet.providers.base import CARDS, Accepted, Charge, Provider, SendsOtpCodes
 from guichet.providers.provider_types import served_operators
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings, with_development_key
 
 #: The operators that do not settle in XOF.
-_CURRENCIES = {"mtn_cg": "XAF"}
-_INTERRUPTED = 130
+_CURRENCIES: Final = {"mtn_cg": "XAF"}
+_INTERRUPTED: Final = 130
 
 
 def try_account(
@@ -87,6 +90,23 @@ def _operator(providers: ProvidersConfig, account: str, wanted: str | None) -> s
     return wanted
 
 
+async def _with_code(
+    settings: Settings, provider: Provider, charge: Charge, say: Callable[[str], None]
+) -> Charge | None:
+    """The charge with the code that the provider texted on our request, where it does so; None when it did not."""
+    modes = load_catalogue(settings.catalogue_file).modes
+    texts_codes = any(mode.sends_code and mode.operator == charge.operator for mode in modes)
+    if charge.otp is not None or not texts_codes or not isinstance(provider, SendsOtpCodes):
+        return charge
+    say(f"0. Asking for a code by text message to {charge.phone_number}…")
+    result = await provider.send_code(charge)
+    if not isinstance(result, Accepted):
+        say(f"✗ No code was sent: {result.raw}")
+        return None
+    code = typer.prompt("The code that the customer received", err=True)
+    return structs.replace(charge, otp=code)
+
+
 def _run(
     settings: Settings,
     providers: ProvidersConfig,
@@ -107,23 +127,30 @@ def _run(
     async def main() -> bool:
         async with open_registry(settings, providers) as registry:
             provider = registry.provider(account)
+            known = await _with_code(settings, provider, charge, say)
+            if known is None:
+                return False
             trial = Trial(account, provider, SystemClock(), say, status.update, every, wait)
             trials.append(trial)
-            return await trial.run(charge)
+            with status:
+                return await trial.run(known)
 
     try:
-        with status:
-            is_right = asyncio.run(main())
-        code = 0 if is_right else 1
+        code = 0 if asyncio.run(main()) else 1
     except KeyboardInterrupt:
-        is_right, code = False, _INTERRUPTED
-    for movement in [each for trial in trials for each in trial.open_movements()]:
-        theirs = f", their reference {movement.provider_reference}" if movement.provider_reference else ""
-        say(f"! The {movement.what} {movement.reference} is open at {account}{theirs}: look it up with the provider.")
+        code = _INTERRUPTED
+    finally:
+        _say_what_is_open(account, trials, say)
     if as_json:
         rows = [row for trial in trials for row in trial.as_rows()]
-        print_json({"provider_account": account, "ok": is_right, "movements": rows})
-    elif is_right:
+        print_json({"provider_account": account, "ok": code == 0, "movements": rows})
+    elif code == 0:
         say("Done. Callbacks about it are in `guichet incidents` as unmatched, which shows that they arrive.")
     if code:
         raise typer.Exit(code)
+
+
+def _say_what_is_open(account: str, trials: Sequence[Trial], say: Callable[[str], None]) -> None:
+    for movement in [each for trial in trials for each in trial.open_movements()]:
+        theirs = f", their reference {movement.provider_reference}" if movement.provider_reference else ""
+        say(f"! The {movement.what} {movement.reference} is open at {account}{theirs}: look it up with the provider.")

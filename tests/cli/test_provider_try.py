@@ -88,6 +88,17 @@ def test_an_account_without_refunds_says_so(development: Cli) -> None:
     assert "This account cannot refund" in done.out
 
 
+def test_a_code_is_texted_where_the_provider_does_so(development: Cli) -> None:
+    phone = "2290197000055"
+    asked = development("providers", "try", "coris", "--phone", phone, *FAST)
+    assert "0. Asking for a code by text message" in asked.out
+    assert (asked.code, "Payment" in asked.out) == (1, False), "nobody typed the code, so nothing was debited"
+    with urllib.request.urlopen(f"{development.environ['GUICHET_PUBLIC_URL']}/simulator/phone") as page:
+        [code] = re.findall(rf"est (\d{{6}})\.[^<]*<br>\s*<small>[^<]*{phone}", page.read().decode())
+    done = development("providers", "try", "coris", "--phone", phone, "--otp", code, *FAST)
+    assert (done.code, "This account cannot refund" in done.out) == (0, True), done
+
+
 def test_a_refusal_and_a_wrong_amount_end_without_a_refund(development: Cli) -> None:
     _force(development, "mtn", "rejected")
     refused = development("providers", "try", "mtn_benin", "--phone", "2290197000000", *FAST)
