@@ -71,6 +71,10 @@ class StoredBalance:
     amount: Hundredths
     alert_below: Hundredths | None
 
+    @property
+    def is_low(self) -> bool:
+        return self.alert_below is not None and self.amount < self.alert_below
+
 
 @dataclass(frozen=True, slots=True)
 class BalanceRead:
