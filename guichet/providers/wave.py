@@ -76,7 +76,10 @@ class Wave(HttpProvider):
         if self._webhook_mode not in ("signing", "shared"):
             raise ValueError("webhook_mode must be signing or shared")
         self._merchant_id = settings.get("aggregated_merchant_id")
-        self.names_merchants = settings.get("aggregated_merchants") == "yes"
+        aggregates = settings.get("aggregated_merchants") or "no"
+        if aggregates not in ("yes", "no"):
+            raise ValueError("aggregated_merchants must be true or false")
+        self.names_merchants = aggregates == "yes"
         if self.names_merchants and self._merchant_id:
             raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
         #: For an aggregator: the names under which it collects.

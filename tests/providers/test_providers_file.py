@@ -170,6 +170,10 @@ WAVE = '[accounts.dakar]\nprovider = "wave"\nbase_url = "https://api.wave.com"\n
         ('country = "sn"\n[routes]\nwave_ci = ["dakar"]', "line 7: [routes] wave_ci leads to dakar, which serves only"),
         ('country = "ml"\n[routes]', "line 1: [accounts.dakar] country must be one of ci, sn, bf."),
         (
+            'country = "ci"\naggregated_merchants = "true"',
+            "line 1: [accounts.dakar] aggregated_merchants must be true or false.",
+        ),
+        (
             'country = "ci"\naggregated_merchants = true\naggregated_merchant_id = "am-1"',
             "line 1: [accounts.dakar] aggregated_merchants and aggregated_merchant_id exclude each other.",
         ),

@@ -12,6 +12,7 @@ from guichet.domain.money import Hundredths
 from guichet.payments import provider_balances
 from guichet.providers.base import FloatBalance, Unknown
 from guichet.settings import Settings
+from guichet.worker.balance_reader import AT_ONCE
 from guichet.worker.worker import Worker
 from tests.fakes.silent_provider import SilentProvider
 from tests.server.metrics_reader import measured, scrape, value
@@ -19,6 +20,12 @@ from tests.service_fixture import ServiceFixture, open_service
 
 FULL = FloatBalance("disbursement", Hundredths(900_000_00), "XOF")
 LOW = FloatBalance("disbursement", Hundredths(4_000_50), "XOF")
+
+
+def _set() -> asyncio.Event:
+    event = asyncio.Event()
+    event.set()
+    return event
 
 
 @dataclass
@@ -29,10 +36,12 @@ class ProviderWithBalances(SilentProvider):
     answer: list[FloatBalance] | Unknown = field(default_factory=lambda: [FULL])
     float_alert_below: Mapping[str, Hundredths] = field(default_factory=dict)
     asked: int = 0
+    #: While it is not set, the provider does not answer.
+    answers: asyncio.Event = field(default_factory=_set)
 
     async def balances(self) -> list[FloatBalance] | Unknown:
         self.asked += 1
-        await asyncio.sleep(0)
+        await self.answers.wait()
         return self.answer
 
 
@@ -102,6 +111,44 @@ async def test_several_workers_read_an_account_once(reading: ServiceFixture, pro
     reading.clock.advance(30)
     await asyncio.gather(*(worker.run_until_idle() for worker in workers))
     assert provider.asked == 1
+
+
+async def test_a_provider_that_never_answers_delays_nothing_else(
+    reading: ServiceFixture, provider: ProviderWithBalances
+) -> None:
+    provider.answers = asyncio.Event()
+    reading.clock.advance(30)
+    [reader] = [loop for loop in reading.worker.loops if loop.name == "balances"]
+    waiting = asyncio.create_task(reader.step())
+    while not provider.asked:
+        await asyncio.sleep(0)
+    merchant = await reading.merchant()
+    payment = await merchant.pay("0000")
+    await reading.run_worker(20)
+    assert (await merchant.get(f"/payments/{payment['reference']}")).data["status"] == "succeeded"
+    assert not waiting.done()
+    provider.answers.set()
+    await waiting
+    assert await _amounts(reading) == [900_000_00]
+
+
+async def test_a_few_accounts_are_read_at_once(settings: Settings) -> None:
+    running, most = 0, 0
+
+    class Counting(ProviderWithBalances):
+        async def balances(self) -> list[FloatBalance] | Unknown:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.001)
+            running -= 1
+            return [FULL]
+
+    providers = {f"op{number}": Counting() for number in range(12)}
+    async with open_service(settings, accounts=providers, routes={}) as service:
+        await service.run_worker(30)
+        assert len(await _amounts(service)) == 12
+    assert most == AT_ONCE
 
 
 async def test_only_one_process_claims_an_account(worker_dbs: list[Any]) -> None:
