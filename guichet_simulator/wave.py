@@ -43,13 +43,13 @@ class Wave(WaveApi):
             return Route(path, self.signed(endpoint), methods=[method])
 
         return [
-            route(sessions, self.create, "POST"),
+            route(sessions, self._merchants.named(self.create), "POST"),
             route(sessions, self.by_transaction),
             route(f"{sessions}/search", self.search),
             route(f"{sessions}/{{id}}", self.read),
             route(f"{sessions}/{{id}}/expire", self.expire, "POST"),
             route(f"{sessions}/{{id}}/refund", self.refund, "POST"),
-            route("/v1/payout", payouts.create, "POST"),
+            route("/v1/payout", self._merchants.named(payouts.create), "POST"),
             route("/v1/payout/{id}", payouts.read),
             route("/v1/payout/{id}/reverse", payouts.reverse, "POST"),
             route("/v1/payouts/search", self.search_payouts),
@@ -69,8 +69,6 @@ class Wave(WaveApi):
         if invalid := _invalid_fields(body):
             details = [{"loc": [name], "msg": "invalid value"} for name in invalid]
             return self.error(ResponseKind.REFUSED, echo={"details": details})
-        if refusal := self._merchants.refuse_unknown(body):
-            return refusal
         mobile = str(body.get("restrict_payer_mobile") or "").removeprefix("+") or None
         scenario = self.ctx.choose_scenario(self.name, "debit", mobile or body["amount"])
         amount = hundredths(body["amount"], "XOF")

@@ -1,13 +1,12 @@
 """Wave's aggregated merchants: made by an aggregator, named in its sessions and payouts (docs/providers/wave.md)."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from guichet_simulator.http_helpers import json_object, json_response, new_uuid
-from guichet_simulator.wave_api import WaveApi
+from guichet_simulator.wave_api import Endpoint, WaveApi
 from guichet_simulator.wave_payloads import error
 
 _SETTING: Final = "wave:aggregated_merchants"
@@ -59,12 +58,17 @@ class WaveMerchants:
         found = [each for each in self._everyone() if each["id"] == request.path_params["id"]]
         return json_response(found[0]) if found else error(404, "aggregated-merchant-not-found").response()
 
-    def refuse_unknown(self, body: Mapping[str, Any]) -> Response | None:
-        """A session or payout may name only an aggregated merchant that exists."""
-        wanted = body.get("aggregated_merchant_id")
-        if wanted is None or wanted in [merchant["id"] for merchant in self._everyone()]:
-            return None
-        return error(400, "aggregated-merchant-not-found").response()
+    def named(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint of a session or payout, which may name only an aggregated merchant that exists."""
+
+        async def checked(request: Request) -> Response:
+            wanted = (await json_object(request) or {}).get("aggregated_merchant_id")
+            known = wanted is None or wanted in [merchant["id"] for merchant in self._everyone()]
+            if known or self._api.check_access(request):
+                return await endpoint(request)
+            return error(400, "aggregated-merchant-not-found").response()
+
+        return checked
 
     def _everyone(self) -> list[dict[str, Any]]:
         return self._store.setting(_SETTING) or []
