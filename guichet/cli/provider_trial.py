@@ -6,7 +6,7 @@ open is known at any moment.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import structs
 
@@ -32,11 +32,11 @@ Result = InitiationResult | StatusResult | RefundInitiationResult | RefundStatus
 
 @dataclass(slots=True)
 class Movement:
-    """The payment or the refund as far as it came. `state`: not sent, open, succeeded or failed."""
+    """The payment or the refund as far as it came. It is open from before its request is sent."""
 
     what: str
     reference: str
-    state: str = "not sent"
+    state: Literal["open", "succeeded", "failed"] = "open"
     provider_reference: str | None = None
     detail: str = ""
 
@@ -91,6 +91,8 @@ class Trial:
             return self.provider.refund_status(known)
 
         result = await self._until_final(refund, await self.provider.refund(reversal), status)
+        if refund.state == "failed":
+            self.say(f"! The customer still has to get {plain(charge.amount)} {charge.currency} back, by hand.")
         return isinstance(result, Succeeded)
 
     def open_movements(self) -> list[Movement]:
@@ -101,7 +103,7 @@ class Trial:
         return [asdict(each) for each in self.movements]
 
     def _start(self, what: str, reference: str, sentence: str) -> Movement:
-        movement = Movement(what, reference, state="open")
+        movement = Movement(what, reference)
         self.movements.append(movement)
         self.say(f"{len(self.movements)}. {what.capitalize()} {reference}: {sentence}…")
         return movement

@@ -108,6 +108,15 @@ def test_a_refusal_and_a_wrong_amount_end_without_a_refund(development: Cli) -> 
     assert (wrong.code, "nothing is given back automatically" in wrong.out, "Refund" in wrong.out) == (1, True, False)
 
 
+def test_a_refund_that_is_refused_is_told(development: Cli) -> None:
+    _force(development, "mtn", "succeeds")
+    _force(development, "mtn", "refused", "credit")
+    done = development("providers", "try", "mtn_benin", "--phone", "2290197000000", *FAST)
+    assert done.code == 1
+    assert "The refund failed" in done.out
+    assert "! The customer still has to get 100 XOF back, by hand." in done.out
+
+
 def test_what_is_open_is_told_when_the_time_is_over(development: Cli) -> None:
     done = development("providers", "try", "mtn_benin", "--phone", "2290197000000", *FAST, "--wait", "1")
     [reference] = re.findall(r"^1\. Payment ([0-9a-f-]{36}):", done.out, re.MULTILINE)
