@@ -28,6 +28,7 @@ from guichet.merchants import repository as merchants
 from guichet.merchants.api_keys import new_key
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
+from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.vault import Vault
 from guichet.payments.settlement import settle_batch
 from guichet.providers.base import Provider
@@ -117,6 +118,7 @@ async def service(
             settle_batch=settle_batch,
             registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
+            provider_merchants=ProviderMerchants(db, clock),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
         yield Service(ctx, http_client)

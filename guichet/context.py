@@ -14,6 +14,7 @@ from guichet.db.engine import Database
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.settlement import Settlement
 from guichet.merchants.catalogue import Catalogues
+from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.vault import Vault
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
@@ -43,6 +44,7 @@ class AppContext:
     vault: Vault
     registry: Registry
     catalogues: Catalogues
+    provider_merchants: ProviderMerchants
     #: Writes settlements that arrive together in one transaction (`payments/settlement.py`).
     settle_batch: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment | Refund]]]]
     #: Rate limits across processes; None when each counts for itself.

@@ -16,6 +16,8 @@ from guichet_simulator.mtn_payloads import ENVIRONMENTS, SANDBOX_NUMBERS, STATES
 from guichet_simulator.scenarios import BY_NAME, Scenario
 from guichet_simulator.store import DuplicateRef
 
+#: What the disbursement wallet held at first, in hundredths.
+_FLOAT: Final = 10_000_000_00
 _MAX_TEXT: Final = 160
 
 
@@ -181,8 +183,13 @@ class Mtn(MtnApi):
         environment = ENVIRONMENTS[request.headers["x-target-environment"]]
         kind = "debit" if product == "collection" else "credit"
         where = "provider = ? AND kind = ? AND operator = ? AND state = 'succeeded'"
-        total = sum(tx.amount for tx in self.ctx.store.select(where, self.name, kind, environment.operator))
+        moved = sum(tx.amount for tx in self.ctx.store.select(where, self.name, kind, environment.operator))
+        total = moved if product == "collection" else self._left_to_pay_out(moved)
         return json_response({"availableBalance": money.plain(total), "currency": environment.currency})
+
+    def _left_to_pay_out(self, paid_out: int) -> int:
+        """Disbursement is a wallet of its own, filled once."""
+        return 0 if self.ctx.dashboard(self.name).float_empty else max(0, _FLOAT - paid_out)
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         """PUT for a debit and POST for a credit: the documentation shows both, so a client must accept both."""

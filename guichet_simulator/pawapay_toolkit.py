@@ -37,6 +37,7 @@ async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
     for name, provider in PROVIDERS.items():
         terms = {"minAmount": "1", "maxAmount": money.plain(MAX_AMOUNT), "decimalsInAmount": "NONE"}
         terms |= {"status": "OPERATIONAL", "authType": provider.auth}
+        terms |= {"callbackUrl": ctx.dashboard("pawapay").callback_url or ""}
         currency = {"currency": provider.currency, "operationTypes": dict.fromkeys(_OPERATIONS, terms)}
         providers[name] = {"currencies": [currency]}
     signed_only = ctx.dashboard("pawapay").request_keys is not None

@@ -68,6 +68,7 @@ class Sonatel(SimulatedProvider):
             Route(f"{wallet}/transactions/{{id}}/status", self.status),
             Route("/api/account/v1/publicKeys", self.public_key),
             Route("/api/notification/v1/merchantcallback", self.register, methods=["POST"]),
+            Route("/api/notification/v1/merchantcallback", self.registered),
         ]
 
     # Access
@@ -199,6 +200,14 @@ class Sonatel(SimulatedProvider):
         self.ctx.store.set_setting(f"dashboard:{self.name}", asdict(changed))
         self.ctx.store.set_setting("sonatel:api_key", key)
         return json_response(body, 201)
+
+    async def registered(self, request: Request) -> Response:
+        if refusal := self._check_access(request):
+            return refusal
+        url = self.ctx.dashboard(self.name).callback_url
+        if url is None:
+            return problem(404, "60", "Entity not found").response()
+        return json_response([{"code": request.query_params.get("code"), "name": "callback", "callbackUrl": url}])
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         dashboard = self.ctx.dashboard(self.name)

@@ -9,7 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant
 from guichet.domain import money
-from guichet_simulator import idempotency, stripe_intents
+from guichet_simulator import idempotency, stripe_account, stripe_intents
 from guichet_simulator.context import SimulatorContext
 from guichet_simulator.http_helpers import (
     form_fields,
@@ -48,6 +48,7 @@ class Stripe(StripeApi):
             Route("/v1/disputes", self._disputes.list_disputes),
             *stripe_intents.routes(self),
             Route("/v1/balance", self.balance),
+            *stripe_account.routes(self),
             Route("/c/pay/{id}", self.hosted_page),
         ]
 

@@ -12,12 +12,16 @@ from guichet.cli.console import console, print_json
 from guichet.cli.runner import run
 from guichet.clock import DAY, HOUR, MINUTE, Instant, iso
 from guichet.db.engine import Database
+from guichet.domain.money import plain
 from guichet.ledger.audit import last_audit
+from guichet.payments import provider_balances
 from guichet.server import health_checks
 
 #: Reasons for which a live payment fails through no fault of its customer (keys of `providers/base.py`'s
 #: REFUSAL_REASONS).
 _ROUTE_FAILURES: Final = ("configuration", "not_connected", "operator_unavailable")
+#: The balances with the providers must be read this often; the worker tries every five minutes.
+_BALANCES_EVERY: Final = HOUR
 #: The ledger must be audited this often.
 _AUDIT_EVERY: Final = 7 * DAY
 
@@ -37,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
-    that expire, incidents, the hash chain and the audit.
+    that expire, incidents, low balances with providers, the hash chain and the audit.
 
     Exit code 1 when there is a problem.
     """
@@ -51,6 +55,7 @@ def doctor(as_json: Json = False) -> None:
             await _endpoints(db, now),
             await _keys(db, now),
             await _incidents(db, now),
+            await _floats(db, now),
             await _hash_chain(db, now),
             await _audit(db, now),
         ]
@@ -182,6 +187,30 @@ async def _incidents(db: Database, now: Instant) -> Check:
         "incidents",
         problems,
         rows + ([{"kind": "unmatched_callbacks", "count": unmatched_callbacks}] if unmatched_callbacks else []),
+    )
+
+
+async def _floats(db: Database, now: Instant) -> Check:
+    low = [each for each in await provider_balances.stored(db) if each.is_low]
+    reads = await provider_balances.reads(db)
+    unread = [each for each in reads if each.error and now - (each.read_at or 0) > _BALANCES_EVERY]
+    problems = [
+        f"{plain(each.amount)} {each.currency} with {each.provider_account} {each.wallet}".rstrip()
+        + f", below the bound of {plain(each.alert_below or 0)}: fill it, refunds are paid from it"
+        for each in low
+    ]
+    problems += [f"the balance with {each.provider_account} cannot be read: {each.error}" for each in unread]
+    rows: list[dict[str, object]] = [
+        {
+            "provider_account": each.provider_account,
+            "wallet": each.wallet,
+            "balance": plain(each.amount),
+            "currency": each.currency,
+        }
+        for each in low
+    ]
+    return Check(
+        "balances with providers", problems, rows + [{"provider_account": each.provider_account} for each in unread]
     )
 
 

@@ -8,7 +8,7 @@ import typer
 from guichet.bootstrap import Service
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference, actor
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
-from guichet.cli.providers import load_providers
+from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings, run
 from guichet.clock import iso
 from guichet.context import AppContext

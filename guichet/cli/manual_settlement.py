@@ -7,7 +7,7 @@ import typer
 from guichet.bootstrap import Service
 from guichet.cli.arguments import actor
 from guichet.cli.console import CommandError, console, print_json
-from guichet.cli.providers import load_providers
+from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings, run
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.payments import refund_repository, repository

@@ -1,64 +1,85 @@
-"""`guichet providers check`: whether the accounts of the providers' file answer."""
+"""`guichet providers`: the accounts with providers and the routes. `check` asks whether the accounts answer."""
 
 import asyncio
+from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import live_providers
 from guichet.cli.arguments import Json
-from guichet.cli.console import error_console, fail, print_json, print_table
+from guichet.cli.console import error_console, print_json, print_table
+from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
+from guichet.cli.provider_balances import balances
+from guichet.cli.provider_deep_check import deep_check
+from guichet.cli.provider_setup_mtn import mtn_sandbox
+from guichet.cli.provider_setup_sonatel import sonatel_callback
+from guichet.cli.provider_setup_wave import wave_merchants
+from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
-from guichet.clock import SystemClock
-from guichet.http_client import HttpClient
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.settings import Settings, SettingsError, with_development_key
+from guichet.settings import Settings, with_development_key
 
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help="The accounts with providers, and the routes.", no_args_is_help=True)
-    group.command("check", epilog="Example: `guichet providers check`")(check)
+    group.command("check", epilog="Example: `guichet providers check --deep`")(check)
+    group.command("balances", epilog="Example: `guichet providers balances --json`")(balances)
+    group.command("try", epilog="Example: `guichet providers try mtn_benin --phone 2290197000000 --amount 100`")(
+        try_account
+    )
+    setup = typer.Typer(help="What must be made once with a provider.", no_args_is_help=True)
+    setup.command("wave-merchants", epilog="Example: `guichet providers setup wave-merchants --account wave_senegal`")(
+        wave_merchants
+    )
+    setup.command("mtn-sandbox", epilog="Example: `guichet providers setup mtn-sandbox --product collection`")(
+        mtn_sandbox
+    )
+    setup.command("sonatel-callback", epilog="Example: `guichet providers setup sonatel-callback --yes`")(
+        sonatel_callback
+    )
+    group.add_typer(setup, name="setup")
     app.add_typer(group, name="providers")
 
 
-def check(as_json: Json = False) -> None:
+def check(
+    account: Annotated[
+        list[str] | None, typer.Argument(metavar="[ACCOUNT]…", help="Names of accounts; all by default.")
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Everything that can be known: signatures, scopes, limits, callbacks.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Send each provider account a harmless request, and show the routes of each operator.
 
-    Exit code 1 when an account does not answer as it should.
+    With --deep, a table for each account: ✓ right, ✗ wrong, – not known or for a person to look up. No call moves
+    money. Exit code 1 when an account does not answer as it should, or something is ✗.
     """
     settings = with_development_key(load_settings())
     providers = load_providers(settings)
+    names = chosen_accounts(providers, account)
+    if deep:
+        deep_check(settings, providers, names, as_json=as_json)
+        return
     with error_console.status("Calling the providers…"):
-        results = asyncio.run(_probe(settings, providers))
+        results = asyncio.run(_probe(settings, providers, names))
     routes = {operator: list(accounts) for operator, accounts in providers.routes.items()}
     accounts = [
-        {"provider_account": name, "provider": account.provider, "base_url": account.base_url, "result": results[name]}
-        for name, account in providers.accounts.items()
+        {"provider_account": name, "provider": each.provider, "base_url": each.base_url, "result": results[name]}
+        for name in names
+        for each in (providers.accounts[name],)
     ]
     if as_json:
         print_json({"accounts": accounts, "routes": routes})
     else:
         columns = ("Account", "Provider", "Address", "Result")
-        print_table(columns, [tuple(account.values()) for account in accounts])
+        print_table(columns, [tuple(row.values()) for row in accounts])
         print_table(("Operator", "Accounts, in order"), [(code, ", ".join(names)) for code, names in routes.items()])
     if any(result != "ok" for result in results.values()):
         raise typer.Exit(1)
 
 
-def load_providers(settings: Settings) -> ProvidersConfig:
-    """The providers' file, or what stands in for it; a wrong one ends the command with one sentence."""
-    try:
-        return live_providers(settings)
-    except SettingsError as error:
-        fail(str(error))
-
-
-async def _probe(settings: Settings, providers: ProvidersConfig) -> dict[str, str]:
+async def _probe(settings: Settings, providers: ProvidersConfig, names: list[str]) -> dict[str, str]:
     """`ok` or what is wrong, by account."""
-    http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development)
-    try:
-        registry = providers.registry(SystemClock(), http_client)
-        names = list(providers.accounts)
+    async with open_registry(settings, providers) as registry:
         results = await asyncio.gather(*(registry.provider(name).probe() for name in names))
         return dict(zip(names, results, strict=True))
-    finally:
-        await http_client.aclose()

@@ -25,7 +25,7 @@ from guichet.logs import log
 from guichet.payments import integrity, repository
 from guichet.payments import link_repository as links
 from guichet.payments.poll_schedule import LEASE_DURATION
-from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data
+from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
     REFUSAL_REASONS,
@@ -202,6 +202,7 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
                 return require(await repository.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(ctx, switched, charge.otp)
         provider = ctx.registry.provider(account)
+        charge = await name_merchant(ctx, provider, payment, charge)
         result = await call_provider(provider, provider.initiate(charge), account, "initiate")
         if not isinstance(result, NotProcessed):
             break

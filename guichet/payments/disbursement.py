@@ -10,6 +10,7 @@ refund of the debit can be used; without one, the refund waits until a person co
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from guichet import tracing
@@ -29,6 +30,7 @@ from guichet.payments.provider_calls import (
     decode_provider_data,
     encode_provider_data,
     is_another_account,
+    name_merchant,
     reversal_for,
 )
 from guichet.payments.settlement import settle_refund
@@ -37,9 +39,11 @@ from guichet.providers.base import (
     AlreadyRefunded,
     FloatEmpty,
     NotProcessed,
+    Provider,
     RefundInitiationResult,
     RefundStatusResult,
     Refused,
+    Reversal,
     Succeeded,
 )
 
@@ -73,7 +77,7 @@ async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
     provider = ctx.registry.provider(account)
     if is_another_account(provider, leased):
         return await _apply(ctx, leased, payment, ANOTHER_ACCOUNT)
-    call = provider.refund_status(reversal_for(ctx, leased, payment))
+    call = provider.refund_status(await _reversal(ctx, provider, leased, payment))
     return await _apply(ctx, leased, payment, await call_provider(provider, call, account, "refund_status"))
 
 
@@ -107,7 +111,7 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
         )
         if sent is None:
             break
-        call = provider.refund(reversal_for(ctx, sent, payment))
+        call = provider.refund(await _reversal(ctx, provider, sent, payment))
         result = await call_provider(provider, call, account, "refund")
         if not isinstance(result, FloatEmpty):
             return await _apply(ctx, sent, payment, result)
@@ -116,6 +120,14 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
         retry_at = later(ctx.clock.now(), FLOAT_RETRY)
         await refund_repository.wait_for_float(ctx.db, refund.id, accounts, retry_at)
     return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+async def _reversal(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> Reversal:
+    """What is sent to the provider. Only a payout names the merchant: a refund names the debit that it gives back."""
+    reversal = reversal_for(ctx, refund, payment)
+    if reversal.collected_here:
+        return reversal
+    return replace(reversal, charge=await name_merchant(ctx, provider, refund, reversal.charge))
 
 
 async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:

@@ -22,6 +22,7 @@ IncidentKind = Literal[
     "paid_after_failure",
     "failed_after_success",
     "disputed",
+    "missing_aggregated_merchant",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -39,6 +40,8 @@ FAILED_AFTER_SUCCESS: Final = "failed_after_success"
 DISPUTED: Final = "disputed"
 #: A refund waits until a person confirms the number that paid (D94).
 PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
+#: The provider has no id of this merchant yet, and the account must name it: `guichet providers setup wave-merchants`.
+MISSING_AGGREGATED_MERCHANT: Final = "missing_aggregated_merchant"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -85,6 +88,14 @@ _OPEN: Final = _INSERT.on_conflict_do_update(
     },
 )
 _LIST: Final = select(incidents).where(incidents.c.closed_at.is_(None)).order_by(incidents.c.id).limit(_MOST)
+_OF_MERCHANT: Final = (
+    incidents.c.merchant_id == bindparam("merchant"),
+    incidents.c.kind == bindparam("wanted_kind"),
+    incidents.c.provider_account == bindparam("account"),
+    incidents.c.closed_at.is_(None),
+)
+_OPEN_OF_MERCHANT: Final = select(incidents.c.id).where(*_OF_MERCHANT).limit(1)
+_CLOSE_OF_MERCHANT: Final = update(incidents).where(*_OF_MERCHANT).values(closed_at=bindparam("now"))
 _CLOSE: Final = (
     update(incidents)
     .where(incidents.c.id == bindparam("incident_id"), incidents.c.closed_at.is_(None))
@@ -167,6 +178,23 @@ async def report(
         detail=detail,
         now=now,
     )
+
+
+async def report_once_for_merchant(
+    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
+) -> None:
+    """Opens an incident about the merchant's first payment or refund that meets it through this account, unless one is
+    open already. Reads the merchant's incidents of this kind, by the unique index."""
+    wanted = {"merchant": subject.merchant_id, "wanted_kind": kind, "account": subject.provider_account}
+    if await db.one(_OPEN_OF_MERCHANT, **wanted) is None:
+        await report_about(db, subject, kind, detail, now)
+
+
+async def close_of_merchant(
+    writer: Writer, merchant_id: MerchantId, kind: IncidentKind, account: str, now: Instant
+) -> None:
+    """Closes the merchant's open incidents of this kind through this account."""
+    await writer.write(_CLOSE_OF_MERCHANT, merchant=merchant_id, wanted_kind=kind, account=account, now=now)
 
 
 async def still_open(db: Database) -> list[Incident]:

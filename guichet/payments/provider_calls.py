@@ -12,11 +12,13 @@ from guichet.context import AppContext
 from guichet.domain.money import round_to_currency
 from guichet.domain.payee import payee_number
 from guichet.domain.payments import Payment, Refund
+from guichet.payments import incidents
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     Charge,
     FloatEmpty,
+    NamesMerchants,
     NotProcessed,
     Provider,
     Refused,
@@ -91,6 +93,23 @@ def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Cha
         redirect_url=payment.redirect_url,
         provider_data=decode_provider_data(payment.provider_data),
     )
+
+
+async def name_merchant(ctx: AppContext, provider: Provider, subject: Payment | Refund, charge: Charge) -> Charge:
+    """The charge with the provider's id of the merchant, for an account that must name it; for others as it is.
+
+    A merchant without an id becomes an incident, once; the account then does not process the charge.
+    """
+    account = subject.provider_account
+    if account is None or not isinstance(provider, NamesMerchants) or not provider.names_merchants:
+        return charge
+    provider_merchant_id = await ctx.provider_merchants.id_of(account, subject.merchant_id)
+    if provider_merchant_id is None:
+        detail = f"{account} has no id of this merchant: `guichet providers setup wave-merchants --account {account}`"
+        await incidents.report_once_for_merchant(
+            ctx.db, subject, incidents.MISSING_AGGREGATED_MERCHANT, detail, ctx.clock.now()
+        )
+    return msgspec.structs.replace(charge, provider_merchant_id=provider_merchant_id)
 
 
 def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:

@@ -76,6 +76,8 @@ class Charge(Record, frozen=True):
     return_url: str | None = None
     #: Where the provider may send callbacks; its path ends with our reference. None without a public address.
     notify_url: str | None = None
+    #: The provider's id of the merchant, for an account that `NamesMerchants`.
+    provider_merchant_id: str | None = None
     #: The provider's own reference, once it is known.
     provider_reference: str | None = None
     #: The provider's page on which the customer confirms; None where there is none, or it is not known yet.
@@ -271,6 +273,35 @@ class History(Protocol):
 
     async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatBalance:
+    """Money of ours that a provider holds. `wallet` tells the balances of one account apart, in the provider's own word
+    (MTN's product, pawaPay's country, FeexPay's network); it is empty where an account has only one."""
+
+    wallet: str
+    amount: Hundredths
+    currency: str
+
+
+@runtime_checkable
+class Balances(Protocol):
+    """A provider that states our balances with it."""
+
+    #: Below which balance, by wallet, the staff want to know; the key "" stands for every wallet that is not named.
+    float_alert_below: Mapping[str, Hundredths]
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        """All balances of the account; Unknown when one of them cannot be read."""
+
+
+@runtime_checkable
+class NamesMerchants(Protocol):
+    """A provider that has an id for each of our merchants, and wants it with every payment and payout."""
+
+    #: Whether this account does; then a charge without `provider_merchant_id` is NotProcessed.
+    names_merchants: bool
 
 
 @runtime_checkable

@@ -6,13 +6,14 @@ A call that fails returns a result of base.py instead of raising.
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import msgspec
 
 from guichet.clock import Clock, Instant
+from guichet.domain.money import Hundredths
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
 from guichet.providers.base import (
     Callback,
@@ -43,6 +44,8 @@ class ProviderAccount:
     provider: str
     base_url: str
     settings: Mapping[str, str]
+    #: See `Balances.float_alert_below`.
+    float_alert_below: Mapping[str, Hundredths] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -144,6 +147,7 @@ class HttpProvider(ABC):
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Subclasses raise ValueError for settings that cannot work."""
         self.fingerprint: str | None = account.fingerprint
+        self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
         self._http = ProviderClient(http_client, account.base_url)
         self._clock = clock
 

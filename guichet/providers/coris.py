@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
+from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -95,6 +96,14 @@ class Coris(HttpProvider):
         result = await self._call("GET", "/infos-client", {"codePays": self._country, "telephone": "0100000000"})
         body = result.object() if isinstance(result, ProviderResponse) and result.ok else None
         return "ok" if body is not None and "HASH" not in _message(body) else result.raw
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        subject, answer = "credentials", await self.probe()
+        return [
+            ok(subject, "the client id and the hash are accepted") if answer == "ok" else wrong(subject, answer),
+            no_call("code_pv", "it is looked at only by a payment"),
+            no_call("limits and balance", "Coris tells none"),
+        ]
 
     def _customer(self, charge: Charge) -> dict[str, str]:
         national_number = (charge.phone_number or "").removeprefix(self._country)

@@ -5,6 +5,7 @@ in the history, where `callback_info` is our reference.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -14,11 +15,14 @@ from guichet.clock import Clock, Instant
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
+from guichet.providers.account_checks import AccountSetup, Finding, answered, balances_read, no_call
+from guichet.providers.balances import feexpay_balances, read_balances
 from guichet.providers.base import (
     CARDS,
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
@@ -68,6 +72,7 @@ class FeexPay(HttpProvider):
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         super().__init__(account, http_client, clock)
         self._shop = account.settings["shop"]
+        self._balance_path = f"/api/balance/public/getByShop/{self._shop}"
         self._headers = {"Authorization": f"Bearer {account.settings['api_key']}"}
         self._history = FeexPayHistory(self._ask_history, self._shop)
 
@@ -139,8 +144,23 @@ class FeexPay(HttpProvider):
         return await self._history.lines(since, until)
 
     async def probe(self) -> str:
-        """Asks for the shop's balances."""
-        return probe_result(await self._get(f"/api/balance/public/getByShop/{self._shop}"))
+        return probe_result(await self._get(self._balance_path))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(
+            await self._get(self._balance_path), partial(feexpay_balances, currency_of=_label_currency)
+        )
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        shop = answered("shop", await self._get(f"/api/shop/{self._shop}/get_shop"), "the key may use the shop")
+        address = f"{setup.callback_addresses[0]} must be the callback address of the shop in the dashboard"
+        return [
+            shop,
+            balances_read(await self.balances()),
+            no_call("networks", "one that is not open for the shop answers “channel not configured”"),
+            no_call("registered callback", address),
+            no_call("limits", "payins from 100 to 2,000,000"),
+        ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed."""
@@ -198,6 +218,11 @@ class FeexPay(HttpProvider):
 
 def _currency(operator: str) -> str:
     return _CURRENCIES.get(operator, "XOF")
+
+
+def _label_currency(network: str) -> str:
+    """The currency of a network by FeexPay's own name for it, such as `MTN CG`."""
+    return _currency(network.lower().replace(" ", "_"))
 
 
 def _unserved(charge: Charge) -> NotProcessed | None:

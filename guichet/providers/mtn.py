@@ -4,17 +4,21 @@ Our reference is sent as X-Reference-Id. MTN answers 409 when it comes twice and
 says it never received is sent again under the same id while the customer still waits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Final
 
 from guichet.clock import MINUTE, Clock
 from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
+from guichet.providers import mtn_checks
+from guichet.providers.account_checks import AccountSetup, Finding, balances_read, no_call
+from guichet.providers.balances import mtn_balance, read_balances
 from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -53,6 +57,11 @@ _NEVER_RECEIVED_AFTER: Final = 15 * MINUTE
 _MAX_TEXT: Final = 60
 #: The name under which the verb of a refund is stored with it.
 _VERB: Final = "verb"
+
+
+def operators(settings: Mapping[str, str]) -> Collection[str] | None:
+    operator, _ = _ENVIRONMENTS.get(settings["target_env"], (None, ""))
+    return (operator,) if operator else None
 
 
 class Mtn(HttpProvider):
@@ -133,13 +142,36 @@ class Mtn(HttpProvider):
     def _verb(self, reversal: Reversal) -> str:
         return reversal.provider_data.get(_VERB, self._refund_via)
 
+    def _products(self) -> "list[_Product]":
+        return [self._collection] + ([self._disbursement] if self._disbursement else [])
+
     async def probe(self) -> str:
         """Asks for the balance of each product."""
-        for product in filter(None, (self._collection, self._disbursement)):
+        for product in self._products():
             answer = probe_result(await product.get("account/balance"))
             if answer != "ok":
                 return f"{product.name}: {answer}"
         return "ok"
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        """Refunds are paid out of `disbursement`; `collection` holds what was collected."""
+        found: list[FloatBalance] = []
+        for product in self._products():
+            answer = await product.get("account/balance")
+            read = read_balances(answer, partial(mtn_balance, product=product.name))
+            if isinstance(read, Unknown):
+                return Unknown(f"{product.name}: {read.raw}")
+            found += read
+        return found
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        products = {each.name: partial(each.get, "account/balance") for each in self._products()}
+        return [
+            *await mtn_checks.check_products(products),
+            balances_read(await self.balances()),
+            await mtn_checks.check_callback_host(setup, partial(self._collection.api_user, setup)),
+            no_call("limits", "MTN tells none"),
+        ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed. `externalId` is our reference, which is also the last part of the path."""
@@ -183,6 +215,11 @@ class _Product:
 
     async def get(self, path: str) -> CallResult:
         return await self._tokens.call(partial(self._send, "GET", path, None, {}))
+
+    async def api_user(self, setup: AccountSetup) -> CallResult:
+        """The API user as MTN's sandbox has it, which needs no token."""
+        headers = {"Ocp-Apim-Subscription-Key": self._subscription_key}
+        return await self._http.send("GET", f"/v1_0/apiuser/{setup.account.settings['api_user']}", headers=headers)
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, object] | None, more_headers: Mapping[str, str], token: str

@@ -5,12 +5,14 @@ cannot be asked and the customer has no page: the payment stays pending until st
 """
 
 import base64
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Final
 from uuid import UUID
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
+from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
 from guichet.providers.base import (
     Accepted,
     Callback,
@@ -54,6 +56,11 @@ _STATUSES: Final[dict[str, ProviderStatus]] = {
     "FAILED": FAILED,
     "EXPIRED": FAILED,
 }
+
+
+def operators(settings: Mapping[str, str]) -> Collection[str] | None:
+    country = settings["country"].lower()
+    return None if country == _SANDBOX_COUNTRY else (f"orange_{country}",)
 
 
 class Orange(HttpProvider):
@@ -107,6 +114,17 @@ class Orange(HttpProvider):
         result = await self._post("transactionstatus", nothing)
         accepted = isinstance(result, ProviderResponse) and result.status < 500 and result.status not in (401, 403, 429)
         return "ok" if accepted else result.raw
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        subject, answer = "credentials", await self.probe()
+        address = f"{setup.callback_addresses[1]}/{UUID(int=0)}"
+        fits = f"{len(address)} of {_MAX_URL} characters"
+        return [
+            ok(subject, "the client id and secret are accepted") if answer == "ok" else wrong(subject, answer),
+            (ok if len(address) <= _MAX_URL else wrong)("length of the callback address", fits),
+            no_call("merchant key", "it is looked at only by a payment"),
+            no_call("limits and balance", "Orange tells none"),
+        ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Callbacks are not signed and do not name our reference, which is the last part of the path."""

@@ -11,12 +11,16 @@ import msgspec
 from guichet.clock import MINUTE, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
+from guichet.providers import pawapay_checks
+from guichet.providers.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.balances import pawapay_balances, read_balances
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -56,6 +60,7 @@ _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
     "wave_sn": ("WAVE_SEN", "XOF"),
     "mtn_cg": ("MTN_MOMO_COG", "XAF"),
 }
+OPERATORS: Final = frozenset(_PROVIDERS)
 #: Operators whose customers confirm on a page.
 _WITH_PAGE: Final = frozenset({"wave_ci", "wave_sn"})
 #: Operators whose customers give a code.
@@ -166,6 +171,14 @@ class PawaPay(HttpProvider):
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v2/wallet-balances"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._get("/v2/wallet-balances"), pawapay_balances)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        codes = {operator: code for operator, (code, _) in _PROVIDERS.items()}
+        found = await pawapay_checks.check(setup, self._get, self._post, codes)
+        return [balances_read(await self.balances()), *found]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `callback_public_key` is configured."""

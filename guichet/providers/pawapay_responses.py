@@ -74,7 +74,7 @@ def read_initiation(result: CallResult, *, id_field: str, reference: str) -> Ini
     if common := classify_http_error(result):
         return common
     if body.get("status") == "REJECTED" and (result.ok or result.status == 400):
-        return _read_rejection(_failure_code(body), result.raw)
+        return _read_rejection(failure_code(body), result.raw)
     return Unknown(result.raw)
 
 
@@ -95,7 +95,7 @@ def read_status(result: CallResult, reference: str) -> StatusResult:
         case ProviderStatus.SUCCEEDED:
             return Succeeded(hundredths(data.get("amount")), text_or_none(data.get("currency")), reference)
         case ProviderStatus.FAILED:
-            return Refused(_REASONS.get(_failure_code(data), "refused"), result.raw)
+            return Refused(_REASONS.get(failure_code(data), "refused"), result.raw)
         case ProviderStatus.PENDING:
             return Accepted(reference, text_or_none(data.get("authorizationUrl")))
     return Unknown(result.raw)
@@ -134,7 +134,7 @@ def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult
 
 
 def _about_our_money(body: dict[str, Any]) -> FloatEmpty | AlreadyRefunded | None:
-    match code := _failure_code(body):
+    match code := failure_code(body):
         case "PAWAPAY_WALLET_OUT_OF_FUNDS":
             return FloatEmpty(code)
         case "DEPOSIT_ALREADY_REFUNDED":
@@ -142,7 +142,7 @@ def _about_our_money(body: dict[str, Any]) -> FloatEmpty | AlreadyRefunded | Non
     return None
 
 
-def _failure_code(body: dict[str, Any]) -> str:
+def failure_code(body: dict[str, Any]) -> str:
     """The reference and the guide of pawaPay name the reason of a refusal differently."""
     for name, code in (("failureReason", "failureCode"), ("rejectionReason", "rejectionCode")):
         reason = body.get(name)

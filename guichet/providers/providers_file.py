@@ -22,10 +22,11 @@ from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 from guichet.clock import Clock
+from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import Provider
 from guichet.providers.client import ProviderAccount
-from guichet.providers.provider_types import PROVIDER_TYPES
+from guichet.providers.provider_types import PROVIDER_TYPES, served_operators
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
 from guichet.providers.sandbox_accounts import sandbox_reason
 from guichet.settings import SettingsError
@@ -33,6 +34,8 @@ from guichet.settings import SettingsError
 SIMULATOR_PATH: Final = "/simulator/"
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
 _COMMON: Final = ("provider", "base_url")
+#: A whole number of main units for every wallet of the account, or a table of numbers by wallet.
+_ALERT_BELOW: Final = "float_alert_below"
 #: Keys of earlier versions of this file, and what they are called now.
 _RENAMED_SECTIONS: Final = {"connections": "[accounts.NAME]"}
 _RENAMED_KEYS: Final = {"family": "provider"}
@@ -144,8 +147,10 @@ class _Reader:
         provider_type = PROVIDER_TYPES.get(str(table.get("provider")))
         if provider_type is None:
             self._error(section, "provider", f"must be one of {', '.join(PROVIDER_TYPES)}")
-        known = (*_COMMON, *provider_type.required, *provider_type.optional)
-        settings = {key: self._setting(section, key, value, known) for key, value in table.items()}
+        known = (*_COMMON, *provider_type.required, *provider_type.optional, _ALERT_BELOW)
+        settings = {
+            key: self._setting(section, key, value, known) for key, value in table.items() if key != _ALERT_BELOW
+        }
         for key in (*_COMMON, *provider_type.required):
             if not settings.get(key):
                 self._error(section, None, f"{key} is missing")
@@ -157,7 +162,19 @@ class _Reader:
             provider=settings["provider"],
             base_url=settings["base_url"].rstrip("/"),
             settings={key: value for key, value in settings.items() if key not in _COMMON},
+            float_alert_below=self._alert_below(section, table.get(_ALERT_BELOW, {})),
         )
+
+    def _alert_below(self, section: str, value: object) -> dict[str, Hundredths]:
+        """By wallet; the key "" stands for all that are not named."""
+        bounds: dict[str, object] = value if isinstance(value, dict) else {"": value}
+        found = {}
+        for wallet, bound in bounds.items():
+            if isinstance(bound, bool) or not isinstance(bound, int) or bound < 0:
+                problem = "must be a whole amount, or a table of amounts by wallet, such as { disbursement = 500000 }"
+                self._error(section, _ALERT_BELOW, problem)
+            found[wallet] = Hundredths(bound * 100)
+        return found
 
     def _setting(self, section: str, key: str, value: object, known: Collection[str]) -> str:
         if key not in known:
@@ -183,6 +200,9 @@ class _Reader:
         for name in names:
             if name not in accounts:
                 self._error("[routes]", operator, f"leads to {name}, which is no account of this file")
+            served = served_operators(accounts[name])
+            if served is not None and operator not in served:
+                self._error("[routes]", operator, f"leads to {name}, which serves only {', '.join(sorted(served))}")
         return tuple(names)
 
     def _error(self, section: str, key: str | None, problem: str) -> NoReturn:

@@ -6,6 +6,7 @@ from typing import Final
 from guichet.clock import Clock
 from guichet.domain.merchants import Environment
 from guichet.providers.base import (
+    Balances,
     Callback,
     CallbackReference,
     Charge,
@@ -135,6 +136,10 @@ class Registry:
     def with_disputes(self) -> dict[str, HasDisputes]:
         """The accounts whose payers can contest a payment with their bank."""
         return {name: each for name, each in self._accounts.items() if isinstance(each, HasDisputes)}
+
+    def with_balances(self) -> dict[str, Balances]:
+        """The accounts that state our balances with them, by name."""
+        return {name: each for name, each in self._accounts.items() if isinstance(each, Balances)}
 
     def callback_providers(self, name: str) -> Mapping[str, Provider]:
         """Who may have sent a callback to this address: the account of that name, or every account of that type."""

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
-from guichet.providers import signatures
+from guichet.providers import signatures, sonatel_checks
+from guichet.providers.account_checks import AccountSetup, Finding
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -111,6 +112,19 @@ class Sonatel(HttpProvider):
 
     async def probe(self) -> str:
         return probe_result(await self._get("/api/account/v1/publicKeys"))
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        return await sonatel_checks.check(setup, self._get, await self.registered_callback())
+
+    async def registered_callback(self) -> CallResult:
+        """The callback address that Sonatel has for the merchant code; 404 when it has none."""
+        return await self._get(sonatel_checks.CALLBACK_PATH, {"code": self._merchant_code})
+
+    async def register_callback(self, address: str) -> CallResult:
+        """Replaces that address. Sonatel sends our secret back with each callback, and signs with it."""
+        body = {"apiKey": self._webhook_secret, "code": self._merchant_code, "name": "Guichet", "callbackUrl": address}
+        raw = msgspec.json.encode(body)
+        return await self._tokens.call(partial(self._send, "POST", sonatel_checks.CALLBACK_PATH, raw, None))
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

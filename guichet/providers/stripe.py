@@ -10,7 +10,9 @@ from typing import Final
 from guichet.clock import HOUR, Clock, Instant
 from guichet.domain.money import DECIMALS
 from guichet.http_client import HttpClient
-from guichet.providers import signatures, stripe_disputes
+from guichet.providers import signatures, stripe_checks, stripe_disputes
+from guichet.providers.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.balances import read_balances, stripe_balances
 from guichet.providers.base import (
     CARDS,
     Accepted,
@@ -18,6 +20,7 @@ from guichet.providers.base import (
     CallbackReference,
     Charge,
     DisputeFacts,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -144,6 +147,13 @@ class Stripe(HttpProvider):
         """Only those of the mode that the key belongs to: another one's money does not exist here."""
         found = await stripe_disputes.list_disputes(self._list, since)
         return found if isinstance(found, Unknown) else [each for each in found if each.is_live == self._is_live]
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._get("/v1/balance"), stripe_balances)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        found = await stripe_checks.check(setup, self._get)
+        return [balances_read(await self.balances()), *found, stripe_checks.limits()]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `webhook_secret` is configured."""

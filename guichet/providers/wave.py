@@ -4,17 +4,19 @@ Creating a session has no idempotency key: when the response is lost, the sessio
 never created again. A refund may be repeated: only the first one moves money.
 """
 
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-import msgspec
-
-from guichet.clock import HOUR, SECOND, Clock
+from guichet.clock import HOUR, Clock
 from guichet.http_client import HttpClient
-from guichet.providers import signatures
+from guichet.providers import signatures, wave_checks
+from guichet.providers.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.balances import read_balances, wave_balance
 from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
+    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -25,9 +27,11 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.client import HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
 from guichet.providers.results import as_refund_status, as_unknown, most_conclusive, probe_result
+from guichet.providers.wave_client import WaveClient
+from guichet.providers.wave_merchants import WaveMerchants
 from guichet.providers.wave_responses import (
     read_new_session,
     read_payout,
@@ -36,58 +40,97 @@ from guichet.providers.wave_responses import (
     read_session,
 )
 
-REQUIRED: Final = ("api_key",)
-OPTIONAL: Final = ("webhook_secret", "webhook_mode", "signing_secret", "aggregated_merchant_id", "return_url")
-_OPERATORS: Final = frozenset({"wave_ci", "wave_sn", "wave_bf"})
+REQUIRED: Final = ("country", "api_key")
+OPTIONAL: Final = (
+    "webhook_secret",
+    "webhook_mode",
+    "signing_secret",
+    "aggregated_merchants",
+    "aggregated_merchant_id",
+    "return_url",
+)
+#: A key belongs to one wallet in one country, here with its dialling code.
+_COUNTRIES: Final = {"ci": "225", "sn": "221", "bf": "226"}
+_CURRENCY: Final = "XOF"
 _SESSIONS: Final = "/v1/checkout/sessions"
 #: A session lives half an hour. One that is not found after an hour was never created.
 _NEVER_RECEIVED_AFTER: Final = HOUR
 
 
+def operators(settings: Mapping[str, str]) -> Collection[str]:
+    return (f"wave_{settings['country'].lower()}",)
+
+
 class Wave(HttpProvider):
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
-        """Raises ValueError for a `webhook_mode` that does not exist."""
+        """Raises ValueError for a `country` or a `webhook_mode` that does not exist, or contradicting settings."""
         super().__init__(account, http_client, clock)
         settings = account.settings
-        self._headers = {"Authorization": f"Bearer {settings['api_key']}"}
-        self._signing_secret = settings.get("signing_secret")
+        country = settings["country"].lower()
+        if country not in _COUNTRIES:
+            raise ValueError(f"country must be one of {', '.join(_COUNTRIES)}")
+        self._operator, self._dialling_code = f"wave_{country}", _COUNTRIES[country]
+        self._client = WaveClient(self._http, settings, clock)
         self._webhook_secret = settings.get("webhook_secret")
         self._webhook_mode = settings.get("webhook_mode") or "signing"
         if self._webhook_mode not in ("signing", "shared"):
             raise ValueError("webhook_mode must be signing or shared")
-        merchant_id = settings.get("aggregated_merchant_id")
-        self._merchant_field = {"aggregated_merchant_id": merchant_id} if merchant_id else {}
+        self._merchant_id = settings.get("aggregated_merchant_id")
+        aggregates = settings.get("aggregated_merchants") or "no"
+        if aggregates not in ("yes", "no"):
+            raise ValueError("aggregated_merchants must be true or false")
+        self.names_merchants = aggregates == "yes"
+        if self.names_merchants and self._merchant_id:
+            raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
+        #: For an aggregator: the names under which it collects.
+        self.merchants = WaveMerchants(self._client)
         self._return_url = settings.get("return_url")
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
-        return operator in _OPERATORS
+        return operator == self._operator
 
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return not collected_here
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         page = return_url(charge, self._return_url)
-        if charge.operator not in _OPERATORS or charge.currency != "XOF" or page is None:
-            return NotProcessed("configuration", f"Wave: {charge.operator} in {charge.currency}, back to {page}")
+        if unserved := self._unserved(charge):
+            return unserved
+        if page is None:
+            return NotProcessed("configuration", "Wave needs a page to send the customer back to")
         body = {
             "amount": str(units(charge.amount)),
             "currency": charge.currency,
             "success_url": page,
             "error_url": page,
             "client_reference": charge.reference,
-            **self._merchant_field,
+            **self._merchant_field(charge),
         }
         if charge.phone_number:
             body["restrict_payer_mobile"] = f"+{charge.phone_number}"
-        result = await self._post(_SESSIONS, body)
+        result = await self._client.post(_SESSIONS, body)
         if isinstance(result, ProviderResponse) and result.ok:
             return read_new_session(result)
         return read_refusal(result)
 
+    def _unserved(self, charge: Charge) -> NotProcessed | None:
+        """Why Wave is not asked to move money for this customer; None when it is."""
+        if charge.operator != self._operator or charge.currency != _CURRENCY:
+            return NotProcessed("configuration", f"{self._operator}: no {charge.operator} in {charge.currency}")
+        if charge.phone_number and not charge.phone_number.startswith(self._dialling_code):
+            return NotProcessed("configuration", f"{self._operator}: only numbers with {self._dialling_code}")
+        if self.names_merchants and charge.provider_merchant_id is None:
+            return NotProcessed("configuration", "the merchant is no aggregated merchant of Wave yet")
+        return None
+
+    def _merchant_field(self, charge: Charge) -> dict[str, str]:
+        merchant_id = charge.provider_merchant_id or self._merchant_id
+        return {"aggregated_merchant_id": merchant_id} if merchant_id else {}
+
     async def status(self, charge: Charge) -> StatusResult:
         if charge.provider_reference is None:
             return await self._search(charge)
-        result = await self._get(f"{_SESSIONS}/{charge.provider_reference}")
+        result = await self._client.get(f"{_SESSIONS}/{charge.provider_reference}")
         session = result.ok_object() if isinstance(result, ProviderResponse) else None
         return read_session(session) if session else as_unknown(result)
 
@@ -109,7 +152,7 @@ class Wave(HttpProvider):
         session_id = reversal.charge.provider_reference
         if session_id is None:
             return NotProcessed("operator_unavailable", "the session is not known")
-        result = await self._post(f"{_SESSIONS}/{session_id}/refund", None)
+        result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
         if isinstance(result, ProviderResponse) and result.ok:
             # The response is empty: Wave refunds a session as a whole.
             return Succeeded(reversal.amount, reversal.currency)
@@ -118,27 +161,34 @@ class Wave(HttpProvider):
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it."""
         if not reversal.collected_here and reversal.provider_reference is not None:
-            return read_payout(await self._get(f"/v1/payout/{reversal.provider_reference}"))
+            return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
         return as_refund_status(await self.refund(reversal))
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
-        if reversal.currency != "XOF":
-            return NotProcessed("configuration", f"Wave does not pay out in {reversal.currency}")
+        if unserved := self._unserved(reversal.charge):
+            return unserved
         body = {
             "currency": reversal.currency,
             "receive_amount": str(units(reversal.amount)),
             "mobile": f"+{reversal.payee_number}",
             "client_reference": reversal.reference,
             "payment_reason": "Remboursement",
-            **self._merchant_field,
+            **self._merchant_field(reversal.charge),
         }
-        result = await self._post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
+        result = await self._client.post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
         if isinstance(result, ProviderResponse) and result.ok:
             return read_payout(result)
         return read_payout_refusal(result)
 
     async def probe(self) -> str:
-        return probe_result(await self._get("/v1/balance"))
+        return probe_result(await self._client.get("/v1/balance"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._client.get("/v1/balance"), wave_balance)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        found = await wave_checks.check(setup, self._client, self.merchants if self.names_merchants else None)
+        return [*found, balances_read(await self.balances())]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         body = parse_callback_json(callback)
@@ -163,29 +213,10 @@ class Wave(HttpProvider):
         )
 
     async def _sessions_by_reference(self, reference: str) -> list[dict[str, Any]] | Unknown:
-        result = await self._get(f"{_SESSIONS}/search", {"client_reference": reference})
+        result = await self._client.get(f"{_SESSIONS}/search", {"client_reference": reference})
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
         rows = result.ok_object().get("result")
         if not isinstance(rows, list):
             return Unknown(result.raw)
         return [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
-
-    async def _get(self, path: str, query: dict[str, str] | None = None) -> CallResult:
-        return await self._http.send("GET", path, query=query, headers={**self._headers, **self._signature(b"")})
-
-    async def _post(
-        self, path: str, body: dict[str, str] | None, more_headers: dict[str, str] | None = None
-    ) -> CallResult:
-        raw = b"" if body is None else msgspec.json.encode(body)
-        headers = {**self._headers, "Content-Type": "application/json", **(more_headers or {}), **self._signature(raw)}
-        return await self._http.send("POST", path, body=raw, headers=headers)
-
-    def _signature(self, body: bytes) -> dict[str, str]:
-        """A key with a `signing_secret` must sign every request, GETs too; otherwise Wave answers 401
-        (docs/providers/wave.md, "Addresses and credentials")."""
-        if not self._signing_secret:
-            return {}
-        timestamp = str(self._clock.now() // SECOND)
-        digest = signatures.hmac_sha256_hex(self._signing_secret, timestamp.encode() + body)
-        return {"Wave-Signature": f"t={timestamp},v1={digest}"}

@@ -15,6 +15,7 @@ from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
+from guichet.payments import provider_balances
 from guichet.payments.incidents import KINDS
 from guichet.server import db_metrics_queries, health_checks
 
@@ -86,6 +87,8 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
         yield family
     for family in await _incidents(db, now):
         yield family
+    for family in await _floats(db, now):
+        yield family
 
 
 async def _pending(db: Database, now: Instant) -> list[GaugeMetricFamily]:
@@ -152,6 +155,28 @@ async def _incidents(db: Database, now: Instant) -> list[GaugeMetricFamily]:
         await health_checks.unmatched_callbacks_since(db, now),
     )
     return [incidents, unmatched_callbacks]
+
+
+async def _floats(db: Database, now: Instant) -> list[GaugeMetricFamily]:
+    labels = ("provider_account", "wallet", "currency")
+    balance = GaugeMetricFamily(
+        "guichet_float_balance", "Our balance with a provider as it was read last, in main units.", labels=labels
+    )
+    alert_below = GaugeMetricFamily(
+        "guichet_float_alert_below", "The balance below which the providers' file wants an alert.", labels=labels
+    )
+    age = GaugeMetricFamily(
+        "guichet_float_age_seconds", "How long ago the balances were read.", labels=("provider_account",)
+    )
+    for each in await provider_balances.stored(db):
+        values = (each.provider_account, each.wallet, each.currency)
+        balance.add_metric(values, each.amount / 100)
+        if each.alert_below is not None:
+            alert_below.add_metric(values, each.alert_below / 100)
+    for read in await provider_balances.reads(db):
+        if read.read_at is not None:
+            age.add_metric((read.provider_account,), _seconds(read.read_at, now))
+    return [balance, alert_below, age]
 
 
 def _seconds(since: Instant, now: Instant) -> float:

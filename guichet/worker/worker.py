@@ -1,4 +1,4 @@
-"""The worker: loops that poll providers, disburse refunds, deliver webhooks and do the housekeeping.
+"""The worker: loops that poll providers, disburse refunds, deliver webhooks, read balances and do the housekeeping.
 
 Each loop claims, works, records and sleeps. Nothing that matters is kept here: a claim is a lease in a table, so the
 work of a process that dies is due again. A loop is woken right after a commit of its own process; what other processes
@@ -17,6 +17,7 @@ from guichet.payments.disbursement import RefundJobs
 from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
+from guichet.worker.balance_reader import BalanceReader
 from guichet.worker.dispute_loop import DisputeLoop
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
@@ -38,6 +39,7 @@ class Worker:
             QueueLoop("refunds", wakeups.refunds, clock, RefundJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("late results", wakeups.late_results, clock, LateResultJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),
+            BalanceReader(ctx),
             DisputeLoop(ctx),
             Housekeeping(ctx),
         ]

@@ -21,6 +21,7 @@ HEADINGS = {
     "Sandbox",
     "Not certain",
     "Sources",
+    "Going live",
 }
 FAMILIES = sorted(path.stem for path in PAGES.glob("*.md") if path.name not in ("README.md", "other-providers.md"))
 

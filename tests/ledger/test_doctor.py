@@ -1,11 +1,13 @@
 """`guichet doctor`: silent when all is well, and one line for each thing that is not."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from guichet.clock import DAY, MINUTE, SystemClock, earlier, iso, later
-from guichet.payments import incidents
-from guichet.providers.base import Accepted, NotProcessed, Refused
+from guichet.domain.money import Hundredths
+from guichet.payments import incidents, provider_balances
+from guichet.providers.base import Accepted, FloatBalance, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.fakes.scripted_provider import ScriptedProvider, done
@@ -106,3 +108,26 @@ def _checks(cli: Cli) -> Any:
     said = json.loads(done.out)
     assert said["healthy"] is False
     return said["checks"]
+
+
+async def test_doctor_reports_a_low_and_an_unreadable_balance_with_a_provider(settings: Settings, cli: Cli) -> None:
+    async with open_service(settings) as service:
+        db, now = service.ctx.db, SystemClock().now()
+        bounds = {"disbursement": Hundredths(5000_00), "collection": Hundredths(10_00)}
+        found = [FloatBalance(wallet, Hundredths(900_00), "XOF") for wallet in bounds]
+        await provider_balances.claim_due(db, ["mtn_benin"], now)
+        await provider_balances.store(db, "mtn_benin", found, bounds, now)
+        await provider_balances.claim_due(db, ["wave_senegal"], now)
+        await provider_balances.read(service.ctx, "wave_senegal", _Unreadable())
+    said = _checks(cli)["balances with providers"]
+    assert said["problems"] == [
+        "900 XOF with mtn_benin disbursement, below the bound of 5000: fill it, refunds are paid from it",
+        "the balance with wave_senegal cannot be read: 401 api-key-revoked",
+    ]
+
+
+class _Unreadable:
+    float_alert_below: Mapping[str, Hundredths] = {}
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return Unknown("401 api-key-revoked")

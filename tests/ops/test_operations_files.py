@@ -13,8 +13,10 @@ import pytest
 import yaml  # type: ignore[import-untyped,unused-ignore]
 from prometheus_client.parser import text_string_to_metric_families
 
+from guichet.domain.money import Hundredths
 from guichet.ledger.audit import audit
-from guichet.providers.base import Accepted
+from guichet.payments import provider_balances
+from guichet.providers.base import Accepted, FloatBalance
 from guichet.server.db_metrics_queries import AGES, OLDER
 from guichet.server.health_checks import STUCK_AFTER
 from guichet.settings import Settings
@@ -63,6 +65,14 @@ async def exposed(settings: Settings) -> dict[str, set[str]]:
         await service.run_worker()
         await merchant.pay()
         service.worker.start()
+        await provider_balances.claim_due(service.ctx.db, ["op"], service.ctx.clock.now())
+        await provider_balances.store(
+            service.ctx.db,
+            "op",
+            [FloatBalance("", Hundredths(5000_00), "XOF")],
+            {"": Hundredths(9000_00)},
+            service.ctx.clock.now(),
+        )
         await audit(service.ctx.db, service.ctx.clock, lambda _: None)
         await service.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
         answer = await service.call("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
@@ -154,7 +164,7 @@ def test_legends_name_labels_that_are_left() -> None:
 def test_the_commands_that_alerts_name_exist() -> None:
     for rule in RULES:
         for command in re.findall(r"`guichet ([a-z ]+)`", rule["annotations"]["summary"]):
-            assert command in ("doctor", "incidents", "ledger audit"), rule
+            assert command in ("doctor", "incidents", "ledger audit", "providers balances"), rule
 
 
 def test_the_dashboard_can_be_imported() -> None:

@@ -78,7 +78,7 @@ PROVIDER_CASES = {
         ProviderCase(
             "wave",
             "wave_sn",
-            {"api_key": "wave_sn_prod_simulator", "webhook_secret": SECRETS["wave"]},
+            {"country": "sn", "api_key": "wave_sn_prod_simulator", "webhook_secret": SECRETS["wave"]},
             dial="221",
         ),
         ProviderCase("pawapay", "mtn", {"token": "simulator"}),

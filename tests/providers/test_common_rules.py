@@ -54,6 +54,7 @@ async def test_an_unreadable_200_gives_unknown(provider_name: str, body: bytes) 
     """Except for Wave's refund, whose response is its HTTP status alone."""
     provider_case = PROVIDER_CASES[provider_name]
     known = {"provider_reference": "theirs", "provider_data": {"pay_token": "p"}, "otp": "123456"}
+    known["phone_number"] = f"{provider_case.dial}97000001"
     async with provider_under_test(provider_name, (200, body)) as under_test:
         for verb in VERBS:
             if verb.startswith("refund") and (not provider_case.refunds or provider_name == "wave"):

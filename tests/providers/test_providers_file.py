@@ -124,7 +124,7 @@ def test_without_a_file_development_has_the_simulator_and_production_no_provider
     ("table", "reason"),
     [
         (
-            'provider = "wave"\nbase_url = "https://api.sandbox.wave.example"\napi_key = "k"',
+            'provider = "wave"\nbase_url = "https://api.sandbox.wave.example"\ncountry = "sn"\napi_key = "k"',
             "api.sandbox.wave.example is a sandbox",
         ),
         (
@@ -159,3 +159,35 @@ def test_production_refuses_sandboxes(tmp_path: Path, table: str, reason: str) -
     assert str(refusal.value) == (
         f"providers.toml, line 1: [accounts.one] {reason}, which the production profile refuses."
     )
+
+
+WAVE = '[accounts.dakar]\nprovider = "wave"\nbase_url = "https://api.wave.com"\napi_key = "k"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ('country = "sn"\n[routes]\nwave_ci = ["dakar"]', "line 7: [routes] wave_ci leads to dakar, which serves only"),
+        ('country = "ml"\n[routes]', "line 1: [accounts.dakar] country must be one of ci, sn, bf."),
+        (
+            'country = "ci"\naggregated_merchants = "true"',
+            "line 1: [accounts.dakar] aggregated_merchants must be true or false.",
+        ),
+        (
+            'country = "ci"\naggregated_merchants = true\naggregated_merchant_id = "am-1"',
+            "line 1: [accounts.dakar] aggregated_merchants and aggregated_merchant_id exclude each other.",
+        ),
+        ("", "line 1: [accounts.dakar] country is missing."),
+    ],
+)
+def test_an_account_of_wave_is_of_one_country(tmp_path: Path, more: str, refused: str) -> None:
+    with pytest.raises(ProvidersFileError) as refusal:
+        _read(tmp_path, WAVE + more)
+    assert refused in str(refusal.value)
+
+
+def test_a_route_to_an_account_of_another_country_is_refused(tmp_path: Path) -> None:
+    account = '[accounts.m]\nprovider = "mtn"\nbase_url = "https://momo.example"\ntarget_env = "mtnivorycoast"\n'
+    keys = 'subscription_key = "s"\napi_user = "u"\napi_key = "k"\n[routes]\nmtn = ["m"]'
+    with pytest.raises(ProvidersFileError, match="leads to m, which serves only mtn_ci"):
+        _read(tmp_path, account + keys)

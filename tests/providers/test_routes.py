@@ -272,6 +272,7 @@ async def test_every_operator_code_of_a_provider_pays_and_refunds(
     settings = {**PROVIDER_CASES[provider_name].settings}
     if provider_name == "wave":
         settings["api_key"] = f"{code}_prod_simulator"  # A key belongs to one country.
+        settings["country"] = code.removeprefix("wave_")
     async with open_simulated_providers(
         sqlite_settings, route(code, account(provider_name, provider_name, settings))
     ) as simulated:

@@ -1,26 +1,37 @@
 """Wave Business: the result of each response (docs/providers/wave.md)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from guichet.clock import HOUR, MINUTE, SECOND, earlier
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, Refused, Unknown
+from guichet.providers.base import Accepted, CallbackReference, Charge, FloatEmpty, Refused, Reversal, Unknown
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
-    PAYEE,
+    PAYEE_IN_SENEGAL,
     REFERENCE,
     REFUND,
     Scripted,
     callback,
-    charge,
     provider_under_test,
-    reversal,
 )
+from tests.providers.provider_under_test import charge as any_charge
+from tests.providers.provider_under_test import reversal as any_reversal
 
+PHONE = "221770000001"
 PAGE = "https://pay.wave.com/c/cos-1"
+
+
+def charge(operator: str = "wave_sn", **changes: Any) -> Charge:
+    """A charge of a customer in Sénégal."""
+    return any_charge(operator, **{"phone_number": PHONE, **changes})
+
+
+def reversal(operator: str = "wave_sn", *, taken: Mapping[str, Any] | None = None, **changes: Any) -> Reversal:
+    return any_reversal(operator, taken={"phone_number": PHONE, **(taken or {})}, **changes)
 
 
 def session(checkout: str = "open", payment: str = "processing", **more: Any) -> dict[str, Any]:
@@ -63,14 +74,23 @@ async def test_initiation_request_has_the_documented_fields() -> None:
         "success_url": "https://shop.example/back",
         "error_url": "https://shop.example/back",
         "client_reference": REFERENCE,
-        "restrict_payer_mobile": "+22997000001",
+        "restrict_payer_mobile": "+221770000001",
         "aggregated_merchant_id": "am-1",
     }
     given, body = wave.received[0].headers["wave-signature"], wave.received[0].body
     assert signatures.verify_signature(given, body, secret="wave_sn_AKS_x", separator=b"", now=NOW)
 
 
-@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}, {"notify_url": None}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"operator": "mtn"},
+        {"operator": "wave_ci"},
+        {"currency": "XAF"},
+        {"phone_number": "2250700000001"},
+        {"notify_url": None},
+    ],
+)
 async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
     async with provider_under_test("wave", (200, session())) as wave:
         check(await wave.provider.initiate(charge(**{"operator": "wave_sn", **changes})), not_taken())
@@ -167,7 +187,7 @@ async def test_a_payout_refunds_a_payment_of_another_provider(said: Scripted, me
     async with provider_under_test("wave", said) as wave:
         check(await wave.provider.refund(reversal("wave_sn", collected_here=False)), meant)
     assert wave.received[0].headers["idempotency-key"] == REFUND
-    assert wave.sent()["mobile"] == f"+{PAYEE}"
+    assert wave.sent()["mobile"] == f"+{PAYEE_IN_SENEGAL}"
 
 
 async def test_payout_status_responses_become_results() -> None:

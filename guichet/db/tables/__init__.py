@@ -8,6 +8,7 @@ from guichet.db.tables.ledger_tables import ledger_audits, ledger_hash_chain, po
 from guichet.db.tables.merchant_tables import api_keys, merchants, payment_mode_overrides, webhook_endpoints
 from guichet.db.tables.operations_tables import incidents, list_count_changes, list_counts, unmatched_callbacks
 from guichet.db.tables.payment_tables import payment_links, payments, refunds
+from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
@@ -27,6 +28,9 @@ __all__ = [
     "payment_mode_overrides",
     "payments",
     "postings",
+    "provider_balance_reads",
+    "provider_balances",
+    "provider_merchants",
     "refunds",
     "unmatched_callbacks",
     "wallet_entries",

@@ -1,0 +1,49 @@
+"""What Sonatel tells about an account (docs/providers/sonatel.md, "Callbacks", "Other calls")."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from uuid import uuid4
+
+from guichet.providers.account_checks import (
+    AccountSetup,
+    Finding,
+    answered,
+    callback_address_is_ours,
+    no_call,
+    wrong,
+)
+from guichet.providers.client import CallResult, ProviderResponse
+
+Get = Callable[[str, Mapping[str, str] | None], Awaitable[CallResult]]
+#: Where the callback address of a merchant code is registered and read.
+CALLBACK_PATH = "/api/notification/v1/merchantcallback"
+
+
+async def check(setup: AccountSetup, get: Get, registered: CallResult) -> list[Finding]:
+    """`registered`: the answer about our callback address."""
+    nobody = {"reference": str(uuid4())}
+    return [
+        answered("credentials", await get("/api/account/v1/publicKeys", None), "the client id and secret are accepted"),
+        # Payments are settled from this list, and not every contract includes it.
+        answered(
+            "list of transactions", await get("/api/eWallet/v1/transactions", nobody), "payments can be looked up"
+        ),
+        _registered(setup, registered),
+        no_call("retailer", "the retailer's number and PIN are looked at only by a cash-in"),
+        no_call("merchant code", "it is looked at only by a payment"),
+    ]
+
+
+def _registered(setup: AccountSetup, result: CallResult) -> Finding:
+    subject = "registered callback"
+    if isinstance(result, ProviderResponse) and result.status == 404:
+        return wrong(subject, "none: `guichet providers setup sonatel-callback` registers it")
+    if not isinstance(result, ProviderResponse) or not result.ok:
+        return wrong(subject, result.raw)
+    return callback_address_is_ours(subject, callback_url(result), setup)
+
+
+def callback_url(response: ProviderResponse) -> object:
+    """The address in an object, or in a list of one."""
+    value = response.value()
+    row = value[0] if isinstance(value, list) and value else value
+    return row.get("callbackUrl") if isinstance(row, dict) else None
