@@ -7,6 +7,8 @@ never created again. A refund may be repeated: only the first one moves money.
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from guichet.clock import HOUR, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, wave_checks
@@ -165,7 +167,7 @@ class Wave(HttpProvider):
         return as_refund_status(await self.refund(reversal))
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
-        if unserved := self._unserved(reversal.charge):
+        if unserved := self._unserved(msgspec.structs.replace(reversal.charge, phone_number=reversal.payee_number)):
             return unserved
         body = {
             "currency": reversal.currency,

@@ -10,7 +10,14 @@ from guichet.providers.fields import full_number
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.payments.confirming import confirmed
-from tests.providers.provider_under_test import PAYEE, REFERENCE, charge, provider_under_test, reversal
+from tests.providers.provider_under_test import (
+    PAYEE,
+    PAYEE_IN_SENEGAL,
+    REFERENCE,
+    charge,
+    provider_under_test,
+    reversal,
+)
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 from tests.providers.test_routes import FEEXPAY, account, pay, route, shown
 
