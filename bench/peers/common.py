@@ -128,6 +128,10 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "poll_count": 0,
         "lease_expires_at": None,
         "account_fingerprint": None,
+        "asked_at": None,
+        "initiation_ended_at": None,
+        "not_found_count": 0,
+        "not_found_duration": 0,
     }, mode
 
 

@@ -12,6 +12,7 @@ from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.domain.ids import IncidentId
 from guichet.payments import incidents as repository
+from guichet.payments import unmatched_callbacks
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +43,7 @@ def incidents(
             raise CommandError(f"There is no open incident {close}.")
         return _Found(
             [_incident(each) for each in await repository.still_open(db)],
-            [_callback(*each) for each in await repository.list_unmatched_callbacks(db)],
+            [_callback(*each) for each in await unmatched_callbacks.list_latest(db)],
         )
 
     found = run(work)

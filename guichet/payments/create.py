@@ -2,8 +2,11 @@
 
 The row is inserted first; the provider is called afterwards, outside any transaction. Our reference is therefore stored
 before the request is sent: after a crash the payment is pending and the worker polls it. No debit is unknown here.
+A provider that needs longer than a request may wait is called in a task: the request is answered with the pending
+payment, and the provider's answer is applied when it comes.
 """
 
+import asyncio
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,7 +27,6 @@ from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.payments import integrity, repository
 from guichet.payments import link_repository as links
-from guichet.payments.poll_schedule import LEASE_DURATION
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import (
@@ -33,12 +35,15 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotProcessed,
+    Provider,
     Refused,
     Succeeded,
 )
 
-#: When a payment is polled if its initiation never returned and its provider sets no time of its own.
-POLL_AFTER_CRASH: Final = 30 * SECOND
+#: Seconds that a request, of a merchant or of a hosted page, waits for an initiation at most.
+REQUEST_WAIT: Final = 20.0
+#: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
+_LEASE_MARGIN: Final = 10 * SECOND
 TOKEN_LENGTH: Final = 32
 
 
@@ -104,7 +109,7 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
     stored = await _store(ctx, payment, first_poll_at or payment.next_poll_at)
     if stored is None:
         return CreatedPayment(await _existing(ctx, payment), quoted.mode, created=False)
-    return CreatedPayment(await _initiate(ctx, stored, charge, route), quoted.mode, created=True)
+    return CreatedPayment(await _initiate_within_request(ctx, stored, charge, route), quoted.mode, created=True)
 
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
@@ -153,10 +158,10 @@ def _new_payment(
         provider_data=None,
         redirect_url=None,
         failure_reason=None,
-        next_poll_at=later(now, POLL_AFTER_CRASH),
+        # If the initiation never returns. The lease keeps others from polling the payment while it is running.
+        next_poll_at=_initiation_lease(now, provider),
         poll_count=0,
-        # The lease keeps others from polling the payment while its initiation is running.
-        lease_expires_at=later(now, LEASE_DURATION) if provider.remote else None,
+        lease_expires_at=_initiation_lease(now, provider) if provider.remote else None,
         account_fingerprint=provider.fingerprint,
     )
 
@@ -190,26 +195,80 @@ async def _existing(ctx: AppContext, payment: Payment) -> Payment:
     return found
 
 
-async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
+def _initiation_lease(now: Instant, provider: Provider) -> Instant:
+    return later(now, round(provider.initiation_timeout * SECOND) + _LEASE_MARGIN)
+
+
+@dataclass(slots=True)
+class _Request:
+    """The request that waits for an initiation. `has_result`: the provider's last answer is known and being applied.
+    `is_answered`: nobody waits any more, so a refusal is told by a webhook."""
+
+    has_result: bool = False
+    is_answered: bool = False
+
+
+async def _initiate_within_request(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
+    """The payment after its initiation, or still pending after REQUEST_WAIT seconds. Raises PaymentFailed."""
+    request = _Request()
+    initiation = _initiate(ctx, payment, charge, route, request)
+    if sum(ctx.registry.provider(account).initiation_timeout for account in route) <= REQUEST_WAIT:
+        return await initiation
+    task = asyncio.create_task(initiation)
+    ctx.slow_initiations.add(task)
+    task.add_done_callback(ctx.slow_initiations.discard)
+    try:
+        await asyncio.wait({task}, timeout=REQUEST_WAIT)
+    finally:
+        request.is_answered = not request.has_result
+    if request.has_result or task.done():
+        return await asyncio.shield(task)
+    log.info("initiation.slow", reference=payment.reference)
+    task.add_done_callback(_log_failure)
+    return payment
+
+
+def _log_failure(task: asyncio.Task[Payment]) -> None:
+    if not task.cancelled() and (error := task.exception()):
+        log.error("initiation.failed", error=repr(error))
+
+
+async def finish_slow_initiations(ctx: AppContext, grace: float) -> None:
+    """When the process stops: initiations that are running have `grace` seconds to end. The others are given up like
+    lost answers: the payments are polled once their leases have run out."""
+    if ctx.slow_initiations:
+        await asyncio.wait(ctx.slow_initiations, timeout=grace)
+    for task in list(ctx.slow_initiations):
+        task.cancel()
+    await asyncio.gather(*ctx.slow_initiations, return_exceptions=True)
+
+
+async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: list[str], request: _Request) -> Payment:
     """Calls the accounts of the route in order; the next one only if the one before provably processed nothing."""
     tracing.about_payment(payment.reference)
     result: InitiationResult = NotProcessed()
     for account in route:
         if account != payment.provider_account:
-            until, fingerprint = later(ctx.clock.now(), LEASE_DURATION), ctx.registry.provider(account).fingerprint
-            switched = await repository.switch_provider_account(ctx.db, payment, account, fingerprint, until)
+            next_provider = ctx.registry.provider(account)
+            until = _initiation_lease(ctx.clock.now(), next_provider)
+            switched = await repository.switch_provider_account(
+                ctx.db, payment, account, next_provider.fingerprint, until
+            )
             if switched is None:
                 return require(await repository.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(ctx, switched, charge.otp)
         provider = ctx.registry.provider(account)
-        result = await call_provider(provider, provider.initiate(charge), account, "initiate")
+        result = await call_provider(
+            provider, provider.initiate(charge), account, "initiate", provider.initiation_timeout
+        )
         if not isinstance(result, NotProcessed):
             break
         log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)
-    return await _apply(ctx, payment, result)
+    request.has_result = True
+    return await _apply(ctx, payment, result, request)
 
 
-async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult) -> Payment:
+async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, request: _Request) -> Payment:
     match result:
         case Accepted():
             return await _record_acceptance(ctx, payment, result)
@@ -217,13 +276,14 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult) ->
             await settle_payment(ctx, payment, result)
         case Refused() | NotProcessed():
             refusal = Refused(result.reason, result.raw)
-            settled = await settle_payment(ctx, payment, refusal, at_initiation=True)
-            if settled.status != "failed":
+            settled = await settle_payment(ctx, payment, refusal, at_initiation=not request.is_answered)
+            if settled.status != "failed" or request.is_answered:
                 return settled
             raise PaymentFailed(REFUSAL_REASONS[result.reason])
         case _:
             log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
-            await repository.schedule_next_poll(ctx.db, payment.id, later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND))
+            now = ctx.clock.now()
+            await repository.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
     return payment
 
 

@@ -15,6 +15,7 @@ import msgspec
 from guichet.clock import Clock, Instant
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
 from guichet.providers.base import (
+    PROVIDER_TIMEOUT,
     Callback,
     CallbackReference,
     Charge,
@@ -140,6 +141,7 @@ class HttpProvider(ABC):
     """A provider called over HTTP. Without overrides: no refunds, no callbacks, the usual poll intervals."""
 
     remote = True
+    initiation_timeout = PROVIDER_TIMEOUT
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Subclasses raise ValueError for settings that cannot work."""

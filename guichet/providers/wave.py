@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import HOUR, SECOND, Clock
+from guichet.clock import SECOND, Clock
 from guichet.http_client import HttpClient
 from guichet.providers import signatures
 from guichet.providers.base import (
@@ -16,10 +16,10 @@ from guichet.providers.base import (
     CallbackReference,
     Charge,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
-    Refused,
     Reversal,
     StatusResult,
     Succeeded,
@@ -40,8 +40,6 @@ REQUIRED: Final = ("api_key",)
 OPTIONAL: Final = ("webhook_secret", "webhook_mode", "signing_secret", "aggregated_merchant_id", "return_url")
 _OPERATORS: Final = frozenset({"wave_ci", "wave_sn", "wave_bf"})
 _SESSIONS: Final = "/v1/checkout/sessions"
-#: A session lives half an hour. One that is not found after an hour was never created.
-_NEVER_RECEIVED_AFTER: Final = HOUR
 
 
 class Wave(HttpProvider):
@@ -95,9 +93,7 @@ class Wave(HttpProvider):
             return sessions
         if found := most_conclusive(read_session(session) for session in sessions):
             return found
-        if self._clock.now() - charge.created_at >= _NEVER_RECEIVED_AFTER:
-            return Refused("operator_unavailable", "Wave never created the session")
-        return Unknown("no session found")
+        return NotFound("no session found")
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """A refund of the session; a payout when another account collected the payment."""

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 from guichet.clock import Instant
-from guichet.providers.base import Callback, CallbackReference, Charge, Reversal
+from guichet.providers.base import PROVIDER_TIMEOUT, Callback, CallbackReference, Charge, Reversal
 
 
 class SilentProvider:
     """Never calls back, can refund everything, and leaves the polling times to Guichet."""
 
     fingerprint: str | None = None
+    initiation_timeout: float = PROVIDER_TIMEOUT
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
