@@ -162,7 +162,8 @@ class Wave(HttpProvider):
         rows = result.ok_object().get("result")
         if not isinstance(rows, list):
             return Unknown(result.raw)
-        return [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
+        ours = [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
+        return Unknown("sessions of other references were found") if rows and not ours else ours
 
     async def _get(self, path: str, query: dict[str, str] | None = None) -> CallResult:
         return await self._http.send("GET", path, query=query, headers={**self._headers, **self._signature(b"")})

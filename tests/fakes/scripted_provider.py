@@ -6,8 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from guichet.providers.base import (
     Accepted,
+    Callback,
+    CallbackReference,
     Charge,
     InitiationResult,
     RefundInitiationResult,
@@ -89,6 +93,13 @@ class ScriptedProvider(SilentProvider):
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         answer: RefundStatusResult = await self._play("refund_status", reversal, Accepted())
         return answer
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """A JSON object with `reference` (ours), `provider_reference` or both."""
+        try:
+            return msgspec.json.decode(callback.body, type=CallbackReference)
+        except msgspec.DecodeError:
+            return None
 
     async def _play(self, verb: str, request: Charge | Reversal, otherwise: Scripted) -> Any:
         self.calls.append((verb, request.reference))
