@@ -1,12 +1,13 @@
 """Initiations that take longer than a request may wait: answered as pending, and ended in the background (D86)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from guichet.clock import SECOND
+from guichet.db.engine import require
 from guichet.payments.create import REQUEST_WAIT, finish_slow_initiations
 from guichet.providers.base import Accepted, Charge, InitiationResult, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
@@ -160,23 +161,5 @@ async def test_at_a_stop_it_has_a_short_grace_and_is_polled_later_else(slow_live
     row = await stored(live, payment)
     assert (row.status, row.provider_reference) == ("pending", "fx-1" if comes else None)
     live.first.script("status", done)
-    await live.service.run_worker((require_due(row.next_poll_at) - live.ctx.clock.now()) / SECOND)
+    await live.service.run_worker((require(row.next_poll_at) - live.ctx.clock.now()) / SECOND)
     assert await live.state(payment["reference"]) == "succeeded"
-
-
-def require_due(at: Any) -> int:
-    assert at is not None
-    return int(at)
-
-
-async def test_a_hosted_page_waits_no_longer_either(slow_live: LivePayments) -> None:
-    live = slow_live
-    answer = Answer(live)
-    body = {"amount": 5000, "currency": "XOF", "description": "Panier", "type": "permanent"}
-    link = (await live.merchant.post("/payment-links", body)).data
-    page = await live.service.call("GET", "/pay/" + link["url"].rsplit("/", 1)[-1])
-    assert page.status == 200
-    answer.give(Accepted())
-
-
-Script = Callable[[Charge], Awaitable[InitiationResult]]
