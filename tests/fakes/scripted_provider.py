@@ -14,6 +14,7 @@ from guichet.providers.base import (
     CallbackReference,
     Charge,
     InitiationResult,
+    NotFound,
     RefundInitiationResult,
     RefundStatusResult,
     Refused,
@@ -23,8 +24,9 @@ from guichet.providers.base import (
 )
 from tests.fakes.silent_provider import SilentProvider
 
+Result = RefundInitiationResult | NotFound
 #: A result, or a function that makes one from the request, at once or later.
-Scripted = RefundInitiationResult | Callable[[Any], RefundInitiationResult | Awaitable[RefundInitiationResult]]
+Scripted = Result | Callable[[Any], Result | Awaitable[Result]]
 
 
 def done(request: Charge | Reversal) -> Succeeded:
@@ -41,9 +43,9 @@ def refused(request: Charge | Reversal) -> Refused:
 
 
 def slow(answer: Scripted, seconds: float) -> Scripted:
-    async def later(request: Any) -> RefundInitiationResult:
+    async def later(request: Any) -> Result:
         await asyncio.sleep(seconds)
-        result: RefundInitiationResult = await _answer(answer, request)
+        result: Result = await _answer(answer, request)
         return result
 
     return later

@@ -17,6 +17,7 @@ from guichet.db.list_rollup import roll_up_list_counts
 from guichet.payments import incidents, unmatched_callbacks
 from guichet.settings import Settings
 from guichet.worker import pruning
+from tests.db.rows import CALLBACK
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ScriptedServer
@@ -156,6 +157,21 @@ async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open
     await run_housekeeping(service)
     assert len(await incidents.still_open(db)) == await rows(service, t.incidents) == 1
     assert await rows(service, t.ledger_audits) == 1
+
+
+async def test_old_callbacks_are_deleted_unless_they_must_still_be_asked_about(service: ServiceFixture) -> None:
+    merchant, now = await service.merchant(), service.clock.now()
+    known = {**CALLBACK, "merchant_id": merchant.id, "received_at": now}
+    ends: tuple[dict[str, Any], ...] = ({"status": "asked", "due_at": None}, {"due_at": now + 10_000 * DAY})
+    for number, changes in enumerate(ends):
+        await service.ctx.db.write(insert(t.provider_callbacks).values({**known, "subject_id": number, **changes}))
+    service.clock.advance(364 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert await rows(service, t.provider_callbacks) == 2
+    service.clock.advance(2 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert tuple(await service.ctx.db.one(select(t.provider_callbacks.c.status))) == ("pending",)
+    assert await rows(service, t.provider_callbacks) == 1
 
 
 async def test_a_retention_of_zero_keeps_its_kind_of_row_for_ever(
