@@ -219,13 +219,12 @@ async def _initiate_within_request(ctx: AppContext, payment: Payment, charge: Ch
     task.add_done_callback(ctx.slow_initiations.discard)
     try:
         await asyncio.wait({task}, timeout=REQUEST_WAIT)
-    finally:
-        request.is_answered = not request.has_result
-    if request.has_result or task.done():
-        return await asyncio.shield(task)
-    log.info("initiation.slow", reference=payment.reference)
-    task.add_done_callback(_log_failure)
-    return payment
+    finally:  # Whoever waits may also have gone away.
+        if not (request.has_result or task.done()):
+            request.is_answered = True
+            task.add_done_callback(_log_failure)
+            log.info("initiation.slow", reference=payment.reference)
+    return payment if request.is_answered else await asyncio.shield(task)
 
 
 def _log_failure(task: asyncio.Task[Payment]) -> None:
