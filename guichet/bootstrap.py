@@ -28,8 +28,8 @@ from guichet.merchants.api_keys import new_key
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.vault import Vault
-from guichet.payments.create import finish_slow_initiations
 from guichet.payments.settlement import settle_batch
+from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig, read_providers_file
 from guichet.providers.registry import Registry

@@ -60,7 +60,7 @@ class AppContext:
     settlements: Batching[Settlement, Payment | Refund] = field(init=False)
     #: Questions to providers that are running, which others may join (`payments/polling.py`).
     questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
-    #: Initiations whose request was answered before they ended (`payments/create.py`).
+    #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(init=False, default_factory=set)
     #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(init=False, default_factory=dict)

@@ -28,7 +28,7 @@ from guichet.cli.console import console, error_console, fail, print_json
 from guichet.cli.runner import load_settings, run_async
 from guichet.context import AppContext
 from guichet.logs import configure_logs, log
-from guichet.payments.create import finish_slow_initiations
+from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_socket, inherited_socket, url_of

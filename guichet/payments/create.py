@@ -2,11 +2,9 @@
 
 The row is inserted first; the provider is called afterwards, outside any transaction. Our reference is therefore stored
 before the request is sent: after a crash the payment is pending and the worker polls it. No debit is unknown here.
-A provider that needs longer than a request may wait is called in a task: the request is answered with the pending
-payment, and the provider's answer is applied when it comes.
+A provider may need longer than the request may wait (`payments/slow_initiation.py`).
 """
 
-import asyncio
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +27,7 @@ from guichet.payments import integrity, repository
 from guichet.payments import link_repository as links
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data
 from guichet.payments.settlement import settle_payment
+from guichet.payments.slow_initiation import REQUEST_WAIT, WaitingRequest, wait_for_initiation
 from guichet.providers.base import (
     REFUSAL_REASONS,
     Accepted,
@@ -40,8 +39,6 @@ from guichet.providers.base import (
     Succeeded,
 )
 
-#: Seconds that a request, of a merchant or of a hosted page, waits for an initiation at most.
-REQUEST_WAIT: Final = 20.0
 #: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
 _LEASE_MARGIN: Final = 10 * SECOND
 TOKEN_LENGTH: Final = 32
@@ -199,50 +196,18 @@ def _initiation_lease(now: Instant, provider: Provider) -> Instant:
     return later(now, round(provider.initiation_timeout * SECOND) + _LEASE_MARGIN)
 
 
-@dataclass(slots=True)
-class _Request:
-    """The request that waits for an initiation. `has_result`: the provider's last answer is known and being applied.
-    `is_answered`: nobody waits any more, so a refusal is told by a webhook."""
-
-    has_result: bool = False
-    is_answered: bool = False
-
-
 async def _initiate_within_request(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
     """The payment after its initiation, or still pending after REQUEST_WAIT seconds. Raises PaymentFailed."""
-    request = _Request()
-    initiation = _initiate(ctx, payment, charge, route, request)
+    waiting = WaitingRequest()
+    initiation = _initiate(ctx, payment, charge, route, waiting)
     if sum(ctx.registry.provider(account).initiation_timeout for account in route) <= REQUEST_WAIT:
         return await initiation
-    task = asyncio.create_task(initiation)
-    ctx.slow_initiations.add(task)
-    task.add_done_callback(ctx.slow_initiations.discard)
-    try:
-        await asyncio.wait({task}, timeout=REQUEST_WAIT)
-    finally:  # Whoever waits may also have gone away.
-        if not (request.has_result or task.done()):
-            request.is_answered = True
-            task.add_done_callback(_log_failure)
-            log.info("initiation.slow", reference=payment.reference)
-    return payment if request.is_answered else await asyncio.shield(task)
+    return await wait_for_initiation(ctx, payment, initiation, waiting)
 
 
-def _log_failure(task: asyncio.Task[Payment]) -> None:
-    if not task.cancelled() and (error := task.exception()):
-        log.error("initiation.failed", error=repr(error))
-
-
-async def finish_slow_initiations(ctx: AppContext, grace: float) -> None:
-    """When the process stops: initiations that are running have `grace` seconds to end. The others are given up like
-    lost answers: the payments are polled once their leases have run out."""
-    if ctx.slow_initiations:
-        await asyncio.wait(ctx.slow_initiations, timeout=grace)
-    for task in list(ctx.slow_initiations):
-        task.cancel()
-    await asyncio.gather(*ctx.slow_initiations, return_exceptions=True)
-
-
-async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: list[str], request: _Request) -> Payment:
+async def _initiate(
+    ctx: AppContext, payment: Payment, charge: Charge, route: list[str], waiting: WaitingRequest
+) -> Payment:
     """Calls the accounts of the route in order; the next one only if the one before provably processed nothing."""
     tracing.about_payment(payment.reference)
     result: InitiationResult = NotProcessed()
@@ -263,11 +228,11 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
         if not isinstance(result, NotProcessed):
             break
         log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)
-    request.has_result = True
-    return await _apply(ctx, payment, result, request)
+    waiting.has_result = True
+    return await _apply(ctx, payment, result, waiting)
 
 
-async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, request: _Request) -> Payment:
+async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, waiting: WaitingRequest) -> Payment:
     match result:
         case Accepted():
             return await _record_acceptance(ctx, payment, result)
@@ -275,8 +240,8 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, re
             await settle_payment(ctx, payment, result)
         case Refused() | NotProcessed():
             refusal = Refused(result.reason, result.raw)
-            settled = await settle_payment(ctx, payment, refusal, at_initiation=not request.is_answered)
-            if settled.status != "failed" or request.is_answered:
+            settled = await settle_payment(ctx, payment, refusal, at_initiation=not waiting.is_answered)
+            if settled.status != "failed" or waiting.is_answered:
                 return settled
             raise PaymentFailed(REFUSAL_REASONS[result.reason])
         case _:

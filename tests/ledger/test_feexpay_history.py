@@ -86,7 +86,7 @@ async def test_one_payment_is_found_behind_a_full_response() -> None:
     noon = later(START, 36 * HOUR)
     wanted = [row for row in gateway.rows if row["type"] == "PAYMENT_API"]
     for row in (wanted[0], wanted[300], wanted[-1]):
-        found = await history.find(row["callback_info"], sent_at=noon, kind="PAYIN")
+        found = await history.find(str(row["callback_info"]), sent_at=noon, kind="PAYIN")
         assert found == row["reference"]
     assert isinstance(await history.find("never-sent", sent_at=noon, kind="PAYIN"), Unknown)
     assert {body["type"] for body in gateway.requested} == {"PAYIN"}
