@@ -173,10 +173,10 @@ async def test_a_page_waits_twenty_seconds_at_most_for_a_slow_initiation(checkou
     paying = asyncio.create_task(checkout.waiting(await checkout.link()))
     while not checkout.ctx.slow_initiations:
         await asyncio.sleep(0.01)
-    pass_seconds(20)
+    await pass_seconds(20)
     waiting = await paying
     assert "Validez le paiement" in (await checkout.get(waiting)).text
-    pass_seconds(10)
+    await pass_seconds(10)
     await asyncio.wait(checkout.ctx.slow_initiations)
     checkout.operator.slowness = 0
     checkout.operator.approve(checkout.operator.last.reference)

@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Callable
 
+#: Turns of the loop after which everything that was due has happened: timers, what they cancel, and who waits for that.
+_TURNS = 20
 
-def pass_seconds(seconds: float) -> None:
-    """What was to happen on the running loop within so many seconds happens at its next turns."""
+
+async def pass_seconds(seconds: float) -> None:
+    """Returns once everything has happened that was to happen on the running loop within so many seconds."""
     loop = asyncio.get_running_loop()
     before: Callable[[], float] = loop.time
     loop.time = lambda: before() + seconds  # type: ignore[method-assign]
-    loop.call_soon(lambda: None)  # A turn that looks at the timers.
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)

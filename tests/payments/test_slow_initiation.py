@@ -46,10 +46,9 @@ async def answered_pending(live: LivePayments, answer: Answer, **fields: Any) ->
     """A payment whose request was answered after 20 seconds, while its initiation continues."""
     paying = asyncio.create_task(live.merchant.pay(**fields))
     await answer.asked.wait()
-    pass_seconds(REQUEST_WAIT - 1)
-    await asyncio.sleep(0.01)
+    await pass_seconds(REQUEST_WAIT - 1)
     assert not paying.done()
-    pass_seconds(1)
+    await pass_seconds(1)
     payment = await paying
     assert payment["status"] == "pending"
     return payment
@@ -139,7 +138,7 @@ async def test_the_initiation_is_given_up_after_the_budget_of_its_provider(slow_
     live = slow_live
     answer = Answer(live)
     payment = await answered_pending(live, answer)
-    pass_seconds(BUDGET - REQUEST_WAIT)
+    await pass_seconds(BUDGET - REQUEST_WAIT)
     await ended(live)
     row = await stored(live, payment)
     assert (row.status, row.initiation_ended_at) == ("pending", live.ctx.clock.now())
@@ -155,7 +154,7 @@ async def test_at_a_stop_it_has_a_short_grace_and_is_polled_later_else(slow_live
     if comes:
         answer.give(Accepted(provider_reference="fx-1"))
     else:
-        pass_seconds(1)
+        await pass_seconds(1)
     await stopping
     assert live.ctx.slow_initiations == set()
     row = await stored(live, payment)
