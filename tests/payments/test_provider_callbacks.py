@@ -12,6 +12,7 @@ from guichet.db.tables import provider_callbacks
 from guichet.payments import callback_repository as callbacks
 from guichet.payments import repository as payments
 from guichet.payments.callback_repository import ProviderCallback
+from guichet.payments.polling import poll_payment_at_most
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Unknown
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import done
@@ -130,6 +131,28 @@ async def test_a_callback_during_a_question_causes_another_one(live: LivePayment
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+async def test_a_callback_during_the_question_of_an_earlier_one_causes_its_own(live: LivePayments) -> None:
+    payment = await live.merchant.pay()
+    asked, answer = asyncio.Event(), asyncio.Event()
+
+    async def slowly(_: Charge) -> StatusResult:
+        asked.set()
+        await answer.wait()
+        return Accepted()
+
+    live.first.script("status", slowly, done)
+    await call_back(live, payment)
+    following = asyncio.create_task(follow_up(live.service))
+    await asked.wait()
+    await call_back(live, payment)
+    answer.set()
+    await following
+    assert (await rows(live))[0].status == "pending"
+    live.service.clock.advance(5)
+    await follow_up(live.service)
+    assert await live.state(payment["reference"]) == "succeeded"
+
+
 async def test_a_callback_while_another_process_has_the_lease_is_asked_about_afterwards(live: LivePayments) -> None:
     payment = await live.merchant.pay()
     row, now = await stored(live, payment), live.ctx.clock.now()
@@ -194,6 +217,19 @@ async def test_a_callback_about_a_refund_is_one_row_and_asked_about(live: LivePa
     live.service.clock.advance(5)
     await follow_up(live.service)
     assert (await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"] == "succeeded"
+
+
+async def test_pages_that_read_the_row_at_the_same_time_cause_one_question(live: LivePayments) -> None:
+    """The limit is a condition of the statement that takes the lease."""
+    row = await stored(live, await live.merchant.pay())
+    live.first.script("status", Accepted())
+    asked = await poll_payment_at_most(live.ctx, row)
+    assert asked is not None
+    assert asked.status == "pending"
+    assert await poll_payment_at_most(live.ctx, row) is None
+    assert questions(live) == 1
+    live.service.clock.advance(5)
+    assert await poll_payment_at_most(live.ctx, row) is not None
 
 
 async def test_a_merchant_always_has_its_payment_asked_about(live: LivePayments) -> None:
