@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ from guichet.db.engine import require
 from guichet.payments.slow_initiation import REQUEST_WAIT, finish_slow_initiations
 from guichet.providers.base import Accepted, Charge, InitiationResult, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
+from tests.fakes.clock import ManualClock
 from tests.fakes.passing_time import pass_seconds
-from tests.fakes.scripted_provider import done
+from tests.fakes.scripted_provider import ScriptedProvider, done
 from tests.payments.conftest import LivePayments, live_payments, stored
+from tests.service_fixture import open_service
 
 BUDGET = 75.0
 
@@ -142,6 +145,24 @@ async def test_the_initiation_is_given_up_after_the_budget_of_its_provider(slow_
     await ended(live)
     row = await stored(live, payment)
     assert (row.status, row.initiation_ended_at) == ("pending", live.ctx.clock.now())
+
+
+async def test_a_process_that_ends_gives_its_initiation_up_and_the_next_one_asks(settings: Settings) -> None:
+    provider, clock = ScriptedProvider(), ManualClock()
+    provider.initiation_timeout = BUDGET
+    accounts, routes = {"first": provider}, {"mtn": ["first"]}
+    async with open_service(settings, clock, accounts=accounts, routes=routes) as service:
+        live = LivePayments(service, (await service.merchant()).live, provider, provider)
+        payment = await answered_pending(live, Answer(live))
+    assert live.ctx.slow_initiations == set()
+    provider.script("status", done)
+    async with open_service(settings, clock, accounts=accounts, routes=routes) as restarted:
+        await restarted.run_worker(BUDGET)
+        assert provider.references_of("status") == [], "its lease has not run out"
+        await restarted.run_worker(10)
+        again = replace(live, service=restarted, merchant=replace(live.merchant, service=restarted))
+        assert await again.state(payment["reference"]) == "succeeded"
+    assert provider.references_of("initiate") == [payment["reference"]]
 
 
 @pytest.mark.parametrize("comes", [True, False])
