@@ -4,6 +4,7 @@ Source: docs/providers/README.md, "Rules common to every family".
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from guichet import metrics
@@ -24,6 +25,8 @@ from guichet.providers.base import Callback, CallbackReference
 
 #: Microseconds until a callback is looked at again while another process works on its payment or refund.
 _RETRY: Final = SECOND
+#: Characters of a provider's reference.
+_MAX_REFERENCE: Final = 255
 
 
 async def receive(ctx: AppContext, name: str, reference: str | None, callback: Callback) -> None:
@@ -38,7 +41,7 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
         await _keep_unmatched(ctx, UNKNOWN_ACCOUNT, callback, "unknown_account")
         return
     parsed = [(account, provider.parse_callback(callback)) for account, provider in providers.items()]
-    readable = [(account, named) for account, named in parsed if named is not None]
+    readable = [(account, _bounded(named)) for account, named in parsed if named is not None]
     if not readable:
         await _keep_unmatched(ctx, name, callback, "unreadable")
         return
@@ -79,6 +82,14 @@ async def _find(
         payment = await repository.by_provider_reference(ctx.db, account, named.provider_reference)
         return payment or await refund_repository.by_provider_reference(ctx.db, account, named.provider_reference)
     return None
+
+
+def _bounded(named: CallbackReference) -> CallbackReference:
+    """Without a provider's reference that can be none: anybody can send callbacks, and this one is stored."""
+    theirs = named.provider_reference
+    if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable()):
+        return named
+    return replace(named, provider_reference=None)
 
 
 async def _keep_unmatched(ctx: AppContext, account: str, callback: Callback, reason: UnmatchedReason) -> None:

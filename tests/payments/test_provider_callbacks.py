@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from sqlalchemy import select
 
 from guichet.clock import SECOND
@@ -186,6 +187,15 @@ async def test_the_reference_that_a_callback_names_survives_until_the_provider_a
     await live.service.run_worker(5)
     assert named == ["fx-77"] * 3
     assert await live.state(payment["reference"]) == "succeeded"
+
+
+@pytest.mark.parametrize("named", ["x" * 256, "a\0b"])
+async def test_a_text_that_can_be_no_reference_is_not_stored(live: LivePayments, named: str) -> None:
+    payment = await live.merchant.pay()
+    await call_back(live, payment, provider_reference=named)
+    assert (await rows(live))[0].provider_reference is None
+    answer = await live.service.call("POST", "/providers/first/callback", {"provider_reference": named})
+    assert answer.status == 200
 
 
 async def test_callbacks_about_final_payments_are_kept_and_cause_no_question(live: LivePayments) -> None:
