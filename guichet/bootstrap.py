@@ -5,6 +5,7 @@ Modules that only a server needs are imported inside functions: most commands ne
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -31,6 +32,7 @@ from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.vault import Vault
 from guichet.payments.settlement import settle_batch
+from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.base import Provider
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig, read_providers_file
 from guichet.providers.registry import Registry
@@ -121,7 +123,17 @@ async def service(
             provider_merchants=ProviderMerchants(db, clock),
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
+        stack.push_async_callback(_end_tasks, ctx)
         yield Service(ctx, http_client)
+
+
+async def _end_tasks(ctx: AppContext) -> None:
+    """Ends calls to providers that still run: the leases of their rows run out, and the providers are asked again."""
+    await finish_slow_initiations(ctx, grace=0)
+    questions = list(ctx.questions.values())
+    for question in questions:
+        question.cancel()
+    await asyncio.gather(*questions, return_exceptions=True)
 
 
 def live_providers(settings: Settings) -> ProvidersConfig:

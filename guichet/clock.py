@@ -37,7 +37,10 @@ def whole_second(instant: Instant) -> Instant:
 
 class Clock(Protocol):
     def now(self) -> Instant:
-        """The current time."""
+        """The current time. It jumps when somebody sets the machine's clock."""
+
+    def monotonic(self) -> int:
+        """Microseconds since an unknown moment: it never jumps, and means nothing in another process."""
 
     async def sleep(self, seconds: float) -> None:
         """Waits for `seconds`."""
@@ -48,6 +51,9 @@ class SystemClock:
 
     def now(self) -> Instant:
         return Instant(time.time_ns() // 1000)
+
+    def monotonic(self) -> int:
+        return time.monotonic_ns() // 1000
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

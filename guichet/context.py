@@ -11,7 +11,8 @@ from limits.aio.storage import RedisStorage
 from guichet.clock import Clock
 from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
-from guichet.domain.payments import Payment, Refund
+from guichet.domain.ids import PaymentId
+from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.settlement import Settlement
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.provider_merchants import ProviderMerchants
@@ -28,10 +29,20 @@ class WakeUps:
     """Events that wake the worker's loops right after a commit that gives them work."""
 
     polling: asyncio.Event = field(default_factory=asyncio.Event)
+    callbacks: asyncio.Event = field(default_factory=asyncio.Event)
     refunds: asyncio.Event = field(default_factory=asyncio.Event)
     late_results: asyncio.Event = field(default_factory=asyncio.Event)
     disputes: asyncio.Event = field(default_factory=asyncio.Event)
     deliveries: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class NotFoundAnswer:
+    """`at`: monotonic microseconds. `count` and `duration` are the fields `not_found_…` as this answer left them."""
+
+    at: int
+    count: int
+    duration: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,12 @@ class AppContext:
     shared_counters: RedisStorage | None = None
     wakeups: WakeUps = field(default_factory=WakeUps)
     settlements: Batching[Settlement, Payment | Refund] = field(init=False)
+    #: Questions to providers that are running, which others may join (`payments/polling.py`).
+    questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
+    #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
+    slow_initiations: set[asyncio.Task[Payment]] = field(init=False, default_factory=set)
+    #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
+    not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         batching = Batching(partial(self.settle_batch, self.db), SETTLEMENTS_PER_TRANSACTION)

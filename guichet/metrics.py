@@ -107,6 +107,12 @@ RATE_LIMITED: Final = Counter(
     ("interface",),
     registry=REGISTRY,
 )
+UNMATCHED_CALLBACKS: Final = Counter(
+    "guichet_unmatched_callbacks",
+    "Callbacks that name no payment or refund, by account (unknown: no such account) and reason.",
+    ("provider_account", "reason"),
+    registry=REGISTRY,
+)
 LOOP_TURNS: Final = Counter("guichet_worker_turns", "Iterations of each loop.", ("loop",), registry=REGISTRY)
 LOOP_FAILURES: Final = Counter(
     "guichet_worker_failures",

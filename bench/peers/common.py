@@ -129,6 +129,10 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "lease_expires_at": None,
         "account_fingerprint": None,
         "payer_number": None,
+        "asked_at": None,
+        "initiation_ended_at": None,
+        "not_found_count": 0,
+        "not_found_duration": 0,
     }, mode
 
 

@@ -1,8 +1,8 @@
 """POST|PUT /providers/{name}/callback[/{reference}]: where providers notify us.
 
 Source: docs/providers/README.md, "Rules common to every family".
-Not part of the merchant's contract: no key is asked for, and the answer tells a stranger nothing. 200 once the payment
-was asked about or the callback was stored; 500 otherwise, so that the provider tries again.
+Not part of the merchant's contract: no key is asked for, and the answer tells a stranger nothing. 200 once the
+callback was stored, which makes the worker ask the provider; 500 otherwise, so that the provider tries again.
 """
 
 from typing import Final

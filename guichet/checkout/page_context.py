@@ -11,19 +11,15 @@ from guichet.checkout.page_limits import PageLimits
 from guichet.checkout.page_request import PageRequest
 from guichet.checkout.render import Renderer
 from guichet.checkout.tokens import FormTokens
-from guichet.clock import SECOND, Clock, Instant
+from guichet.clock import Clock
 from guichet.context import AppContext
-from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
 from guichet.logs import log
-from guichet.payments.polling import poll_payment
+from guichet.payments.poll_schedule import next_question_at
+from guichet.payments.polling import poll_payment_at_most
 
-#: A waiting page polls its provider at most this often, no matter how often it is loaded.
-_POLL_EVERY: Final = 5 * SECOND
 #: Seconds after which the page is shown even if the provider has not answered yet. Its answer is used when it arrives.
 _WAIT: Final = 1.5
-#: At most so many payments are remembered as just polled; one that is forgotten is polled again.
-_REMEMBERED: Final = 10_000
 
 
 class PagePoller:
@@ -31,25 +27,22 @@ class PagePoller:
 
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
-        self._polled_at: dict[PaymentId, Instant] = {}
-        self._running: set[asyncio.Task[Payment]] = set()
+        self._running: set[asyncio.Task[Payment | None]] = set()
 
     async def poll(self, payment: Payment) -> Payment:
-        """The payment as known after at most `_WAIT` seconds."""
+        """The payment as known after at most `_WAIT` seconds. Its provider is asked at most once in five seconds, no
+        matter how often and by which process the page is loaded; that of the test environment always."""
         now = self._ctx.clock.now()
-        if payment.status != "pending" or now - self._polled_at.get(payment.id, 0) < _POLL_EVERY:
+        if payment.status != "pending" or (payment.env == "live" and next_question_at(payment, now) > now):
             return payment
-        if len(self._polled_at) >= _REMEMBERED:
-            self._polled_at.clear()
-        self._polled_at[payment.id] = now
-        task = asyncio.create_task(poll_payment(self._ctx, payment))
+        task = asyncio.create_task(poll_payment_at_most(self._ctx, payment))
         self._running.add(task)
         task.add_done_callback(self._finished)
         await asyncio.wait({task}, timeout=_WAIT)
         succeeded = task.done() and not task.cancelled() and task.exception() is None
-        return task.result() if succeeded else payment
+        return (task.result() if succeeded else None) or payment
 
-    def _finished(self, task: "asyncio.Task[Payment]") -> None:
+    def _finished(self, task: "asyncio.Task[Payment | None]") -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()):
             log.error("page.poll_failed", error=repr(error))

@@ -14,6 +14,7 @@ from guichet.clock import Instant, iso
 from guichet.context import AppContext
 from guichet.domain.ids import IncidentId
 from guichet.payments import incidents as repository
+from guichet.payments import unmatched_callbacks
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +46,7 @@ def incidents(
             await _close(opened.ctx, IncidentId(close), by)
         return _Found(
             [_incident(each) for each in await repository.still_open(db)],
-            [_callback(*each) for each in await repository.list_unmatched_callbacks(db)],
+            [_callback(*each) for each in await unmatched_callbacks.list_latest(db)],
         )
 
     found = run(work)

@@ -75,8 +75,9 @@ def resolve(
         typer.Option(
             "--to",
             metavar="|".join(get_args(Decision)),
-            help="`wallet`: to the merchant, fees to us. `payer`: back by the same route. For a refund that was paid "
-            "after its hold was released: `paid-from-wallet`, or `paid-elsewhere`.",
+            help="`wallet`: to the merchant, fees to us. `payer`: back by the same route. `returned`: the payer has it "
+            "back. `not-returned`: the provider will not pay it back. For a refund that was paid after its hold was "
+            "released: `paid-from-wallet`, or `paid-elsewhere`.",
         ),
     ],
     evidence: Evidence,

@@ -26,7 +26,9 @@ from guichet.bootstrap import (
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, fail, print_json
 from guichet.cli.runner import load_settings, run_async
+from guichet.context import AppContext
 from guichet.logs import configure_logs, log
+from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_socket, inherited_socket, url_of
@@ -34,6 +36,7 @@ from guichet.server.metrics_port import check_metrics_ports, metrics_port
 from guichet.server.processes import STOP_TIMEOUT, on_stop, stop_with_parent, supervise
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings, SettingsError
 from guichet.worker.wakeups import wakeups
+from guichet.worker.worker import Worker
 
 Grace = Annotated[
     int, typer.Option(help="Seconds that requests and jobs under way have to finish at a stop.", min=1, max=300)
@@ -159,8 +162,8 @@ async def _serve_until_stopped(
     ctx = opened.ctx
     worker = opened.worker() if with_worker else None
     simulated = simulator(ctx.settings, ctx.clock, providers)
-    stop_worker = partial(worker.stop, listen.options.grace) if worker else None
-    server = Server(application(opened, worker, simulated), stop_worker, listen.options, listen.share)
+    stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
+    server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share)
     on_stop(server.handle_exit)
     if listen.inherited is not None:
         stop_with_parent(server.handle_exit)
@@ -175,6 +178,11 @@ async def _serve_until_stopped(
             worker.start()
         _tune_garbage_collector()
         await server.serve([listener])
+
+
+async def _stop_jobs(ctx: AppContext, worker: Worker | None, grace: float) -> None:
+    """What runs beside the requests has `grace` seconds to finish: the worker's jobs, and slow initiations."""
+    await asyncio.gather(finish_slow_initiations(ctx, grace), *([worker.stop(grace)] if worker else []))
 
 
 def worker(grace: Grace = GRACE) -> None:

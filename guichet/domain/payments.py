@@ -120,6 +120,14 @@ class Payment(Record, frozen=True):
     account_fingerprint: str | None
     #: The full number that paid, as the provider states it (`domain/payee.py`).
     payer_number: str | None = None
+    #: When the provider was last asked for the status; pages and callbacks ask only some seconds later again.
+    asked_at: Instant | None = None
+    #: When the call that initiated the debit is known to have ended; None while it runs, or if its process died.
+    initiation_ended_at: Instant | None = None
+    #: How often the provider answered, one time after the other, that it does not know the reference, and the
+    #: microseconds between these answers that the asking process measured (`payments/never_arrived.py`).
+    not_found_count: int = 0
+    not_found_duration: int = 0
 
 
 class Refund(Record, frozen=True):
@@ -156,6 +164,10 @@ class Refund(Record, frozen=True):
     float_empty_accounts: str | None = None
     #: The number that a payout was sent to, or that a person confirmed.
     payee_number: str | None = None
+    #: As those of `Payment`.
+    asked_at: Instant | None = None
+    not_found_count: int = 0
+    not_found_duration: int = 0
 
     @property
     def last_empty_account(self) -> str | None:

@@ -2,6 +2,7 @@
 
 The row is inserted first; the provider is called afterwards, outside any transaction. Our reference is therefore stored
 before the request is sent: after a crash the payment is pending and the worker polls it. No debit is unknown here.
+A provider may need longer than the request may wait (`payments/slow_initiation.py`).
 """
 
 from dataclasses import dataclass
@@ -24,21 +25,22 @@ from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.payments import integrity, repository
 from guichet.payments import link_repository as links
-from guichet.payments.poll_schedule import LEASE_DURATION
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
+from guichet.payments.slow_initiation import REQUEST_WAIT, WaitingRequest, wait_for_initiation
 from guichet.providers.base import (
     REFUSAL_REASONS,
     Accepted,
     Charge,
     InitiationResult,
     NotProcessed,
+    Provider,
     Refused,
     Succeeded,
 )
 
-#: When a payment is polled if its initiation never returned and its provider sets no time of its own.
-POLL_AFTER_CRASH: Final = 30 * SECOND
+#: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
+_LEASE_MARGIN: Final = 10 * SECOND
 TOKEN_LENGTH: Final = 32
 
 
@@ -104,7 +106,7 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
     stored = await _store(ctx, payment, first_poll_at or payment.next_poll_at)
     if stored is None:
         return CreatedPayment(await _existing(ctx, payment), quoted.mode, created=False)
-    return CreatedPayment(await _initiate(ctx, stored, charge, route), quoted.mode, created=True)
+    return CreatedPayment(await _initiate_within_request(ctx, stored, charge, route), quoted.mode, created=True)
 
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
@@ -153,10 +155,10 @@ def _new_payment(
         provider_data=None,
         redirect_url=None,
         failure_reason=None,
-        next_poll_at=later(now, POLL_AFTER_CRASH),
+        # If the initiation never returns. The lease keeps others from polling the payment while it is running.
+        next_poll_at=_initiation_lease(now, provider),
         poll_count=0,
-        # The lease keeps others from polling the payment while its initiation is running.
-        lease_expires_at=later(now, LEASE_DURATION) if provider.remote else None,
+        lease_expires_at=_initiation_lease(now, provider) if provider.remote else None,
         account_fingerprint=provider.fingerprint,
     )
 
@@ -190,27 +192,48 @@ async def _existing(ctx: AppContext, payment: Payment) -> Payment:
     return found
 
 
-async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
+def _initiation_lease(now: Instant, provider: Provider) -> Instant:
+    return later(now, round(provider.initiation_timeout * SECOND) + _LEASE_MARGIN)
+
+
+async def _initiate_within_request(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
+    """The payment after its initiation, or still pending after REQUEST_WAIT seconds. Raises PaymentFailed."""
+    waiting = WaitingRequest()
+    initiation = _initiate(ctx, payment, charge, route, waiting)
+    if sum(ctx.registry.provider(account).initiation_timeout for account in route) <= REQUEST_WAIT:
+        return await initiation
+    return await wait_for_initiation(ctx, payment, initiation, waiting)
+
+
+async def _initiate(
+    ctx: AppContext, payment: Payment, charge: Charge, route: list[str], waiting: WaitingRequest
+) -> Payment:
     """Calls the accounts of the route in order; the next one only if the one before provably processed nothing."""
     tracing.about_payment(payment.reference)
     result: InitiationResult = NotProcessed()
     for account in route:
         if account != payment.provider_account:
-            until, fingerprint = later(ctx.clock.now(), LEASE_DURATION), ctx.registry.provider(account).fingerprint
-            switched = await repository.switch_provider_account(ctx.db, payment, account, fingerprint, until)
+            next_provider = ctx.registry.provider(account)
+            until = _initiation_lease(ctx.clock.now(), next_provider)
+            switched = await repository.switch_provider_account(
+                ctx.db, payment, account, next_provider.fingerprint, until
+            )
             if switched is None:
                 return require(await repository.by_id(ctx.db, payment.id))
             payment, charge = switched, charge_for(ctx, switched, charge.otp)
         provider = ctx.registry.provider(account)
         charge = await name_merchant(ctx, provider, payment, charge)
-        result = await call_provider(provider, provider.initiate(charge), account, "initiate")
+        result = await call_provider(
+            provider, provider.initiate(charge), account, "initiate", provider.initiation_timeout
+        )
         if not isinstance(result, NotProcessed):
             break
         log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)
-    return await _apply(ctx, payment, result)
+    waiting.has_result = True
+    return await _apply(ctx, payment, result, waiting)
 
 
-async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult) -> Payment:
+async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, waiting: WaitingRequest) -> Payment:
     match result:
         case Accepted():
             return await _record_acceptance(ctx, payment, result)
@@ -218,13 +241,14 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult) ->
             await settle_payment(ctx, payment, result)
         case Refused() | NotProcessed():
             refusal = Refused(result.reason, result.raw)
-            settled = await settle_payment(ctx, payment, refusal, at_initiation=True)
-            if settled.status != "failed":
+            settled = await settle_payment(ctx, payment, refusal, at_initiation=not waiting.is_answered)
+            if settled.status != "failed" or waiting.is_answered:
                 return settled
             raise PaymentFailed(REFUSAL_REASONS[result.reason])
         case _:
             log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
-            await repository.schedule_next_poll(ctx.db, payment.id, later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND))
+            now = ctx.clock.now()
+            await repository.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
     return payment
 
 

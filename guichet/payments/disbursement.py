@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from guichet import tracing
-from guichet.clock import MINUTE, SECOND, Instant, later
+from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
@@ -22,8 +22,8 @@ from guichet.domain.money import plain
 from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
-from guichet.payments import incidents, integrity, refund_repository, repository
-from guichet.payments.poll_schedule import LEASE_DURATION, next_poll
+from guichet.payments import incidents, integrity, never_arrived, refund_repository, repository
+from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
     call_provider,
@@ -38,6 +38,7 @@ from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     FloatEmpty,
+    NotFound,
     NotProcessed,
     Provider,
     RefundInitiationResult,
@@ -58,17 +59,34 @@ async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
     return await process_refund(ctx, refund)
 
 
+async def poll_refund_at_most(ctx: AppContext, refund: Refund) -> Refund | None:
+    """As `poll_refund`, but at most once in QUESTION_INTERVAL, whichever process polled it before. None if it was not
+    polled for that reason, or because another process works on it."""
+    if refund.status != "pending" or refund.sent_at is None:
+        return refund
+    leased = await _lease(ctx, refund, QUESTION_INTERVAL)
+    return leased and await _process(ctx, leased)
+
+
 @tracing.traced("process refund", lambda _, refund: {tracing.PAYMENT: refund.payment_reference})
 async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
     """One step of a pending refund: sends it to a provider if it was not sent yet, otherwise polls it.
 
     A lease lets one process work on it at a time. Returns the refund as it is stored afterwards.
     """
-    now = ctx.clock.now()
-    leased = await refund_repository.lease(ctx.db, refund.id, now, later(now, LEASE_DURATION))
+    leased = await _lease(ctx, refund)
     if leased is None:
         return require(await refund_repository.by_id(ctx.db, refund.id))
-    payment = require(await repository.by_id(ctx.db, refund.payment_id))
+    return await _process(ctx, leased)
+
+
+async def _lease(ctx: AppContext, refund: Refund, interval: int = 0) -> Refund | None:
+    now = ctx.clock.now()
+    return await refund_repository.lease(ctx.db, refund.id, now, later(now, LEASE_DURATION), earlier(now, interval))
+
+
+async def _process(ctx: AppContext, leased: Refund) -> Refund:
+    payment = require(await repository.by_id(ctx.db, leased.payment_id))
     if not leased.held:
         return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
     if leased.sent_at is None:
@@ -180,6 +198,10 @@ async def _apply(
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
             await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
+        case NotFound():
+            log.info("refund.not_found", reference=refund.reference, raw=result.raw)
+            counted = never_arrived.count_answer(ctx, refund)
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at, counted)
         case _:
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
     return require(await refund_repository.by_id(ctx.db, refund.id))

@@ -1,4 +1,4 @@
-"""Incidents and unmatched callbacks, which a person must look at."""
+"""Incidents, which a person must look at."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Writer
-from guichet.db.tables import incidents, unmatched_callbacks
+from guichet.db.tables import incidents
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
@@ -121,20 +121,6 @@ _CLOSE_ALL: Final = (
     )
     .values(closed_at=bindparam("now"))
 )
-_STORE_UNMATCHED: Final = upsert(unmatched_callbacks).values(
-    {column.name: bindparam(column.name) for column in unmatched_callbacks.c if column.name != "id"}
-)
-_LIST_UNMATCHED: Final = (
-    select(
-        unmatched_callbacks.c.id,
-        unmatched_callbacks.c.provider_account,
-        unmatched_callbacks.c.path,
-        unmatched_callbacks.c.reason,
-        unmatched_callbacks.c.received_at,
-    )
-    .order_by(unmatched_callbacks.c.id.desc())
-    .limit(_MOST)
-)
 
 
 async def report_about(
@@ -215,17 +201,3 @@ async def close_settled(writer: Writer, merchant_id: MerchantId, reference: str,
 async def close_all(writer: Writer, merchant_id: MerchantId, reference: str, now: Instant) -> None:
     """Closes every incident of a payment or refund about which a person decided."""
     await writer.write(_CLOSE_ALL, merchant=merchant_id, settled_reference=reference, now=now)
-
-
-async def store_unmatched_callback(
-    db: Database, *, provider_account: str, path: str, body: str, reason: str, now: Instant
-) -> None:
-    """Stores a callback that matches no payment or refund, so that a person can look at it."""
-    await db.write(
-        _STORE_UNMATCHED, provider_account=provider_account, path=path, body=body, reason=reason, received_at=now
-    )
-
-
-async def list_unmatched_callbacks(db: Database) -> list[tuple[int, str, str, str, Instant]]:
-    """The latest 500: (id, provider account, path, reason, received_at)."""
-    return [tuple(row) for row in await db.scan(_LIST_UNMATCHED)]

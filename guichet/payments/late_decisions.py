@@ -10,24 +10,40 @@ from sqlalchemy import bindparam, select
 from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, Instant, earlier, later
 from guichet.context import AppContext
-from guichet.db.engine import Database, Transaction
+from guichet.db.engine import Database, Transaction, require
 from guichet.db.references import new_reference
 from guichet.db.tables import payments
 from guichet.domain import posting_rules
 from guichet.domain.audit_log import Act, Actor, ActRefused
-from guichet.domain.late_results import LateResult
+from guichet.domain.late_results import LateResult, LateStage
 from guichet.domain.money import Hundredths
 from guichet.domain.payee import payer_number
-from guichet.domain.payments import Payment
+from guichet.domain.payments import Payment, SubjectType
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.ledger import postings
 from guichet.payments import incidents
 from guichet.payments import late_result_repository as store
 from guichet.payments.wallet_checks import require_wallet
 
-#: To the merchant's wallet (with our fees), or back to the payer; a receivable is paid from the wallet or elsewhere.
-Decision = Literal["wallet", "payer", "paid-from-wallet", "paid-elsewhere"]
+#: `wallet`: to the merchant, and our fees. `payer`: back by the account that took it. `returned`: the payer has it
+#: back, by that account or otherwise. `not-returned`: the provider will never execute a return that it does not end.
+#: `paid-from-wallet`, `paid-elsewhere`: how the merchant pays what it owes us.
+Decision = Literal["wallet", "payer", "returned", "not-returned", "paid-from-wallet", "paid-elsewhere"]
 
+#: What may be decided about a payment or a refund at each stage.
+_FITTING: Final[dict[tuple[SubjectType, LateStage], tuple[Decision, ...]]] = {
+    ("payment", "found"): ("wallet", "payer", "returned"),
+    ("payment", "returning"): ("returned", "not-returned"),
+    ("refund", "found"): ("wallet",),
+    ("refund", "receivable"): ("paid-from-wallet", "paid-elsewhere"),
+}
+_NEXT_STAGES: Final[dict[Decision, LateStage]] = {
+    "wallet": "credited",
+    "returned": "returned",
+    "not-returned": "found",
+    "paid-from-wallet": "paid",
+    "paid-elsewhere": "paid",
+}
 #: How long before and after a late payment the same customer may have paid again.
 _AROUND: Final = 3 * DAY
 _PAID_AGAIN: Final = (
@@ -94,11 +110,11 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
 
 
 def _check(late: LateResult, decision: Decision) -> None:
-    fits = {"found": ("wallet", "payer"), "receivable": ("paid-from-wallet", "paid-elsewhere")}.get(late.stage)
-    if fits is None:
+    fitting = _FITTING.get((late.subject_type, late.stage))
+    if fitting is None:
         raise ActRefused(f"Nothing is to be decided about {late.reference}: it is {late.stage}.")
-    if decision not in fits or (decision == "payer" and late.subject_type == "refund"):
-        raise ActRefused(f"{decision} does not fit what happened with {late.reference}.")
+    if decision not in fitting:
+        raise ActRefused(f"About {late.reference}, which is {late.stage}, can be decided: {', '.join(fitting)}.")
 
 
 def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
@@ -113,14 +129,14 @@ def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
 async def _post(
     tx: Transaction, late: LateResult, payment: Payment, decision: Decision, now: Instant
 ) -> LateResult | None:
-    """The postings of a decision that moves no money outside. None when somebody decided before."""
-    wallet = payment.merchant_id, payment.env, payment.currency
-    if decision != "paid-elsewhere":
+    """The postings of a decision that sends nothing to a provider. None when somebody decided before."""
+    if decision in ("wallet", "paid-from-wallet"):
         covers = payment.amount if decision == "paid-from-wallet" else Hundredths(0)
         await require_wallet(tx, payment, covers, now)
-    moved = await store.advance(tx, late, "credited" if decision == "wallet" else "paid", amount=late.amount, now=now)
-    if moved is None:
-        return None
+    moved = await store.advance(tx, late, _NEXT_STAGES[decision], amount=late.amount, now=now)
+    if moved is None or decision == "not-returned":
+        return moved
+    wallet = payment.merchant_id, payment.env, payment.currency
     cause, entries = _postings(late, payment, decision)
     await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
     await incidents.close_all(tx, late.merchant_id, late.reference, now)
@@ -132,5 +148,10 @@ def _postings(late: LateResult, payment: Payment, decision: Decision) -> tuple[s
         cause = posting_rules.LATE_CREDITED if late.subject_type == "payment" else posting_rules.REFUND_LATE_CREDITED
         money = payment.amount, payment.fee_amount, payment.currency
         return cause, posting_rules.collection(posting_rules.LATE_SUSPENSE, *money)
+    if decision == "returned":
+        by_provider = late.stage == "returning"
+        operator = posting_rules.operator_account(payment.operator)
+        account = operator if by_provider else posting_rules.MANUAL_SETTLEMENT
+        return posting_rules.LATE_RETURNED, posting_rules.late_returned(account, require(late.amount))
     account = posting_rules.WALLET if decision == "paid-from-wallet" else posting_rules.MANUAL_SETTLEMENT
     return posting_rules.RECEIVABLE_PAID, posting_rules.receivable_paid(account, payment.amount)

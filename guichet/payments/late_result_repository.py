@@ -7,12 +7,12 @@ and posts, and the other does nothing.
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
-from sqlalchemy import bindparam, delete, select, update
+from sqlalchemy import Table, Update, bindparam, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant, later
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.tables import late_results
+from guichet.db.tables import late_results, payments, refunds
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import LateResultId, PaymentId, RefundId
 from guichet.domain.late_results import QUESTIONS, STATUS_OF_STAGE, LateResult, LateStage
@@ -95,6 +95,13 @@ _QUEUE: Final = WorkQueue(
 )
 
 
+def _note_question(table: Table) -> Update:
+    return update(table).where(table.c.id == bindparam("subject_id")).values(asked_at=bindparam("now"))
+
+
+_NOTE_QUESTION: Final = {"payment": _note_question(payments), "refund": _note_question(refunds)}
+
+
 def question_about(subject: Payment | Refund, now: Instant) -> dict[str, Any]:
     """The row that asks about a payment or refund whose end was told `now`: first an hour later."""
     empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
@@ -120,8 +127,17 @@ async def insert_questions(tx: Transaction, rows: Sequence[dict[str, Any]]) -> N
 
 
 async def ask_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:
-    """The worker asks about a payment or refund that ended, unless something was found already."""
-    await db.write(_ASK_NOW, **{**question_about(subject, now), "next_poll_at": now})
+    """The worker asks about a payment or refund that ended, unless something was found already. The scheduled questions
+    whose time has passed are not asked again."""
+    told_at = subject.updated_at if isinstance(subject, Payment) else (subject.processed_at or now)
+    passed = sum(now - told_at >= each for each in QUESTIONS)
+    row = question_about(subject, told_at) | {"next_poll_at": now, "asked_count": min(passed, len(QUESTIONS) - 1)}
+    await db.write(_ASK_NOW, **row)
+
+
+async def note_question(db: Writer, late: LateResult, now: Instant) -> None:
+    """The subject is asked about now: a callback causes the next question some seconds later (`poll_schedule.py`)."""
+    await db.write(_NOTE_QUESTION[late.subject_type], subject_id=late.subject_id, now=now)
 
 
 async def advance(

@@ -34,7 +34,10 @@ from guichet.providers.base import RefundStatusResult, Refused, Succeeded, Unkno
 
 
 async def ask_about_final(ctx: AppContext, subject: Payment | Refund) -> None:
-    """A callback came about a payment or refund that ended: the worker asks the provider about it."""
+    """A callback came about a payment or refund that ended: the worker asks the provider about it. The success of a
+    payment is not doubted: what a bank takes back later is a dispute."""
+    if isinstance(subject, Payment) and subject.status != "failed":
+        return
     if subject.provider_account is None or not ctx.registry.provider(subject.provider_account).remote:
         return
     await store.ask_now(ctx.db, subject, ctx.clock.now())
@@ -45,6 +48,7 @@ async def ask(ctx: AppContext, late: LateResult) -> None:
     """One question to the provider. What contradicts the end that was told is posted; anything else is asked again
     later, or no more."""
     subject, payment = await store.subject_of(ctx.db, late)
+    await store.note_question(ctx.db, late, ctx.clock.now())
     answer = await _answer(ctx, subject, payment)
     match subject, answer:
         case Payment(status="failed"), Succeeded():

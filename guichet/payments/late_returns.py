@@ -11,7 +11,7 @@ from guichet.context import AppContext
 from guichet.domain import posting_rules
 from guichet.domain.late_results import LateResult
 from guichet.domain.payee import payer_number
-from guichet.domain.payments import Payment
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment
 from guichet.domain.posting_rules import Movement
 from guichet.ledger import postings
 from guichet.logs import log
@@ -33,6 +33,7 @@ from guichet.providers.base import (
     NotProcessed,
     Provider,
     RefundInitiationResult,
+    RefundStatusResult,
     Refused,
     Reversal,
     Succeeded,
@@ -78,7 +79,9 @@ def _reversal(ctx: AppContext, late: LateResult, payment: Payment) -> Reversal:
     )
 
 
-async def _apply(ctx: AppContext, late: LateResult, payment: Payment, result: RefundInitiationResult) -> None:
+async def _apply(
+    ctx: AppContext, late: LateResult, payment: Payment, result: RefundInitiationResult | RefundStatusResult
+) -> None:
     match result:
         case AlreadyRefunded():
             await _returned(ctx, late, payment)
@@ -90,9 +93,17 @@ async def _apply(ctx: AppContext, late: LateResult, payment: Payment, result: Re
             stored = encode_provider_data({**decode_provider_data(late.provider_data), **data})
             await store.record_acceptance(ctx.db, late, reference, stored, _next_poll(ctx, late))
         case _:
+            await _report_if_stuck(ctx, late, payment)
             await store.record_acceptance(
                 ctx.db, late, late.provider_reference, late.provider_data, _next_poll(ctx, late)
             )
+
+
+async def _report_if_stuck(ctx: AppContext, late: LateResult, payment: Payment) -> None:
+    now = ctx.clock.now()
+    if now - (late.return_sent_at or now) >= INCIDENT_AGE_SECONDS * SECOND:
+        detail = "the way back to the payer has no end for 72 hours: see `guichet late-money`"
+        await incidents.report_about(ctx.db, payment, incidents.STUCK, detail, now)
 
 
 def _next_poll(ctx: AppContext, late: LateResult) -> Instant:

@@ -101,9 +101,9 @@ async def _lease(ctx: AppContext, subject: Payment | Refund) -> Payment | Refund
     until = later(now, LEASE_DURATION)
     leased: Payment | Refund | None
     if isinstance(subject, Payment):
-        leased = await repository.lease(ctx.db, subject.id, now, until)
+        leased = await repository.lease(ctx.db, subject.id, now, until, asked_before=now)
     else:
-        leased = await refund_repository.lease(ctx.db, subject.id, now, until)
+        leased = await refund_repository.lease(ctx.db, subject.id, now, until, asked_before=now)
     if leased is None:
         raise ActRefused(f"Another process is asking the provider about {subject.reference}: try again in a minute.")
     return leased
@@ -111,7 +111,7 @@ async def _lease(ctx: AppContext, subject: Payment | Refund) -> Payment | Refund
 
 async def _end_lease(ctx: AppContext, subject: Payment | Refund) -> None:
     if isinstance(subject, Payment):
-        await repository.end_lease(ctx.db, subject.id)
+        await repository.end_lease(ctx.db, subject)
     else:
         await refund_repository.end_lease(ctx.db, subject.id)
 

@@ -9,6 +9,8 @@ from guichet.payments import incidents
 
 #: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
 LEASE_DURATION: Final = 30 * SECOND
+#: Pages and callbacks have a provider asked about one payment or refund at most this often, in microseconds.
+QUESTION_INTERVAL: Final = 5 * SECOND
 
 
 async def next_poll(ctx: AppContext, subject: Payment | Refund) -> Instant:
@@ -18,3 +20,10 @@ async def next_poll(ctx: AppContext, subject: Payment | Refund) -> Instant:
     if age >= INCIDENT_AGE_SECONDS and subject.env == "live":
         await incidents.report_about(ctx.db, subject, incidents.STUCK, "pending for more than 72 hours", now)
     return later(now, poll_interval(subject.poll_count, age) * SECOND)
+
+
+def next_question_at(subject: Payment | Refund, now: Instant) -> Instant:
+    """When a page or a callback may cause a question: now, or QUESTION_INTERVAL after the last question."""
+    if subject.asked_at is None or subject.asked_at > now:  # The clock was set back since.
+        return now
+    return max(now, later(subject.asked_at, QUESTION_INTERVAL))

@@ -1,22 +1,25 @@
 """Polling: requests the status of a pending payment from its provider.
 
-A payment is polled by the API when a merchant reads it, by the worker when its poll is due, and when a provider sends a
-callback. A lease on the row lets only one of them poll at a time.
+A payment is polled by the API when a merchant reads it, by the worker when its poll is due, by the hosted pages, and
+after a provider's callback. A lease on the row lets only one of them poll at a time.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from msgspec import structs
 
 from guichet import tracing
-from guichet.clock import Instant, later
+from guichet.clock import Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
 from guichet.domain.payments import Payment
 from guichet.logs import log
-from guichet.payments import integrity, repository
-from guichet.payments.poll_schedule import LEASE_DURATION, next_poll
+from guichet.payments import callback_repository as callbacks
+from guichet.payments import integrity, never_arrived, repository
+from guichet.payments.callback_repository import ProviderCallback
+from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
     call_provider,
@@ -25,49 +28,95 @@ from guichet.payments.provider_calls import (
     is_another_account,
 )
 from guichet.payments.settlement import settle_payment
-from guichet.providers.base import Accepted, Refused, StatusResult, Succeeded, Unknown
+from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Succeeded, Unknown
 
 
-async def poll_payment(ctx: AppContext, payment: Payment, *, callback_reference: str | None = None) -> Payment:
-    """Polls the payment and returns it as it is stored afterwards; does not poll it if it is final or another process
-    has the lease.
+async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
+    """Asks the provider about a pending payment and returns it as it is stored afterwards.
 
+    A question that this process is asking already is joined. While another process asks, the payment is returned as it
+    is stored: waiting for a process that may have died would make the merchant wait for the end of its lease.
     The time of the worker's next poll does not change, however often a merchant reads the payment.
-    `callback_reference`: see `Charge`.
     """
-    polled = await _poll(ctx, payment, callback_reference)
-    if polled is None:
-        return require(await repository.by_id(ctx.db, payment.id))
-    if polled.status == "pending" and polled.lease_expires_at is not None:
-        await repository.end_lease(ctx.db, polled.id)
-    return polled
+    if payment.status != "pending":
+        return payment
+    polled = await _join_or_ask(ctx, payment)
+    return polled or require(await repository.by_id(ctx.db, payment.id))
+
+
+async def poll_payment_at_most(
+    ctx: AppContext, payment: Payment, callback: ProviderCallback | None = None
+) -> Payment | None:
+    """As `poll_payment`, but asks a provider at most once in QUESTION_INTERVAL, whichever process asked before.
+
+    None if nothing was asked for that reason, if another question is running, or if the payment is final. The question
+    that a callback causes joins no other one, which may have been answered before the callback was sent.
+    """
+    if payment.status != "pending":
+        return None
+    return await _join_or_ask(ctx, payment, interval=QUESTION_INTERVAL, callback=callback)
 
 
 @tracing.traced("poll payment", lambda _, payment: {tracing.PAYMENT: payment.reference})
 async def poll_due_payment(ctx: AppContext, payment: Payment) -> None:
     """The worker's poll: polls a payment that is due and sets its next poll."""
-    polled = await _poll(ctx, payment)
+    polled = await _join_or_ask(ctx, payment, scheduled=True)
     if polled is not None and polled.status == "pending":
-        await repository.schedule_next_poll(ctx.db, polled.id, await next_poll(ctx, polled))
+        await repository.schedule_next_poll(ctx.db, polled, await next_poll(ctx, polled))
 
 
-async def _poll(ctx: AppContext, payment: Payment, callback_reference: str | None = None) -> Payment | None:
-    """None if another process has the lease, or the payment became final in the meantime."""
-    if payment.status != "pending":
-        return payment
+async def _join_or_ask(
+    ctx: AppContext,
+    payment: Payment,
+    *,
+    interval: int = 0,
+    callback: ProviderCallback | None = None,
+    scheduled: bool = False,
+) -> Payment | None:
+    """The payment after a question that was running in this process already, or that is asked now; None if another
+    process has the lease, the last question is less than `interval` ago, or the payment became final.
+
+    A question of a provider runs in a task of its own: it is asked to its end even if whoever waits for it goes away.
+    `scheduled`: the caller ends the lease.
+    """
+    if not ctx.registry.provider(require(payment.provider_account)).remote:
+        return await _ask(ctx, payment, None)
+    while running := ctx.questions.get(payment.id):
+        if callback is not None:
+            return None
+        joined = await asyncio.shield(running)
+        if joined is not None or interval:
+            return joined
+    task = asyncio.create_task(_ask_alone(ctx, payment, interval, callback, scheduled=scheduled))
+    ctx.questions[payment.id] = task
+    task.add_done_callback(lambda _: ctx.questions.pop(payment.id, None))
+    return await asyncio.shield(task)
+
+
+async def _ask_alone(
+    ctx: AppContext, payment: Payment, interval: int, callback: ProviderCallback | None, *, scheduled: bool
+) -> Payment | None:
+    """Asks under the lease of the payment's row; see `_join_or_ask`."""
+    now = ctx.clock.now()
+    leased = await repository.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION), earlier(now, interval))
+    if leased is None:
+        return None
+    polled = await _ask(ctx, leased, callback)
+    if not scheduled and polled.status == "pending" and polled.lease_expires_at is not None:
+        await repository.end_lease(ctx.db, polled)
+    return polled
+
+
+async def _ask(ctx: AppContext, payment: Payment, callback: ProviderCallback | None) -> Payment:
+    """Asks the provider, and applies its answer."""
     account = require(payment.provider_account)
     provider = ctx.registry.provider(account)
-    if provider.remote:
-        now = ctx.clock.now()
-        leased = await repository.lease(ctx.db, payment.id, now, later(now, LEASE_DURATION))
-        if leased is None:
-            return None
-        payment = leased
     if is_another_account(provider, payment):
         return await _apply(ctx, payment, ANOTHER_ACCOUNT)
     charge = charge_for(ctx, payment)
-    if callback_reference is not None:
-        charge = structs.replace(charge, callback_reference=callback_reference)
+    if provider.remote and payment.provider_reference is None:  # The answer to the initiation was lost.
+        named = callback.provider_reference if callback else await callbacks.named_reference(ctx.db, payment)
+        charge = structs.replace(charge, callback_reference=named)
     result = await call_provider(provider, provider.status(charge), account, "status")
     return await _apply(ctx, payment, result)
 
@@ -81,9 +130,20 @@ async def _apply(ctx: AppContext, payment: Payment, result: StatusResult) -> Pay
             return await settle_payment(ctx, payment, result)
         case Accepted():
             return await _keep_new_facts(ctx, payment, result)
+        case NotFound():
+            return await _count_not_found(ctx, payment, result)
         case Unknown():
             log.info("polling.unknown", reference=payment.reference, raw=result.raw)
-    return payment
+    return never_arrived.forget_answers(ctx, payment)
+
+
+async def _count_not_found(ctx: AppContext, payment: Payment, result: NotFound) -> Payment:
+    """Counts the answer; the payment fails once it is proven that its request never arrived."""
+    log.info("polling.not_found", reference=payment.reference, raw=result.raw)
+    counted = never_arrived.count_answer(ctx, payment)
+    if never_arrived.is_proven(counted):
+        return await settle_payment(ctx, payment, Refused("operator_unavailable", f"never arrived: {result.raw}"))
+    return counted
 
 
 async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:
@@ -92,7 +152,7 @@ async def _keep_new_facts(ctx: AppContext, payment: Payment, result: Accepted) -
     new_reference = payment.provider_reference is None and result.provider_reference is not None
     new_page = payment.redirect_url is None and result.redirect_url is not None
     if not (new_reference or new_page):
-        return payment
+        return never_arrived.forget_answers(ctx, payment)
     stored = await repository.record_initiation(
         ctx.db,
         payment.id,

@@ -1,50 +1,73 @@
-"""Callbacks of providers: a callback only causes a poll, and what it says about the outcome is ignored.
+"""Callbacks of providers: stored, answered, then asked about; what one says about the outcome is never believed (D89).
 
 Source: docs/providers/README.md, "Rules common to every family".
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from guichet import metrics
+from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.references import parse_reference
+from guichet.db.work_queue import Claim
+from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
-from guichet.payments import incidents, refund_repository, repository
-from guichet.payments.disbursement import poll_refund
-from guichet.payments.polling import poll_payment
+from guichet.payments import callback_repository, refund_repository, repository, unmatched_callbacks
+from guichet.payments.callback_repository import ProviderCallback
+from guichet.payments.disbursement import poll_refund_at_most
+from guichet.payments.late_results import ask_about_final
+from guichet.payments.poll_schedule import next_question_at
+from guichet.payments.polling import poll_payment_at_most
+from guichet.payments.unmatched_callbacks import UNKNOWN_ACCOUNT, UnmatchedReason
 from guichet.providers.base import Callback, CallbackReference
 
-#: Bytes of an unmatched callback's body that are kept.
-_KEPT_BODY: Final = 8 * 1024
+#: Microseconds until a callback is looked at again while another process works on its payment or refund.
+_RETRY: Final = SECOND
+#: Characters of a provider's reference.
+_MAX_REFERENCE: Final = 255
 
 
 async def receive(ctx: AppContext, name: str, reference: str | None, callback: Callback) -> None:
-    """Polls the payment or refund that a callback names; stores the callback as unmatched if it names none of ours.
+    """Stores that the payment or refund which a callback names must be asked about, and wakes the worker; keeps a
+    sample of the callbacks that name none of ours.
 
     `name` is a provider account, or a provider that sends all its callbacks to one address. `reference` is the one in
     the callback's address. The callback may be answered 200 only after this function has returned.
     """
     providers = ctx.registry.callback_providers(name)
     if not providers:
-        await _store_unmatched(ctx, name, callback, "unknown_account")
+        await _keep_unmatched(ctx, UNKNOWN_ACCOUNT, callback, "unknown_account")
         return
     parsed = [(account, provider.parse_callback(callback)) for account, provider in providers.items()]
-    readable = [(account, named) for account, named in parsed if named is not None]
+    readable = [(account, _bounded(named)) for account, named in parsed if named is not None]
     if not readable:
-        await _store_unmatched(ctx, name, callback, "unreadable")
+        await _keep_unmatched(ctx, name, callback, "unreadable")
         return
     if any(named.about_dispute for _, named in readable):
         ctx.wakeups.disputes.set()
         return
     for account, named in readable:
         subject = await _find(ctx, account, reference, named)
-        if isinstance(subject, Payment):
-            await poll_payment(ctx, subject, callback_reference=named.provider_reference)
-            return
         if subject is not None:
-            await poll_refund(ctx, subject)
+            await _record(ctx, subject, account, named)
             return
-    await _store_unmatched(ctx, name, callback, "no_match")
+    await _keep_unmatched(ctx, name, callback, "no_match")
+
+
+async def _record(ctx: AppContext, subject: Payment | Refund, account: str, named: CallbackReference) -> None:
+    now = ctx.clock.now()
+    await callback_repository.record(
+        ctx.db,
+        subject,
+        provider_account=account,
+        provider_reference=named.provider_reference,
+        now=now,
+        due_at=next_question_at(subject, now),
+    )
+    ctx.wakeups.callbacks.set()
 
 
 async def _find(
@@ -65,14 +88,70 @@ async def _find(
     return None
 
 
-async def _store_unmatched(ctx: AppContext, name: str, callback: Callback, reason: str) -> None:
-    log.warning("callback.unmatched", provider_account=name, reason=reason)
-    body = callback.body[:_KEPT_BODY].decode("utf-8", "replace").replace("\0", "")
-    await incidents.store_unmatched_callback(
+def _bounded(named: CallbackReference) -> CallbackReference:
+    """Without a provider's reference that can be none: anybody can send callbacks, and this one is stored."""
+    theirs = named.provider_reference
+    if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable()):
+        return named
+    return replace(named, provider_reference=None)
+
+
+async def _keep_unmatched(ctx: AppContext, account: str, callback: Callback, reason: UnmatchedReason) -> None:
+    log.warning("callback.unmatched", provider_account=account, path=callback.path[:200], reason=reason)
+    metrics.UNMATCHED_CALLBACKS.labels(account, reason).inc()
+    await unmatched_callbacks.keep_sample(
         ctx.db,
-        provider_account=name[:64],
-        path=callback.path[:500],
-        body=body,
+        provider_account=account,
+        path=callback.path,
+        body=callback.body,
         reason=reason,
         now=ctx.clock.now(),
     )
+
+
+async def _ask_about(ctx: AppContext, callback: ProviderCallback) -> Instant | None:
+    """Asks the provider about the subject of a callback. Returns when to try again if it may not be asked now, because
+    it was asked less than five seconds ago or another process works on the subject."""
+    subject = await _subject(ctx, callback)
+    if subject is None:
+        return None
+    now = ctx.clock.now()
+    allowed_at = next_question_at(subject, now)
+    if allowed_at > now:
+        return allowed_at
+    if subject.status != "pending":
+        await ask_about_final(ctx, subject)
+        return None
+    if isinstance(subject, Payment):
+        asked = await poll_payment_at_most(ctx, subject, callback) is not None
+    else:
+        asked = await poll_refund_at_most(ctx, subject) is not None
+    return None if asked else later(now, _RETRY)
+
+
+async def _subject(ctx: AppContext, callback: ProviderCallback) -> Payment | Refund | None:
+    if callback.subject_type == "payment":
+        return await repository.by_id(ctx.db, PaymentId(callback.subject_id))
+    return await refund_repository.by_id(ctx.db, RefundId(callback.subject_id))
+
+
+class CallbackJobs:
+    """The worker's queue of callbacks to ask about (see `worker/queue_loop.py`)."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(
+        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+    ) -> Claim[ProviderCallback]:
+        return await callback_repository.claim_due(self._ctx.db, now, until, most, saturated)
+
+    def partition_key(self, job: ProviderCallback) -> tuple[str, ...]:
+        return (job.provider_account,)
+
+    async def work(self, job: ProviderCallback) -> None:
+        retry_at = await _ask_about(self._ctx, job)
+        if retry_at is None:
+            await callback_repository.mark_asked(self._ctx.db, job)
+        else:
+            await callback_repository.ask_later(self._ctx.db, job, retry_at)

@@ -12,13 +12,15 @@ from guichet.context import AppContext
 from guichet.domain.money import round_to_currency
 from guichet.domain.payee import payee_number
 from guichet.domain.payments import Payment, Refund
-from guichet.payments import incidents
+from guichet.payments import incidents, never_arrived
 from guichet.providers.base import (
+    PROVIDER_TIMEOUT,
     Accepted,
     AlreadyRefunded,
     Charge,
     FloatEmpty,
     NamesMerchants,
+    NotFound,
     NotProcessed,
     Provider,
     Refused,
@@ -29,9 +31,6 @@ from guichet.providers.base import (
 
 T = TypeVar("T")
 
-#: Seconds that a provider may take to answer. The lease of the row lasts longer, so that no other process calls it
-#: meanwhile.
-PROVIDER_TIMEOUT: Final = 20.0
 #: What is known when `is_another_account`: an old and a new account of a provider must stand side by side.
 ANOTHER_ACCOUNT: Final = Unknown("the account's address, user or target environment changed since: add it as a new one")
 _RESULT_NAMES: Final[dict[type, str]] = {
@@ -39,14 +38,23 @@ _RESULT_NAMES: Final[dict[type, str]] = {
     Succeeded: "succeeded",
     Refused: "refused",
     Unknown: "unknown",
+    NotFound: "not_found",
     NotProcessed: "not_processed",
     FloatEmpty: "float_empty",
     AlreadyRefunded: "already_refunded",
 }
 
 
-async def call_provider(provider: Provider, call: Awaitable[T], provider_account: str, operation: str) -> T | Unknown:
-    """The result of `call`, an operation of `provider`; Unknown when it took longer than PROVIDER_TIMEOUT.
+async def call_provider(
+    provider: Provider,
+    call: Awaitable[T],
+    provider_account: str,
+    operation: str,
+    timeout: float = PROVIDER_TIMEOUT,
+) -> T | Unknown:
+    """The result of `call`, an operation of `provider`; Unknown when it took longer than `timeout` seconds.
+
+    The lease of the row must last longer, so that no other process calls the provider meanwhile.
 
     Every call is counted and traced.
 
@@ -56,10 +64,10 @@ async def call_provider(provider: Provider, call: Awaitable[T], provider_account
     began = loop.time()
     result: T | Unknown
     try:
-        async with asyncio.timeout(PROVIDER_TIMEOUT) if provider.remote else nullcontext():
+        async with asyncio.timeout(timeout) if provider.remote else nullcontext():
             result = await call
     except TimeoutError:
-        result = Unknown(f"no answer within {PROVIDER_TIMEOUT:g} s")
+        result = Unknown(f"no answer within {timeout:g} s")
     name, seconds = _RESULT_NAMES.get(type(result), "other"), loop.time() - began
     metrics.provider_call(provider_account, operation, name, seconds)
     tracing.provider_call(provider_account, operation, name, seconds)
@@ -125,6 +133,7 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
         provider_reference=refund.provider_reference,
         provider_data=decode_provider_data(refund.provider_data),
         sent_at=refund.sent_at,
+        never_arrived=never_arrived.is_proven(refund),
     )
 
 

@@ -57,6 +57,8 @@ _MARK_SENT: Final = (
         provider_data=bindparam("new_data"),
         payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
         float_empty_accounts=None,
+        not_found_count=0,
+        not_found_duration=0,
     )
     .returning(*refunds.c)
 )
@@ -115,17 +117,33 @@ _RECORD_ACCEPTANCE: Final = (
         provider_data=bindparam("new_data"),
         next_poll_at=bindparam("next_due"),
         lease_expires_at=None,
+        not_found_count=0,
+        not_found_duration=0,
     )
 )
 _SCHEDULE_NEXT_POLL: Final = (
     update(refunds)
     .where(*_PENDING)
-    .values(next_poll_at=bindparam("next_due"), poll_count=refunds.c.poll_count + 1, lease_expires_at=None)
+    .values(
+        next_poll_at=bindparam("next_due"),
+        poll_count=refunds.c.poll_count + 1,
+        lease_expires_at=None,
+        not_found_count=bindparam("not_found"),
+        not_found_duration=bindparam("not_found_for"),
+    )
 )
 _LEASE: Final = (
     update(refunds)
-    .where(*_PENDING, or_(refunds.c.lease_expires_at.is_(None), refunds.c.lease_expires_at <= bindparam("now")))
-    .values(lease_expires_at=bindparam("until"))
+    .where(
+        *_PENDING,
+        or_(refunds.c.lease_expires_at.is_(None), refunds.c.lease_expires_at <= bindparam("now")),
+        or_(
+            refunds.c.asked_at.is_(None),
+            refunds.c.asked_at <= bindparam("asked_before"),
+            refunds.c.asked_at > bindparam("now"),
+        ),
+    )
+    .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*refunds.c)
 )
 _END_LEASE: Final = update(refunds).where(*_PENDING).values(lease_expires_at=None)
@@ -274,13 +292,28 @@ async def record_acceptance(
     )
 
 
-async def schedule_next_poll(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:
-    await db.write(_SCHEDULE_NEXT_POLL, refund_id=refund_id, next_due=next_poll_at)
+async def schedule_next_poll(
+    db: Database, refund_id: RefundId, next_poll_at: Instant, not_found: Refund | None = None
+) -> None:
+    """Counts a poll that brought no final result. `not_found`: the refund with its `not_found_…` as they are to be
+    stored; without it they begin again."""
+    await db.write(
+        _SCHEDULE_NEXT_POLL,
+        refund_id=refund_id,
+        next_due=next_poll_at,
+        not_found=not_found.not_found_count if not_found else 0,
+        not_found_for=not_found.not_found_duration if not_found else 0,
+    )
 
 
-async def lease(db: Database, refund_id: RefundId, now: Instant, until: Instant) -> Refund | None:
-    """Takes the exclusive right to work on a pending refund until `until`; None if another has it, or it is final."""
-    return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until))
+async def lease(
+    db: Database, refund_id: RefundId, now: Instant, until: Instant, asked_before: Instant
+) -> Refund | None:
+    """Takes the exclusive right to work on a pending refund until `until`, and notes that it is asked about now.
+
+    None if another has that right, if it was asked about after `asked_before`, or if it is final.
+    """
+    return _refund(await db.write(_LEASE, refund_id=refund_id, now=now, until=until, asked_before=asked_before))
 
 
 async def end_lease(db: Database, refund_id: RefundId) -> None:

@@ -70,6 +70,8 @@ _RECORD_INITIATION: Final = (
         redirect_url=bindparam("new_redirect"),
         next_poll_at=bindparam("next_due"),
         lease_expires_at=None,
+        not_found_count=0,
+        not_found_duration=0,
     )
     .returning(*payments.c)
 )
@@ -83,19 +85,36 @@ _SWITCH: Final = (
     )
     .returning(*payments.c)
 )
+_RECORD_LOST_INITIATION: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(next_poll_at=bindparam("next_due"), initiation_ended_at=bindparam("now"), lease_expires_at=None)
+)
+_NOT_FOUND: Final[dict[str, Any]] = {
+    "not_found_count": bindparam("not_found"),
+    "not_found_duration": bindparam("not_found_for"),
+}
 _SCHEDULE_NEXT_POLL: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-    .values(next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None)
+    .values(
+        next_poll_at=bindparam("next_due"), poll_count=payments.c.poll_count + 1, lease_expires_at=None, **_NOT_FOUND
+    )
 )
 _END_LEASE: Final = (
     update(payments).where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
-).values(lease_expires_at=None)
+).values(lease_expires_at=None, **_NOT_FOUND)
 _FREE: Final = or_(payments.c.lease_expires_at.is_(None), payments.c.lease_expires_at <= bindparam("now"))
+#: An instant after now means that the clock was set back since.
+_NOT_ASKED: Final = or_(
+    payments.c.asked_at.is_(None),
+    payments.c.asked_at <= bindparam("asked_before"),
+    payments.c.asked_at > bindparam("now"),
+)
 _LEASE: Final = (
     update(payments)
-    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", _FREE)
-    .values(lease_expires_at=bindparam("until"))
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", _FREE, _NOT_ASKED)
+    .values(lease_expires_at=bindparam("until"), asked_at=bindparam("now"))
     .returning(*payments.c)
 )
 _QUEUE: Final = WorkQueue(
@@ -232,19 +251,42 @@ async def record_initiation(
     return _payment(row)
 
 
-async def schedule_next_poll(db: Database, payment_id: PaymentId, next_poll_at: Instant) -> None:
-    """Counts a poll that brought no final result, ends the lease and sets the next poll."""
-    await db.write(_SCHEDULE_NEXT_POLL, payment_id=payment_id, next_due=next_poll_at)
+async def record_lost_initiation(db: Database, payment_id: PaymentId, now: Instant, next_poll_at: Instant) -> None:
+    """The call that initiated the debit ended at `now` without an answer: ends the lease and sets the first poll."""
+    await db.write(_RECORD_LOST_INITIATION, payment_id=payment_id, now=now, next_due=next_poll_at)
 
 
-async def end_lease(db: Database, payment_id: PaymentId) -> None:
-    """Ends the lease after an unscheduled poll without a final result; the time of the scheduled poll stays."""
-    await db.write(_END_LEASE, payment_id=payment_id)
+async def schedule_next_poll(db: Database, payment: Payment, next_poll_at: Instant) -> None:
+    """Counts a poll that brought no final result, ends the lease and sets the next poll. Stores the payment's
+    `not_found_…` too."""
+    await db.write(
+        _SCHEDULE_NEXT_POLL,
+        payment_id=payment.id,
+        next_due=next_poll_at,
+        not_found=payment.not_found_count,
+        not_found_for=payment.not_found_duration,
+    )
 
 
-async def lease(db: Database, payment_id: PaymentId, now: Instant, until: Instant) -> Payment | None:
-    """Takes the exclusive right to poll a payment until `until`; None if another has it, or the payment is final."""
-    return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until))
+async def end_lease(db: Database, payment: Payment) -> None:
+    """Ends the lease after an unscheduled poll without a final result; the time of the scheduled poll stays. Stores the
+    payment's `not_found_…` too."""
+    await db.write(
+        _END_LEASE,
+        payment_id=payment.id,
+        not_found=payment.not_found_count,
+        not_found_for=payment.not_found_duration,
+    )
+
+
+async def lease(
+    db: Database, payment_id: PaymentId, now: Instant, until: Instant, asked_before: Instant
+) -> Payment | None:
+    """Takes the exclusive right to poll a payment until `until`, and notes that it is asked about now.
+
+    None if another has that right, if it was asked about after `asked_before`, or if it is final.
+    """
+    return _payment(await db.write(_LEASE, payment_id=payment_id, now=now, until=until, asked_before=asked_before))
 
 
 async def claim_due(

@@ -105,6 +105,9 @@ class Reversal:
     provider_data: Mapping[str, str] = field(default_factory=dict)
     #: When the refund was last sent to the provider.
     sent_at: Instant | None = None
+    #: Whether it is proven that no request under this reference ever arrived (`payments/never_arrived.py`). Until then,
+    #: what a repeated request is refused for says nothing about the first one.
+    never_arrived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,14 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class NotFound:
+    """The provider does not know our reference, and a debit or payout that it had taken it would know. One such answer
+    proves nothing, because the request may still be on its way: `payments/never_arrived.py` says what proves it."""
+
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NotProcessed:
     """The provider certainly did not take the request (no connection, or it says so): another route may be tried."""
 
@@ -174,8 +185,11 @@ class AlreadyRefunded:
     raw: str = ""
 
 
+#: Seconds that a provider may take to answer any call, and an initiation unless the provider needs longer.
+PROVIDER_TIMEOUT: Final = 20.0
+
 InitiationResult = Accepted | Succeeded | Refused | Unknown | NotProcessed
-StatusResult = Accepted | Succeeded | Refused | Unknown
+StatusResult = Accepted | Succeeded | Refused | Unknown | NotFound
 #: What `refund` and `refund_status` return.
 RefundInitiationResult = InitiationResult | FloatEmpty | AlreadyRefunded
 RefundStatusResult = StatusResult | FloatEmpty | AlreadyRefunded
@@ -234,6 +248,8 @@ class Provider(Protocol):
     #: are renewed. None where there is no account. A provider knows a transaction only on the account that took it, so
     #: another fingerprint means that "not found" proves nothing.
     fingerprint: str | None
+    #: Seconds that `initiate` may take. Some networks answer only after the customer typed the PIN.
+    initiation_timeout: float
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         """When to ask first about a debit whose initiation was not answered; None for the usual interval."""

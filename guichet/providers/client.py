@@ -16,6 +16,7 @@ from guichet.clock import Clock, Instant
 from guichet.domain.money import Hundredths
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
 from guichet.providers.base import (
+    PROVIDER_TIMEOUT,
     Callback,
     CallbackReference,
     Charge,
@@ -143,6 +144,7 @@ class HttpProvider(ABC):
     """A provider called over HTTP. Without overrides: no refunds, no callbacks, the usual poll intervals."""
 
     remote = True
+    initiation_timeout = PROVIDER_TIMEOUT
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Subclasses raise ValueError for settings that cannot work."""

@@ -62,6 +62,8 @@ _NO_PAYOUT: Final = CARDS | {"coris"}
 #: Where a payin without a code makes FeexPay text one (docs/providers/feexpay.md, "Initiating a payment"); everywhere
 #: else the same request is a debit.
 _TEXTS_CODES: Final = frozenset({"coris"})
+#: Seconds. Some networks answer a payin only after the customer typed the PIN, or after a minute without it.
+_INITIATION_TIMEOUT: Final = 75.0
 _MAX_TEXT: Final = 60
 #: Bytes. The history's 500 rows need more than other responses.
 _MAX_HISTORY: Final = 1024 * 1024
@@ -69,6 +71,8 @@ _PAYIN_STATUS: Final = "/api/transactions/public/single/status/"
 
 
 class FeexPay(HttpProvider):
+    initiation_timeout = _INITIATION_TIMEOUT
+
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         super().__init__(account, http_client, clock)
         self._shop = account.settings["shop"]
@@ -210,7 +214,8 @@ class FeexPay(HttpProvider):
         return await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_MAX_HISTORY)
 
     async def _post(self, path: str, body: Mapping[str, object]) -> CallResult:
-        return await self._http.send("POST", path, json=body, headers=self._headers)
+        """How long it may take is the caller's rule; see `initiation_timeout`."""
+        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=_INITIATION_TIMEOUT + 5)
 
     async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)

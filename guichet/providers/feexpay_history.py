@@ -3,7 +3,7 @@
 Source: docs/providers/feexpay.md, "Other calls". A response has at most 500 rows and 31 days, and is not paged.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -45,48 +45,59 @@ class FeexPayHistory:
 
         Unknown when it is not listed, which proves nothing: the history may lag, or be cut off.
         """
-        days = {"start_date": _day(earlier(sent_at, DAY)), "end_date": _day(later(sent_at, DAY))}
-        result = await self._ask({"shop": self._shop, "type": kind, **days})
-        if not isinstance(result, ProviderResponse):
-            return as_unknown(result)
-        rows = result.ok_object().get("data")
-        for row in rows if isinstance(rows, list) else ():
-            if isinstance(row, dict) and row.get("callback_info") == reference and row.get("reference"):
-                return str(row["reference"])
-        return Unknown(f"not in the history: {result.raw[:80]}")
+        days = [_day(earlier(sent_at, DAY)), _day(sent_at), _day(later(sent_at, DAY))]
+        missing = Unknown("not in the history")
+        async for rows in self._answers(days, (kind,)):
+            if isinstance(rows, Unknown):
+                missing = rows
+                continue
+            for row in rows:
+                if row.get("callback_info") == reference and row.get("reference"):
+                    return str(row["reference"])
+        return missing
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
-        """Every transaction of these days: asked by month, and by halves of a period whose response is full."""
+        """Every transaction of these days."""
         days = [_day(Instant(at)) for at in range(since, until, DAY)]
         days += [_day(until)] if not days or days[-1] != _day(until) else []
-        periods = [days[at : at + _MAX_DAYS] for at in range(0, len(days), _MAX_DAYS)]
-        rows: dict[str, dict[str, Any]] = {}
-        while periods:
-            period = periods.pop()
-            found = await self._rows(period)
-            if not isinstance(found, Unknown) and len(found) >= _MAX_ROWS:
-                if len(period) > 1:
-                    periods += [period[: len(period) // 2], period[len(period) // 2 :]]
-                    continue
-                found = await self._rows_of_full_day(period)
-            if isinstance(found, Unknown):
-                return found
-            rows.update({str(row.get("reference")): row for row in found})
-        ordered = sorted(rows.values(), key=lambda row: str(row.get("date")))
+        found: dict[str, dict[str, Any]] = {}
+        async for rows in self._answers(days, _KINDS):
+            if isinstance(rows, Unknown):
+                return rows
+            found.update({str(row.get("reference")): row for row in rows})
+        ordered = sorted(found.values(), key=lambda row: str(row.get("date")))
         return [_line(number, row) for number, row in enumerate(ordered, 1)]
 
-    async def _rows_of_full_day(self, day: list[str]) -> list[dict[str, Any]] | Unknown:
+    async def _answers(self, days: list[str], kinds: Sequence[Kind]) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
+        """All rows of these days, in the answers of as many calls as that takes; some rows come twice. Unknown stands
+        for rows that may be missing.
+
+        Asked by month, then by halves of a period whose answer is full, since the order of the rows is not documented.
+        """
+        kind: Kind | Literal["ALL"] = kinds[0] if len(kinds) == 1 else "ALL"
+        periods = [days[at : at + _MAX_DAYS] for at in range(0, len(days), _MAX_DAYS)]
+        while periods:
+            period = periods.pop()
+            rows = await self._rows(period, kind=kind)
+            yield rows
+            if isinstance(rows, Unknown) or len(rows) < _MAX_ROWS:
+                continue
+            if len(period) > 1:
+                periods += [period[: len(period) // 2], period[len(period) // 2 :]]
+                continue
+            async for rows_of_status in self._answers_of_full_day(period, kinds):
+                yield rows_of_status
+
+    async def _answers_of_full_day(
+        self, day: list[str], kinds: Sequence[Kind]
+    ) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
         """A day with more than 500 transactions, asked by kind and by status."""
-        rows: list[dict[str, Any]] = []
-        for kind in _KINDS:
+        for kind in kinds:
             for status in _STATUSES:
-                found = await self._rows(day, kind=kind, status=status)
-                if isinstance(found, Unknown):
-                    return found
-                if len(found) >= _MAX_ROWS:
-                    return Unknown(f"FeexPay lists only {_MAX_ROWS} transactions: {day[0]} has more; use its export")
-                rows += found
-        return rows
+                rows = await self._rows(day, kind=kind, status=status)
+                yield rows
+                if not isinstance(rows, Unknown) and len(rows) >= _MAX_ROWS:
+                    yield Unknown(f"FeexPay lists only {_MAX_ROWS} transactions: {day[0]} has more; use its export")
 
     async def _rows(
         self, days: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: Status | Literal["ALL"] = "ALL"

@@ -20,6 +20,7 @@ from guichet.providers.base import (
     Charge,
     FloatBalance,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
@@ -38,7 +39,7 @@ from guichet.providers.mtn_responses import (
     read_status,
 )
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
-from guichet.providers.results import as_refund_status, as_status, probe_result
+from guichet.providers.results import as_repeated, as_repeated_refund, probe_result
 
 REQUIRED: Final = ("target_env", "subscription_key", "api_user", "api_key")
 OPTIONAL: Final = ("disbursement_subscription_key", "disbursement_api_user", "disbursement_api_key", "refund_via")
@@ -52,8 +53,6 @@ _ENVIRONMENTS: Final[dict[str, tuple[str | None, str]]] = {
 }
 #: A lost request is sent again during this time; later the customer has left.
 _RESEND_WITHIN: Final = 2 * MINUTE
-#: A request that MTN does not know by then never reached it: requests expire after five minutes.
-_NEVER_RECEIVED_AFTER: Final = 15 * MINUTE
 _MAX_TEXT: Final = 60
 #: The name under which the verb of a refund is stored with it.
 _VERB: Final = "verb"
@@ -106,14 +105,11 @@ class Mtn(HttpProvider):
 
     async def status(self, charge: Charge) -> StatusResult:
         result = await self._collection.get(f"requesttopay/{charge.reference}")
-        if not is_not_found(result) or charge.provider_reference is not None:
+        if not is_not_found(result):
             return read_status(result, charge.reference)
-        age = self._clock.now() - charge.created_at
-        if age < _RESEND_WITHIN:
-            return as_status(await self.initiate(charge))
-        if age >= _NEVER_RECEIVED_AFTER:
-            return Refused("operator_unavailable", "MTN never received the request")
-        return Unknown("MTN does not know the request")
+        if charge.provider_reference is None and 0 <= self._clock.now() - charge.created_at < _RESEND_WITHIN:
+            return as_repeated(await self.initiate(charge))
+        return NotFound(result.raw)
 
     def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
         """The verb. `refund` and `transfer` are separate namespaces of references: a refund that was sent by one must
@@ -131,12 +127,12 @@ class Mtn(HttpProvider):
         return read_refund_initiation(result, reversal.reference)
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        """A refund that MTN never received is sent again: MTN pays only once under the same id."""
+        """A refund that MTN does not know is sent again: MTN pays only once under the same id."""
         if self._disbursement is None:
             return Unknown("the account has no disbursement keys")
         result = await self._disbursement.get(f"{self._verb(reversal)}/{reversal.reference}")
         if is_not_found(result) and reversal.provider_reference is None:
-            return as_refund_status(await self.refund(reversal))
+            return as_repeated_refund(await self.refund(reversal), reversal)
         return read_refund_status(result, reversal.reference)
 
     def _verb(self, reversal: Reversal) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from guichet.clock import MINUTE, Clock
+from guichet.clock import Clock
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers import pawapay_checks
@@ -16,12 +16,12 @@ from guichet.providers.account_checks import AccountSetup, Finding, balances_rea
 from guichet.providers.balances import pawapay_balances, read_balances
 from guichet.providers.base import (
     Accepted,
-    AlreadyRefunded,
     Callback,
     CallbackReference,
     Charge,
     FloatBalance,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
@@ -41,7 +41,7 @@ from guichet.providers.pawapay_responses import (
     read_refund_status,
     read_status,
 )
-from guichet.providers.results import as_refund_status, probe_result
+from guichet.providers.results import as_repeated_refund, probe_result
 
 REQUIRED: Final = ("token",)
 OPTIONAL: Final = ("signing_key", "signing_key_id", "signature_encoding", "callback_public_key", "return_url")
@@ -69,7 +69,6 @@ _WITH_CODE: Final = frozenset({"orange_bf"})
 #: while the merchant waits for our response.
 _PAGE_ATTEMPTS: Final = 6
 _PAGE_PAUSE: Final = 0.5
-_NEVER_RECEIVED_AFTER: Final = 15 * MINUTE
 _MIN_MESSAGE: Final = 4
 _MAX_MESSAGE: Final = 22
 
@@ -134,10 +133,7 @@ class PawaPay(HttpProvider):
         result = await self._get(f"/v2/deposits/{charge.reference}")
         if not is_not_found(result):
             return read_deposit(result, charge)
-        age = self._clock.now() - charge.created_at
-        if charge.provider_reference is None and age >= _NEVER_RECEIVED_AFTER:
-            return Refused("operator_unavailable", "pawaPay never received the deposit")
-        return Unknown("pawaPay does not know the deposit")
+        return NotFound(result.raw)
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """A refund of the deposit; a payout when another account collected the payment."""
@@ -162,12 +158,8 @@ class PawaPay(HttpProvider):
         result = await self._get(f"/v2/{resource}/{reversal.reference}")
         if not is_not_found(result) or reversal.provider_reference is not None:
             return read_refund_status(result, reversal.reference)
-        repeated = await self.refund(reversal)
-        recent = self._clock.now() - (reversal.sent_at or 0) < _NEVER_RECEIVED_AFTER
-        if recent and isinstance(repeated, Refused | AlreadyRefunded):
-            # The first request may still be on its way, and may be the reason why the second is refused.
-            return Unknown(repeated.raw)
-        return as_refund_status(repeated)
+        # A first request that is still on its way may be the reason why the second is refused.
+        return as_repeated_refund(await self.refund(reversal), reversal)
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v2/wallet-balances"))

@@ -6,6 +6,7 @@ from typing import Final
 from guichet.clock import Clock
 from guichet.domain.merchants import Environment
 from guichet.providers.base import (
+    PROVIDER_TIMEOUT,
     Balances,
     Callback,
     CallbackReference,
@@ -32,6 +33,7 @@ class Unconnected:
 
     remote = False
     fingerprint: str | None = None
+    initiation_timeout = PROVIDER_TIMEOUT
 
     def first_poll_at(self, charge: Charge) -> None:
         return None

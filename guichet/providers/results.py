@@ -9,11 +9,13 @@ from guichet.providers.base import (
     AlreadyRefunded,
     FloatEmpty,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
     RefusalReason,
     Refused,
+    Reversal,
     StatusResult,
     Succeeded,
     Unknown,
@@ -74,7 +76,23 @@ def as_refund_status(result: RefundInitiationResult) -> RefundStatusResult:
     return Unknown(result.raw) if isinstance(result, NotProcessed | FloatEmpty) else result
 
 
-_BY_WEIGHT: Final = (Succeeded, AlreadyRefunded, Accepted, Unknown, FloatEmpty, Refused)
+def as_repeated(result: InitiationResult) -> StatusResult:
+    """`as_status` where the provider did not know the first request, which may still be on its way: a refusal of the
+    second request says nothing about the first either."""
+    return Unknown(result.raw) if isinstance(result, NotProcessed | Refused) else result
+
+
+def as_repeated_refund(result: RefundInitiationResult, reversal: Reversal) -> RefundStatusResult:
+    """`as_refund_status` where the provider did not know the first request: that it does not take the second either is
+    believed only once it is proven that the first one never arrived. Until then it counts as one more "not found"."""
+    if isinstance(result, Accepted | Succeeded | Unknown):
+        return result
+    if not reversal.never_arrived:
+        return NotFound(result.raw)
+    return Unknown(result.raw) if isinstance(result, NotProcessed) else result
+
+
+_BY_WEIGHT: Final = (Succeeded, AlreadyRefunded, Accepted, Unknown, NotFound, FloatEmpty, Refused)
 AnyStatus = TypeVar("AnyStatus", StatusResult, RefundStatusResult)
 
 

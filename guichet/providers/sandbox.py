@@ -12,6 +12,7 @@ from typing import Final
 from guichet.clock import SECOND, Clock, Instant, from_datetime, later
 from guichet.providers.base import (
     CARDS,
+    PROVIDER_TIMEOUT,
     Accepted,
     Callback,
     CallbackReference,
@@ -66,6 +67,7 @@ class Sandbox:
 
     remote = False
     fingerprint: str | None = None
+    initiation_timeout = PROVIDER_TIMEOUT
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -67,7 +67,7 @@ def read_session(result: CallResult) -> StatusResult:
     return Unknown(result.raw)
 
 
-def read_refund(result: CallResult) -> StatusResult:
+def read_refund(result: CallResult) -> Accepted | Succeeded | Refused | Unknown:
     if not isinstance(result, ProviderResponse):
         return as_unknown(result)
     refund = result.ok_object()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import HOUR, Clock
+from guichet.clock import Clock
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, wave_checks
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read
@@ -20,10 +20,10 @@ from guichet.providers.base import (
     Charge,
     FloatBalance,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
-    Refused,
     Reversal,
     StatusResult,
     Succeeded,
@@ -55,8 +55,6 @@ OPTIONAL: Final = (
 _COUNTRIES: Final = {"ci": "225", "sn": "221", "bf": "226"}
 _CURRENCY: Final = "XOF"
 _SESSIONS: Final = "/v1/checkout/sessions"
-#: A session lives half an hour. One that is not found after an hour was never created.
-_NEVER_RECEIVED_AFTER: Final = HOUR
 
 
 def operators(settings: Mapping[str, str]) -> Collection[str]:
@@ -143,9 +141,7 @@ class Wave(HttpProvider):
             return sessions
         if found := most_conclusive(read_session(session) for session in sessions):
             return found
-        if self._clock.now() - charge.created_at >= _NEVER_RECEIVED_AFTER:
-            return Refused("operator_unavailable", "Wave never created the session")
-        return Unknown("no session found")
+        return NotFound("no session found")
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """A refund of the session; a payout when another account collected the payment."""
@@ -221,4 +217,5 @@ class Wave(HttpProvider):
         rows = result.ok_object().get("result")
         if not isinstance(rows, list):
             return Unknown(result.raw)
-        return [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
+        ours = [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
+        return Unknown("sessions of other references were found") if rows and not ours else ours

@@ -71,7 +71,7 @@ def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown 
     return read_refusal(result)
 
 
-def read_payout(result: CallResult) -> StatusResult | FloatEmpty:
+def read_payout(result: CallResult) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
     if not isinstance(result, ProviderResponse):
         return as_unknown(result)
     payout = result.ok_object()

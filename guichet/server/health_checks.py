@@ -20,6 +20,7 @@ from guichet.db.tables import (
     merchants,
     payments,
     postings,
+    provider_callbacks,
     refunds,
     unmatched_callbacks,
     webhook_deliveries,
@@ -125,11 +126,13 @@ _STUCK: Final[dict[SubjectType, Executable]] = {
 }
 _QUEUES: Final = {
     "polling": _due_since(payments, payments.c.next_poll_at),
+    "callbacks": _due_since(provider_callbacks, provider_callbacks.c.due_at),
     "refunds": _due_since(refunds, refunds.c.next_poll_at),
     "deliveries": _due_since(webhook_deliveries, webhook_deliveries.c.next_attempt_at),
 }
 _QUEUE_NAMES: Final = {
     "polling": "payments to poll",
+    "callbacks": "callbacks to ask about",
     "refunds": "refunds",
     "deliveries": "webhook deliveries",
 }

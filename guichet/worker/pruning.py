@@ -1,4 +1,4 @@
-"""Deletes old rows of logs: webhook deliveries that ended, closed incidents, unmatched callbacks (D70).
+"""Deletes old rows of logs: webhook deliveries that ended, closed incidents, callbacks of providers (D70).
 
 Payments, refunds, postings, the hash chain, audits and wallets are never pruned. Ids rise with the time of creation, so
 a round walks from the oldest id, a batch at a time, and ends at the first batch without an old row. Its cost is the
@@ -13,7 +13,7 @@ from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, dele
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database
-from guichet.db.tables import incidents, unmatched_callbacks, webhook_deliveries
+from guichet.db.tables import incidents, provider_callbacks, unmatched_callbacks, webhook_deliveries
 from guichet.logs import log
 from guichet.settings import Settings
 
@@ -49,6 +49,9 @@ DELIVERIES: Final = Log(
     (webhook_deliveries.c.status != "pending") & (_ended_at < bindparam("before")),
 )
 INCIDENTS: Final = Log(incidents, incidents.c.opened_at, incidents.c.closed_at < bindparam("before"))
+PROVIDER_CALLBACKS: Final = Log(
+    provider_callbacks, provider_callbacks.c.received_at, provider_callbacks.c.status != "pending"
+)
 UNMATCHED_CALLBACKS: Final = Log(unmatched_callbacks, unmatched_callbacks.c.received_at, true())
 
 
@@ -80,7 +83,7 @@ class Pruning:
     def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
         logs = {DELIVERIES: settings.keep_deliveries_days}
-        logs |= dict.fromkeys((INCIDENTS, UNMATCHED_CALLBACKS), settings.keep_incidents_days)
+        logs |= dict.fromkeys((INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS), settings.keep_incidents_days)
         self._rounds = [_Round(each, days * DAY) for each, days in logs.items() if days]
 
     async def step(self, now: Instant) -> int:

@@ -1,4 +1,4 @@
-"""The worker: loops that poll providers, disburse refunds, deliver webhooks, read balances and do the housekeeping.
+"""The worker: loops that poll providers, follow up callbacks, disburse refunds, deliver webhooks and keep house.
 
 Each loop claims, works, records and sleeps. Nothing that matters is kept here: a claim is a lease in a table, so the
 work of a process that dies is due again. A loop is woken right after a commit of its own process; what other processes
@@ -16,6 +16,7 @@ from guichet.logs import log
 from guichet.payments.disbursement import RefundJobs
 from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
+from guichet.payments.provider_callbacks import CallbackJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
 from guichet.worker.balance_reader import BalanceReader
 from guichet.worker.dispute_loop import DisputeLoop
@@ -24,7 +25,7 @@ from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
 
 #: Seconds that running jobs have to finish when the worker stops; a job that does not is done again after its lease.
 GRACE: Final = 1.2
-#: Payments polled at once, and refunds worked on at once, for one provider account.
+#: Payments polled at once, callbacks asked about at once, and refunds worked on at once, for one provider account.
 PER_PROVIDER_ACCOUNT: Final = 128
 
 
@@ -36,6 +37,7 @@ class Worker:
         deliveries = DeliveryJobs(ctx, http_client)
         self.loops: list[Loop] = [
             QueueLoop("polling", wakeups.polling, clock, PollingJobs(ctx), PER_PROVIDER_ACCOUNT),
+            QueueLoop("callbacks", wakeups.callbacks, clock, CallbackJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("refunds", wakeups.refunds, clock, RefundJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("late results", wakeups.late_results, clock, LateResultJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),

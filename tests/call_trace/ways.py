@@ -10,6 +10,7 @@ from typing import Any, Final
 from tests.call_trace.recorder import Recorder, Trace
 from tests.frozen.service import (
     DELIVERING,
+    FOLLOWING_UP,
     MTN_CALLBACK,
     POLLING,
     REFUNDING,
@@ -106,6 +107,8 @@ async def _callback(walk: Walk) -> None:
     with walk.recorder.recording(walk.trace):
         answer = await walk.service.call("POST", f"{MTN_CALLBACK}{payment['reference']}", _CALLBACK)
     assert answer.status == 200
+    walk.answered = len({function.file for function in walk.trace.functions})
+    await walk.work(FOLLOWING_UP)
     await walk.service.work()
 
 

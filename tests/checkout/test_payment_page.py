@@ -6,8 +6,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from guichet import bootstrap
 from guichet.domain.money import french
 from tests.checkout.checkout_fixture import CheckoutFixture
+from tests.fakes.passing_time import pass_seconds
+from tests.service_fixture import serving
 
 
 async def test_the_page_waits_then_shows_a_receipt(any_checkout: CheckoutFixture) -> None:
@@ -161,6 +164,40 @@ async def test_a_slow_provider_does_not_delay_the_page(checkout: CheckoutFixture
     async with asyncio.timeout(5):
         while "Paiement réussi" not in (await checkout.get(waiting)).text:
             await asyncio.sleep(0.2)
+
+
+async def test_a_page_waits_twenty_seconds_at_most_for_a_slow_initiation(checkout: CheckoutFixture) -> None:
+    """The customer sees that the payment waits, and its outcome once the provider answered."""
+    checkout.operator.initiation_timeout = 75
+    checkout.operator.slowness = 30
+    paying = asyncio.create_task(checkout.waiting(await checkout.link()))
+    while not checkout.ctx.slow_initiations:
+        await asyncio.sleep(0.01)
+    await pass_seconds(20)
+    waiting = await paying
+    assert "Validez le paiement" in (await checkout.get(waiting)).text
+    await pass_seconds(10)
+    while checkout.ctx.slow_initiations:
+        await asyncio.wait(checkout.ctx.slow_initiations)
+    checkout.operator.slowness = 0
+    checkout.operator.approve(checkout.operator.last.reference)
+    assert "Paiement réussi" in (await checkout.get(waiting)).text
+
+
+async def test_pages_ask_a_provider_once_in_five_seconds_whichever_process_serves_them(
+    checkout: CheckoutFixture,
+) -> None:
+    waiting = await checkout.waiting(await checkout.link())
+    reference = checkout.operator.last.reference
+    await checkout.api("GET", f"/payments/{reference}")
+    async with serving(bootstrap.application(checkout.service, None)) as other:
+        for page in (checkout.url, other) * 3:
+            async with checkout.http.get(page + waiting) as answer:
+                assert answer.status == 200
+    assert checkout.operator.questions == 1
+    checkout.pass_time(5)
+    await checkout.get(waiting)
+    assert checkout.operator.questions == 2
 
 
 async def test_the_page_links_to_the_page_of_the_provider(checkout: CheckoutFixture) -> None:

@@ -277,6 +277,9 @@ class StandingClock:
     def now(self) -> Instant:
         return self._now
 
+    def monotonic(self) -> int:
+        return 0
+
     async def sleep(self, seconds: float) -> None:
         raise AssertionError("the sandbox never waits")
 

@@ -92,6 +92,17 @@ WALLET: Final[dict[str, Any]] = {
 }
 ENDPOINT: Final[dict[str, Any]] = {"merchant_id": 1, "env": "test", "secret": "s", "updated_at": 1}
 MERCHANT: Final[dict[str, Any]] = {"name": "M", "status": "active", "currency": "XOF", "created_at": 1}
+CALLBACK: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "live",
+    "subject_type": "payment",
+    "subject_id": 1,
+    "provider_account": "mtn_benin",
+    "received_at": 1,
+    "received_count": 1,
+    "status": "pending",
+    "due_at": 1,
+}
 INCIDENT: Final[dict[str, Any]] = {
     "merchant_id": 1,
     "env": "live",

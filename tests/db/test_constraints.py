@@ -12,6 +12,7 @@ from guichet.db.engine import Database
 from guichet.db.errors import ConstraintViolated
 from guichet.settings import Settings
 from tests.db.rows import (
+    CALLBACK,
     COUNT,
     DELIVERY,
     ENDPOINT,
@@ -92,6 +93,11 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
     (t.wallets, WALLET, None, {"env": "prod"}, "ck_wallets_env"),
     (t.wallets, WALLET, None, {"status": "Ouvert"}, "ck_wallets_status"),
     (t.wallet_entries, ENTRY, None, {"env": "prod"}, "ck_wallet_entries_env"),
+    (t.provider_callbacks, CALLBACK, {}, {}, "uq_provider_callbacks_subject"),
+    (t.provider_callbacks, CALLBACK, None, {"env": "prod"}, "ck_provider_callbacks_env"),
+    (t.provider_callbacks, CALLBACK, None, {"subject_type": "link"}, "ck_provider_callbacks_subject_type"),
+    (t.provider_callbacks, CALLBACK, None, {"status": "lost", "due_at": None}, "ck_provider_callbacks_status"),
+    (t.provider_callbacks, CALLBACK, None, {"due_at": None}, "ck_provider_callbacks_due_at"),
     (t.incidents, INCIDENT, {}, {}, "uq_incidents_reference"),
     (t.incidents, INCIDENT, None, {"env": "prod"}, "ck_incidents_env"),
     (t.incidents, INCIDENT, None, {"subject_type": "link"}, "ck_incidents_subject_type"),

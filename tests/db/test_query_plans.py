@@ -12,19 +12,21 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.array_statements import ArrayStatements
-from guichet.db.engine import Database
+from guichet.db.engine import Database, require
 from guichet.db.list_rollup import _DELETE_EMPTY
 from guichet.db.postgres_pool import PLANNER_SETTINGS
 from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
-from guichet.domain.ids import DeliveryId, LinkId, MerchantId
+from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.ledger import suspense, wallets
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
+from guichet.payments import callback_repository as callbacks
 from guichet.payments import link_repository as links
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
+from guichet.payments import unmatched_callbacks
 from guichet.payments.repository import PaymentFilter
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
@@ -55,15 +57,27 @@ async def _frozen_wallets(db: Database) -> None:
         await wallets.frozen_wallets(tx, [MerchantId(1)])
 
 
+async def _named_reference(db: Database) -> None:
+    payment = require(await payments.by_id(db, PaymentId(1)))
+    await callbacks.named_reference(db, payment)
+
+
 #: The statements that run often, through the functions that run them.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
     "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
     "claim deliveries": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["a.test:443"], []]),
+    "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
     # More than a window is due in saturated partitions, so the second look is taken.
     "claim payments by partition": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["c"]]),
     "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
     "claim deliveries by partition": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
+    "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, [["c"]]),
+    "callback's reference": _named_reference,
+    # The sample of this account is full, so its oldest row is looked for.
+    "unmatched callback": lambda db: unmatched_callbacks.keep_sample(
+        db, provider_account="full", path="/", body=b"", reason="no_match", now=NOW
+    ),
     "record outcomes": lambda db: deliveries.record(db, [TRIED]),
     "endpoints": lambda db: merchants.endpoints_of(db, [MerchantId(1)]),
     "frozen wallets": _frozen_wallets,
@@ -98,6 +112,7 @@ BY_INDEX = {
 
 BIG = (
     "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|api_keys"
+    "|provider_callbacks|unmatched_callbacks"
 )
 
 
@@ -205,6 +220,11 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         "body, status, attempts, created_at, next_attempt_at) "
         "SELECT merchant_id, env, reference, id, 'payment.failed', 'account', 'u', 'd:443', '{}', status, 0, id, "
         "next_poll_at FROM payments",
+        "INSERT INTO provider_callbacks (merchant_id, env, subject_type, subject_id, provider_account, received_at, "
+        "received_count, status, due_at) SELECT merchant_id, env, 'payment', id, 'c', id, 1, "
+        "CASE WHEN status = 'pending' THEN 'pending' ELSE 'asked' END, next_poll_at FROM payments",
+        "INSERT INTO unmatched_callbacks (provider_account, path, body, reason, received_at) "
+        f"SELECT CASE WHEN n % 2 = 0 THEN 'full' ELSE 'a' || n END, '/', '', 'no_match', n FROM {number.format(rows)}",
         "INSERT INTO payment_links (merchant_id, token, type, amount, currency, description, reserved_uses, "
         "completed_uses, created_at) "
         f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1 FROM {number.format(rows)}",

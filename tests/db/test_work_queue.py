@@ -185,7 +185,7 @@ async def test_a_lease_has_one_holder(merchant_db: Database, worker_dbs: list[Da
     # Payments and refunds number their rows apart: the first of each is leased.
     leases: list[Any] = [payments.lease, refunds.lease]
     for leasing in leases:
-        held = await asyncio.gather(*(leasing(each, 1, NOW, UNTIL) for each in worker_dbs for _ in range(5)))
+        held = await asyncio.gather(*(leasing(each, 1, NOW, UNTIL, NOW) for each in worker_dbs for _ in range(5)))
         assert sum(row is not None for row in held) == 1
-        assert await leasing(merchant_db, 1, UNTIL - 1, UNTIL) is None
-        assert await leasing(merchant_db, 1, UNTIL, UNTIL + 1) is not None
+        assert await leasing(merchant_db, 1, UNTIL - 1, UNTIL, UNTIL - 1) is None
+        assert await leasing(merchant_db, 1, UNTIL, UNTIL + 1, UNTIL) is not None

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from guichet.api.callbacks import callback_routes
 from guichet.clock import DAY, MINUTE, SystemClock, iso, later
 from guichet.db.tables import metadata
-from guichet.payments import incidents
+from guichet.payments import incidents, unmatched_callbacks
 from guichet.providers.base import Accepted, NotProcessed
 from guichet.settings import VARIABLES, Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
@@ -205,8 +205,8 @@ async def _trouble(settings: Settings, cli: Cli) -> None:
             detail="x",
             now=service.clock.now(),
         )
-        await incidents.store_unmatched_callback(
-            service.ctx.db, provider_account="stripe", path="/x", body="{}", reason="unknown", now=now
+        await unmatched_callbacks.keep_sample(
+            service.ctx.db, provider_account="stripe", path="/x", body=b"{}", reason="no_match", now=now
         )
     raw_sql = RawSql(settings)
     await raw_sql.run(f"UPDATE payments SET created_at = {now - 2 * 60 * MINUTE} WHERE status = 'failed'")

@@ -10,11 +10,21 @@ class ManualClock:
 
     def __init__(self, start: Instant | None = None) -> None:
         self._now = SystemClock().now() if start is None else start
+        self._passed = 0
 
     def now(self) -> Instant:
         return self._now
 
+    def monotonic(self) -> int:
+        return self._passed
+
     def advance(self, seconds: float) -> None:
+        """Time passes."""
+        self._passed += round(seconds * SECOND)
+        self._now = later(self._now, round(seconds * SECOND))
+
+    def jump(self, seconds: float) -> None:
+        """Somebody sets the machine's clock: no time passes."""
         self._now = later(self._now, round(seconds * SECOND))
 
     async def sleep(self, seconds: float) -> None:
@@ -44,3 +54,6 @@ class RealClock(ManualClock):
 
     def now(self) -> Instant:
         return SystemClock().now()
+
+    def monotonic(self) -> int:
+        return SystemClock().monotonic()

@@ -30,6 +30,8 @@ class ManualProvider(SilentProvider):
     code_answer: OtpRequestResult = field(default_factory=Accepted)
     #: Seconds an answer takes.
     slowness: float = 0
+    #: How often it was asked for a status.
+    questions: int = 0
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         await asyncio.sleep(self.slowness)
@@ -46,6 +48,7 @@ class ManualProvider(SilentProvider):
         return self.code_answer
 
     async def status(self, charge: Charge) -> StatusResult:
+        self.questions += 1
         await asyncio.sleep(self.slowness)
         return self.decided.get(charge.reference, Unknown())
 

@@ -6,10 +6,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from guichet.providers.base import (
     Accepted,
+    Callback,
+    CallbackReference,
     Charge,
     InitiationResult,
+    NotFound,
     RefundInitiationResult,
     RefundStatusResult,
     Refused,
@@ -19,8 +24,9 @@ from guichet.providers.base import (
 )
 from tests.fakes.silent_provider import SilentProvider
 
+Result = RefundInitiationResult | NotFound
 #: A result, or a function that makes one from the request, at once or later.
-Scripted = RefundInitiationResult | Callable[[Any], RefundInitiationResult | Awaitable[RefundInitiationResult]]
+Scripted = Result | Callable[[Any], Result | Awaitable[Result]]
 
 
 def done(request: Charge | Reversal) -> Succeeded:
@@ -37,9 +43,9 @@ def refused(request: Charge | Reversal) -> Refused:
 
 
 def slow(answer: Scripted, seconds: float) -> Scripted:
-    async def later(request: Any) -> RefundInitiationResult:
+    async def later(request: Any) -> Result:
         await asyncio.sleep(seconds)
-        result: RefundInitiationResult = await _answer(answer, request)
+        result: Result = await _answer(answer, request)
         return result
 
     return later
@@ -89,6 +95,13 @@ class ScriptedProvider(SilentProvider):
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         answer: RefundStatusResult = await self._play("refund_status", reversal, Accepted())
         return answer
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """A JSON object with `reference` (ours), `provider_reference` or both."""
+        try:
+            return msgspec.json.decode(callback.body, type=CallbackReference)
+        except msgspec.DecodeError:
+            return None
 
     async def _play(self, verb: str, request: Charge | Reversal, otherwise: Scripted) -> Any:
         self.calls.append((verb, request.reference))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from guichet.clock import Instant
-from guichet.providers.base import Callback, CallbackReference, Charge, Reversal
+from guichet.providers.base import PROVIDER_TIMEOUT, Callback, CallbackReference, Charge, Reversal
 
 
 class SilentProvider:
@@ -13,6 +13,7 @@ class SilentProvider:
     fingerprint: str | None = None
     #: False: it gives money back by payouts only, even what it collected itself.
     own_refunds: bool = True
+    initiation_timeout: float = PROVIDER_TIMEOUT
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         return None

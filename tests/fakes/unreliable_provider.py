@@ -9,6 +9,7 @@ from guichet.providers.base import (
     Accepted,
     Charge,
     InitiationResult,
+    NotFound,
     NotProcessed,
     RefusalReason,
     Refused,
@@ -75,8 +76,7 @@ class UnreliableProvider(SilentProvider):
         if mood == "wrong":
             return Succeeded(Hundredths(request.amount + 100), request.currency)
         if request.reference not in book:
-            # It never arrived: a real provider class concludes that only with proof, which this one gives.
-            return self._refuse(request, "operator_unavailable")
+            return NotFound() if verb == "status" else self._refuse(request, "operator_unavailable")
         match self.decide(request.reference):
             case True:
                 return Succeeded(Hundredths(book[request.reference]), request.currency)

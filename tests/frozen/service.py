@@ -38,6 +38,7 @@ from tests.service_fixture import serving
 __all__ = [
     "COMMAND",
     "DELIVERING",
+    "FOLLOWING_UP",
     "MTN_CALLBACK",
     "PACKAGE",
     "POLLING",
@@ -60,8 +61,9 @@ COMMAND: Final = "guichet"
 START: Final = Instant(1_795_169_730_123_456)
 SECOND: Final = 1_000_000
 PAYMENTS_TABLE: Final = "payments"
-#: The loops of the worker that poll providers, pay refunds out and send webhooks.
+#: The loops of the worker that poll providers, follow up callbacks, pay refunds out and send webhooks.
 POLLING: Final = "polling"
+FOLLOWING_UP: Final = "callbacks"
 REFUNDING: Final = "refunds"
 DELIVERING: Final = "deliveries"
 #: Where the built-in simulator's MTN for Bénin sends its callbacks, with our reference.

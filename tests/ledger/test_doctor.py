@@ -6,7 +6,7 @@ from typing import Any
 
 from guichet.clock import DAY, MINUTE, SystemClock, earlier, iso, later
 from guichet.domain.money import Hundredths
-from guichet.payments import incidents, provider_balances
+from guichet.payments import incidents, provider_balances, unmatched_callbacks
 from guichet.providers.base import Accepted, FloatBalance, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
@@ -45,8 +45,8 @@ async def test_doctor_reports_one_line_for_each_fault(settings: Settings, cli: C
             detail="x",
             now=service.clock.now(),
         )
-        await incidents.store_unmatched_callback(
-            service.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=SystemClock().now()
+        await unmatched_callbacks.keep_sample(
+            service.ctx.db, provider_account="op", path="/x", body=b"{}", reason="no_match", now=SystemClock().now()
         )
         await service.run_worker(20)
     await raw_sql.run(f"UPDATE webhook_deliveries SET created_at = {earlier(SystemClock().now(), MINUTE)}")

@@ -1,4 +1,4 @@
-"""FeexPay lists at most 500 movements in a response, so `--fetch` splits its requests."""
+"""FeexPay lists at most 500 movements in a response, in no documented order, so a full one may hide others."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -77,3 +77,24 @@ async def test_an_unreadable_history_response_is_refused() -> None:
         return ProviderResponse(200, {}, b'{"success": true, "data": nul', True)
 
     assert isinstance(await FeexPayHistory(broken, "s").lines(START, START), Unknown)
+
+
+async def test_one_payment_is_found_behind_a_full_response() -> None:
+    """The search for a lost answer reads on until it is complete; a busy shop has 500 transactions in three days."""
+    gateway = FakeFeexpayHistory({"2026-01-01": 400, "2026-01-02": 400, "2026-01-03": 900})
+    history = FeexPayHistory(gateway.request, "s")
+    noon = later(START, 36 * HOUR)
+    wanted = [row for row in gateway.rows if row["type"] == "PAYMENT_API"]
+    for row in (wanted[0], wanted[300], wanted[-1]):
+        found = await history.find(str(row["callback_info"]), sent_at=noon, kind="PAYIN")
+        assert found == row["reference"]
+    assert isinstance(await history.find("never-sent", sent_at=noon, kind="PAYIN"), Unknown)
+    assert {body["type"] for body in gateway.requested} == {"PAYIN"}
+    assert all("2026-01-01" <= body["start_date"] <= body["end_date"] <= "2026-01-03" for body in gateway.requested)
+
+
+async def test_a_payment_that_the_first_response_lists_takes_one_request() -> None:
+    gateway = FakeFeexpayHistory({"2026-01-02": 5})
+    history = FeexPayHistory(gateway.request, "s")
+    assert await history.find("ours-2026-01-02-1", sent_at=later(START, DAY), kind="PAYIN") == "2026-01-02-1"
+    assert len(gateway.requested) == 1

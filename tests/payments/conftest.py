@@ -52,7 +52,7 @@ async def stored(live: LivePayments, payment: Any) -> Payment:
     return require(await payments.by_reference(live.ctx.db, live.merchant.id, "live", payment["reference"]))
 
 
-async def _live(settings: Settings) -> AsyncIterator[LivePayments]:
+async def live_payments(settings: Settings) -> AsyncIterator[LivePayments]:
     first, second = ScriptedProvider(), ScriptedProvider()
     connections = {"first": first, "second": second}
     routes = {"mtn": ["first", "second"], "moov": ["second"]}
@@ -68,11 +68,11 @@ async def _live(settings: Settings) -> AsyncIterator[LivePayments]:
 @pytest.fixture
 async def live(settings: Settings) -> AsyncIterator[LivePayments]:
     """The books are checked when the test has ended."""
-    async for each in _live(settings):
+    async for each in live_payments(settings):
         yield each
 
 
 @pytest.fixture
 async def sqlite_live(sqlite_settings: Settings) -> AsyncIterator[LivePayments]:
-    async for each in _live(sqlite_settings):
+    async for each in live_payments(sqlite_settings):
         yield each

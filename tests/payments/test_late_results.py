@@ -186,6 +186,29 @@ async def test_a_provider_that_gave_the_money_back_by_itself_ends_the_return(liv
     assert await accounts(live) == {}
 
 
+async def test_a_person_ends_a_return_that_the_provider_does_not_end(live: LivePayments) -> None:
+    payment, found = await found_late(live)
+    live.first.script("refund", Unknown("no answer"))
+    live.first.script("refund_status", Unknown("no answer"))
+    returning = await resolve(live, found, "payer")
+    await live.service.run_worker()
+    await live.service.run_worker(73 * HOUR)
+    assert await open_kinds(live) == ["paid_after_failure", "stuck"]
+    with pytest.raises(ActRefused, match="returned, not-returned"):
+        await resolve(live, returning, "wallet")
+    again = await resolve(live, returning, "not-returned")
+    assert again.stage == "found"
+    await resolve(live, again, "returned")
+    assert await accounts(live) == {"operator:mtn": -5088_00, "manual_settlement": 5088_00}
+    assert await open_kinds(live) == []
+    other, found = await found_late(live)
+    returning = await resolve(live, found, "payer")
+    await resolve(live, returning, "returned")
+    assert (await late(live, other) or found).stage == "returned"
+    assert await accounts(live) == {"operator:mtn": -5088_00, "manual_settlement": 5088_00}
+    assert payment.reference != other.reference
+
+
 async def test_a_frozen_wallet_is_not_credited(live: LivePayments) -> None:
     _, found = await found_late(live)
     await live.set_wallet("Gelé")
@@ -238,7 +261,7 @@ async def test_a_refund_paid_after_its_hold_was_released_is_a_receivable(live: L
     assert await accounts(live) == {"wallet": 5000_00, "receivable": -5000_00}
     found = await late(live, refund)
     assert found is not None
-    with pytest.raises(ActRefused, match="does not fit"):
+    with pytest.raises(ActRefused, match="paid-from-wallet, paid-elsewhere"):
         await resolve(live, found, "wallet")
     await resolve(live, found, "paid-from-wallet")
     assert await accounts(live) == {}
@@ -268,7 +291,7 @@ async def test_a_refund_that_came_back_waits_for_a_person(live: LivePayments) ->
     assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
     found = await late(live, row)
     assert found is not None
-    with pytest.raises(ActRefused, match="does not fit"):
+    with pytest.raises(ActRefused, match="can be decided: wallet"):
         await resolve(live, found, "payer")
     await resolve(live, found, "wallet")
     assert await live.balance() == 5000

@@ -171,7 +171,7 @@ async def test_only_pending_live_subjects_are_settled(live: LivePayments) -> Non
 async def test_a_payment_that_is_being_polled_is_left_alone(live: LivePayments) -> None:
     payment = await stuck(live)
     now = live.ctx.clock.now()
-    await repository.lease(live.ctx.db, payment.id, now, now + 1)
+    await repository.lease(live.ctx.db, payment.id, now, now + 1, asked_before=now)
     with pytest.raises(ActRefused, match="try again"):
         await settle(live, payment, FAILED)
 

@@ -189,7 +189,7 @@ async def test_a_refund_of_a_process_that_died_while_sending_is_polled(live: Liv
     now = live.ctx.clock.now()
     # What a process leaves that died between the mark and the answer: claimed, leased, marked.
     await refunds.claim_due(live.ctx.db, now, now + 30_000_000, 1)
-    await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000)
+    await refunds.lease(live.ctx.db, row.id, now, now + 30_000_000, now)
     await refunds.mark_sent(
         live.ctx.db, row.id, provider_account="first", fingerprint=None, provider_data=None, now=now
     )

@@ -1,5 +1,6 @@
 """One provider of ours against a scripted HTTP server on a real socket: what result does a response become?"""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -65,6 +66,8 @@ class ProviderUnderTest:
     answers: list[Scripted] = field(default_factory=list)
     received: list[ReceivedRequest] = field(default_factory=list)
     tokens: int = 0
+    #: While it is cleared, the server reads requests and does not answer.
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
 
     def sent(self, number: int = -1) -> Any:
         """The JSON of a request, tokens not counted."""
@@ -88,6 +91,7 @@ async def provider_under_test(
             status, body = 200, token
         else:
             one.received.append(request)
+            await one.may_answer.wait()
             status, body = one.answers.pop(0) if len(one.answers) > 1 else one.answers[0]
         raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
         writer.write(f"HTTP/1.1 {status} Said\r\nContent-Length: {len(raw)}\r\n\r\n".encode() + raw)
@@ -100,6 +104,7 @@ async def provider_under_test(
         account = ProviderAccount(f"{provider_type}_one", provider_type, server.url("127.0.0.1", ""), known)
         provider = PROVIDER_TYPES[provider_type].build(account, http_client, clock)
         found.append(ProviderUnderTest(provider, clock, list(answers)))
+        found[0].may_answer.set()
         try:
             yield found[0]
         finally:

@@ -1,11 +1,13 @@
 """FeexPay v2: the result of each response (docs/providers/feexpay.md)."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from guichet.clock import iso
 from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Refused, SendsOtpCodes
+from tests.fakes.passing_time import pass_seconds
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
@@ -112,6 +114,19 @@ async def test_a_payment_without_its_code_is_refused() -> None:
     async with provider_under_test("feexpay", (200, {"status": "PENDING"})) as feexpay:
         check(await feexpay.provider.initiate(charge("coris")), Refused("bad_otp", "no code was given"))
     assert feexpay.received == []
+
+
+async def test_an_answer_that_comes_after_the_customer_typed_the_pin_is_waited_for() -> None:
+    """Some networks take a minute and more, and the answer alone names the transaction."""
+    async with provider_under_test("feexpay", (200, {"reference": "r-1", "status": "PENDING"})) as feexpay:
+        feexpay.may_answer.clear()
+        initiation = asyncio.create_task(feexpay.provider.initiate(charge("moov")))
+        while not feexpay.received:
+            await asyncio.sleep(0.01)
+        assert feexpay.provider.initiation_timeout == 75
+        await pass_seconds(74)
+        feexpay.may_answer.set()
+        assert await initiation == Accepted("r-1")
 
 
 async def test_initiation_request_has_the_documented_fields() -> None:

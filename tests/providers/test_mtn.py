@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from guichet.bootstrap import USER_AGENT
-from guichet.clock import HOUR, MINUTE, SECOND, earlier
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, earlier
 from guichet.http_client import HttpClient
-from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, NotProcessed, Refused, Unknown
+from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, NotFound, NotProcessed, Refused, Unknown
 from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES
 from tests.fakes.clock import ManualClock
@@ -108,7 +108,7 @@ async def test_a_payment_that_the_country_does_not_support_is_refused_without_a_
         ((200, b"null"), None),
         ((200, b"\xff"), None),
         ((401, {"message": "…"}), None),
-        ((404, {"code": "RESOURCE_NOT_FOUND"}), None),
+        ((404, {"code": "RESOURCE_NOT_FOUND"}), NotFound('404 {"code":"RESOURCE_NOT_FOUND"}')),
         ((500, {"code": "PAYER_NOT_FOUND"}), None),
     ],
 )
@@ -131,21 +131,32 @@ NEVER_SEEN = (404, {"code": "RESOURCE_NOT_FOUND", "message": "…"})
     ("age", "known", "meant", "posts"),
     [
         (30 * SECOND, None, Accepted, 1),
-        (3 * MINUTE, None, Unknown, 0),
-        (15 * MINUTE, None, Refused, 0),
-        (15 * MINUTE, REFERENCE, Unknown, 0),
-        (30 * SECOND, REFERENCE, Unknown, 0),
+        (3 * MINUTE, None, NotFound, 0),
+        (30 * DAY, None, NotFound, 0),
+        (-HOUR, None, NotFound, 0),
+        (15 * MINUTE, REFERENCE, NotFound, 0),
+        (30 * SECOND, REFERENCE, NotFound, 0),
     ],
 )
-async def test_a_404_is_repeated_or_refused_only_with_proof(
+async def test_a_404_is_repeated_while_the_customer_waits_and_concludes_nothing(
     age: int, known: str | None, meant: type, posts: int
 ) -> None:
-    """Sent again only while no response came and the customer still waits; failed only once it can no longer arrive."""
+    """Sent again only while no response came and the customer still waits, and not when the clock was set back."""
     async with provider_under_test("mtn", NEVER_SEEN, (202, b"")) as mtn:
         answer = await mtn.provider.status(charge(provider_reference=known, created_at=earlier(mtn.clock.now(), age)))
     assert type(answer) is meant
     resent = [one.headers["x-reference-id"] for one in mtn.received if one.line.startswith("POST")]
     assert resent == [REFERENCE] * posts
+
+
+async def test_a_refusal_of_a_repeated_request_says_nothing_about_the_first() -> None:
+    """The first one may still be on its way."""
+    async with provider_under_test("mtn", NEVER_SEEN, (500, {"code": "PAYER_NOT_FOUND"})) as mtn:
+        assert type(await mtn.provider.status(charge(created_at=mtn.clock.now()))) is Unknown
+        mtn.answers[:] = [NEVER_SEEN, (400, {"code": "PAYEE_NOT_FOUND"})]
+        assert type(await mtn.provider.refund_status(reversal())) is NotFound
+        mtn.answers[:] = [NEVER_SEEN, (400, {"code": "PAYEE_NOT_FOUND"})]
+        assert type(await mtn.provider.refund_status(reversal(never_arrived=True))) is Refused
 
 
 async def test_a_404_about_something_else_gives_unknown() -> None:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.ledger.audit import audit
-from guichet.payments import incidents
+from guichet.payments import incidents, unmatched_callbacks
 from guichet.providers.base import Accepted, Unknown
 from guichet.server.db_metrics import FRESH_FOR, DatabaseMetrics
 from guichet.settings import Settings
@@ -46,8 +46,8 @@ async def test_metrics_show_the_state_of_the_database(settings: Settings) -> Non
             detail="x",
             now=now,
         )
-        await incidents.store_unmatched_callback(
-            ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=now
+        await unmatched_callbacks.keep_sample(
+            ctx.db, provider_account="op", path="/x", body=b"{}", reason="no_match", now=now
         )
         first = await scrape(service)
         pending = {"env": "live", "operator": "mtn"}

@@ -14,9 +14,10 @@ from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
 from guichet.db.list_rollup import roll_up_list_counts
-from guichet.payments import incidents
+from guichet.payments import incidents, unmatched_callbacks
 from guichet.settings import Settings
 from guichet.worker import pruning
+from tests.db.rows import CALLBACK
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ScriptedServer
@@ -142,7 +143,7 @@ async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open
         )
     first, second, _ = await incidents.still_open(db)
     await incidents.close(db, first.id, now)
-    await incidents.store_unmatched_callback(db, provider_account="op", path="/x", body="{}", reason="unknown", now=now)
+    await unmatched_callbacks.keep_sample(db, provider_account="op", path="/x", body=b"{}", reason="no_match", now=now)
     await db.write(insert(t.ledger_audits).values(started_at=now, finished_at=now, postings=0, payments=0, refunds=0))
     service.clock.advance(364 * _DAY_SECONDS)
     await incidents.close(db, second.id, service.clock.now())
@@ -158,14 +159,29 @@ async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open
     assert await rows(service, t.ledger_audits) == 1
 
 
+async def test_old_callbacks_are_deleted_unless_they_must_still_be_asked_about(service: ServiceFixture) -> None:
+    merchant, now = await service.merchant(), service.clock.now()
+    known = {**CALLBACK, "merchant_id": merchant.id, "received_at": now}
+    ends: tuple[dict[str, Any], ...] = ({"status": "asked", "due_at": None}, {"due_at": now + 10_000 * DAY})
+    for number, changes in enumerate(ends):
+        await service.ctx.db.write(insert(t.provider_callbacks).values({**known, "subject_id": number, **changes}))
+    service.clock.advance(364 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert await rows(service, t.provider_callbacks) == 2
+    service.clock.advance(2 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert tuple(await service.ctx.db.one(select(t.provider_callbacks.c.status))) == ("pending",)
+    assert await rows(service, t.provider_callbacks) == 1
+
+
 async def test_a_retention_of_zero_keeps_its_kind_of_row_for_ever(
     settings: Settings, authority: CertificateAuthority
 ) -> None:
     for_ever = replace(settings, keep_deliveries_days=0, keep_incidents_days=1)
     async with open_service(for_ever) as service, merchant_with_webhooks(service, authority) as merchant:
         await paid(service, merchant, 2)
-        await incidents.store_unmatched_callback(
-            service.ctx.db, provider_account="op", path="/x", body="{}", reason="unknown", now=service.clock.now()
+        await unmatched_callbacks.keep_sample(
+            service.ctx.db, provider_account="op", path="/x", body=b"{}", reason="no_match", now=service.clock.now()
         )
         service.clock.advance(36_500 * _DAY_SECONDS)
         await run_housekeeping(service)

@@ -7,7 +7,7 @@ from guichet.db.tables.late_result_tables import late_results
 from guichet.db.tables.ledger_tables import ledger_audits, ledger_hash_chain, postings, wallet_entries, wallets
 from guichet.db.tables.merchant_tables import api_keys, merchants, payment_mode_overrides, webhook_endpoints
 from guichet.db.tables.operations_tables import incidents, list_count_changes, list_counts, unmatched_callbacks
-from guichet.db.tables.payment_tables import payment_links, payments, refunds
+from guichet.db.tables.payment_tables import payment_links, payments, provider_callbacks, refunds
 from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
@@ -30,6 +30,7 @@ __all__ = [
     "postings",
     "provider_balance_reads",
     "provider_balances",
+    "provider_callbacks",
     "provider_merchants",
     "refunds",
     "unmatched_callbacks",

@@ -30,7 +30,7 @@ incidents: Final = table(
     partial_index("ix_incidents_open", "id", where="closed_at IS NULL"),
 )
 
-#: Callbacks of providers that match no payment or refund: kept for the staff for a while, never acted upon.
+#: Callbacks of providers that match no payment or refund: a bounded sample for the staff, never acted upon.
 unmatched_callbacks: Final = table(
     "unmatched_callbacks",
     id_column(),
@@ -40,6 +40,7 @@ unmatched_callbacks: Final = table(
     Column("reason", String(32), nullable=False),
     Column("received_at", BigInteger, nullable=False),
     Index("ix_unmatched_callbacks_received_at", "received_at"),
+    Index("ix_unmatched_callbacks_provider_account", "provider_account", "received_at", "id"),
 )
 
 #: How many rows a long list has, by hour and by day of creation, so that a total and a distant page cost the same

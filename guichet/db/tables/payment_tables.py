@@ -1,4 +1,4 @@
-"""The tables of payment links, payments and refunds.
+"""The tables of payment links, payments, refunds and the callbacks about them.
 
 Columns stand in the order of the fields of their class in `domain/`, so that a row unpacks into it (held by a test).
 """
@@ -30,7 +30,7 @@ from guichet.db.tables.columns import (
 )
 from guichet.domain.merchants import ENVS
 from guichet.domain.payment_links import LINK_TYPES
-from guichet.domain.payments import PAYMENT_STATUSES, REFUND_STATUSES
+from guichet.domain.payments import PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
 
 payment_links: Final = table(
     "payment_links",
@@ -96,6 +96,10 @@ payments: Final = table(
     Column("lease_expires_at", BigInteger),
     Column("account_fingerprint", String(16)),
     Column("payer_number", String(15)),
+    Column("asked_at", BigInteger),
+    Column("initiation_ended_at", BigInteger),
+    Column("not_found_count", Integer, nullable=False, server_default="0"),
+    Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),
@@ -147,6 +151,9 @@ refunds: Final = table(
     Column("request_number", Integer, nullable=False, server_default="0"),
     Column("float_empty_accounts", Text),
     Column("payee_number", String(15)),
+    Column("asked_at", BigInteger),
+    Column("not_found_count", Integer, nullable=False, server_default="0"),
+    Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("merchant_id", "payment_id", name="uq_refunds_payment_id"),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_refunds_reference"),
     one_of("env", ENVS, "refunds"),
@@ -163,4 +170,27 @@ refunds: Final = table(
     ),
     *queue_indexes("refunds", "next_poll_at", "provider_account"),
     partial_index("ix_refunds_float_empty", "id", where="float_empty_accounts IS NOT NULL"),
+)
+
+#: The callbacks about one payment or refund: one row, however many come. `pending`: the provider must still be asked
+#: about the last one, which named `provider_reference`.
+provider_callbacks: Final = table(
+    "provider_callbacks",
+    id_column(),
+    merchant_column(),
+    env_column(),
+    Column("subject_type", String(8), nullable=False),
+    Column("subject_id", BigInteger, nullable=False),
+    Column("provider_account", String(64), nullable=False),
+    Column("provider_reference", Text),
+    Column("received_at", BigInteger, nullable=False),
+    Column("received_count", Integer, nullable=False),
+    Column("status", String(8), nullable=False),
+    Column("due_at", BigInteger),
+    UniqueConstraint("subject_id", "subject_type", name="uq_provider_callbacks_subject"),
+    one_of("env", ENVS, "provider_callbacks"),
+    one_of("subject_type", SUBJECT_TYPES, "provider_callbacks"),
+    one_of("status", ("pending", "asked"), "provider_callbacks"),
+    CheckConstraint("(status = 'pending') = (due_at IS NOT NULL)", name="ck_provider_callbacks_due_at"),
+    *queue_indexes("provider_callbacks", "due_at", "provider_account"),
 )

@@ -36,7 +36,7 @@ def payment(payment: Subject, late_stage: LateStage | None, legs: list[Leg]) -> 
     nothing. The `legs` say what only they know: whether it was suspended, or settled by hand."""
     if payment.status in ("succeeded", "refunded"):
         return _collection(payment, legs)
-    return _late_payment(payment, late_stage) if payment.status == "failed" else {}
+    return _late_payment(payment, late_stage, legs) if payment.status == "failed" else {}
 
 
 def refund(refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Expected:
@@ -75,7 +75,7 @@ def _collection(payment: Subject, legs: list[Leg]) -> Expected:
     return expected
 
 
-def _late_payment(payment: Subject, stage: LateStage | None) -> Expected:
+def _late_payment(payment: Subject, stage: LateStage | None, legs: list[Leg]) -> Expected:
     """The postings of a failed payment: none, unless it was paid after its failure (D86)."""
     if stage in (None, "asking"):
         return {}
@@ -85,7 +85,7 @@ def _late_payment(payment: Subject, stage: LateStage | None) -> Expected:
         money = payment.amount, payment.fee_amount, payment.currency
         expected[LATE_CREDITED] = ledger.collection(LATE_SUSPENSE, *money)
     elif stage == "returned":
-        expected[LATE_RETURNED] = ledger.late_returned(operator, moved)
+        expected[LATE_RETURNED] = ledger.late_returned(_account(payment, LATE_RETURNED, legs), moved)
     return expected
 
 

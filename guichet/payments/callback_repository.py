@@ -1,0 +1,138 @@
+"""Callbacks that name a payment or refund of ours: SQL and row mapping. One row for each, however many come."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sqlalchemy import bindparam, func, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader
+from guichet.db.tables import provider_callbacks
+from guichet.db.work_queue import Claim, WorkQueue
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.domain.payments import Payment, Refund, SubjectType
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderCallback:
+    """The callbacks about one payment or refund. `provider_reference`: the last one that a callback named."""
+
+    id: int
+    merchant_id: MerchantId
+    env: Environment
+    subject_type: SubjectType
+    subject_id: int
+    provider_account: str
+    provider_reference: str | None
+    received_at: Instant
+    received_count: int
+    status: Literal["pending", "asked"]
+    due_at: Instant | None
+
+
+_INSERT: Final = upsert(provider_callbacks).values(
+    merchant_id=bindparam("merchant_id"),
+    env=bindparam("env"),
+    subject_type=bindparam("subject_type"),
+    subject_id=bindparam("subject_id"),
+    provider_account=bindparam("provider_account"),
+    provider_reference=bindparam("provider_reference"),
+    received_at=bindparam("now"),
+    received_count=1,
+    status="pending",
+    due_at=bindparam("due_at"),
+)
+_RECORD: Final = _INSERT.on_conflict_do_update(
+    index_elements=["subject_id", "subject_type"],
+    set_={
+        "provider_account": _INSERT.excluded.provider_account,
+        "provider_reference": func.coalesce(
+            _INSERT.excluded.provider_reference, provider_callbacks.c.provider_reference
+        ),
+        "received_at": _INSERT.excluded.received_at,
+        "received_count": provider_callbacks.c.received_count + 1,
+        "status": _INSERT.excluded.status,
+        "due_at": _INSERT.excluded.due_at,
+    },
+)
+_MARK_ASKED: Final = (
+    update(provider_callbacks)
+    .where(
+        provider_callbacks.c.id == bindparam("callback_id"),
+        provider_callbacks.c.received_count == bindparam("asked_count"),
+    )
+    .values(status="asked", due_at=None)
+)
+_ASK_LATER: Final = (
+    update(provider_callbacks)
+    .where(
+        provider_callbacks.c.id == bindparam("callback_id"),
+        provider_callbacks.c.received_count == bindparam("asked_count"),
+    )
+    .values(due_at=bindparam("new_due"))
+)
+_NAMED: Final = select(provider_callbacks.c.provider_reference).where(
+    provider_callbacks.c.subject_id == bindparam("subject_id"),
+    provider_callbacks.c.subject_type == bindparam("subject_type"),
+    provider_callbacks.c.provider_account == bindparam("provider_account"),
+)
+_QUEUE: Final = WorkQueue(
+    provider_callbacks,
+    "due_at",
+    ("provider_account",),
+    {},
+    tuple(provider_callbacks.c),
+    lambda row: ProviderCallback(*row),
+)
+
+
+async def record(
+    db: Database,
+    subject: Payment | Refund,
+    *,
+    provider_account: str,
+    provider_reference: str | None,
+    now: Instant,
+    due_at: Instant,
+) -> None:
+    """Stores that a callback about `subject` came; the provider is to be asked at `due_at`."""
+    await db.write(
+        _RECORD,
+        merchant_id=subject.merchant_id,
+        env=subject.env,
+        subject_type="payment" if isinstance(subject, Payment) else "refund",
+        subject_id=subject.id,
+        provider_account=provider_account,
+        provider_reference=provider_reference,
+        now=now,
+        due_at=due_at,
+    )
+
+
+async def mark_asked(db: Database, callback: ProviderCallback) -> None:
+    """The question that `callback` causes has been asked; one that came meanwhile still causes its own."""
+    await db.write(_MARK_ASKED, callback_id=callback.id, asked_count=callback.received_count)
+
+
+async def ask_later(db: Database, callback: ProviderCallback, due_at: Instant) -> None:
+    """Puts the question off, unless another callback came meanwhile, which is due by itself."""
+    await db.write(_ASK_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
+
+
+async def named_reference(db: Reader, payment: Payment) -> str | None:
+    """The provider's reference that the last callback about a payment named, on the account that it is on now."""
+    row = await db.one(_NAMED, subject_id=payment.id, subject_type="payment", provider_account=payment.provider_account)
+    return row[0] if row else None
+
+
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+) -> Claim[ProviderCallback]:
+    """Claims up to `most` callbacks to ask about; they are due again at `until` if this process dies.
+
+    `saturated`: provider accounts that accept no more questions now. The cost is described in `db/work_queue.py`.
+    """
+    return await _QUEUE.claim(db, now, until, most, saturated)

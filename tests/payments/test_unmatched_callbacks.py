@@ -1,0 +1,90 @@
+"""Callbacks that name nothing of ours: a bounded sample of them is kept, all are counted."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import bindparam, func, insert, select
+
+from guichet.clock import SECOND
+from guichet.db.tables import unmatched_callbacks
+from guichet.metrics import REGISTRY
+from guichet.payments.unmatched_callbacks import MOST, UNKNOWN_ACCOUNT
+from tests.payments.conftest import LivePayments
+
+
+async def count(live: LivePayments, account: str) -> int:
+    found = select(func.count()).where(unmatched_callbacks.c.provider_account == bindparam("account"))
+    return int((await live.ctx.db.one(found, account=account))[0])
+
+
+async def fill(live: LivePayments, account: str) -> None:
+    """As many callbacks as are kept of one account, a second apart."""
+    now = live.ctx.clock.now()
+    values = {"provider_account": account, "path": "/old", "body": "", "reason": "no_match"}
+    for number in range(MOST):
+        await live.ctx.db.write(
+            insert(unmatched_callbacks).values({name: bindparam(name) for name in (*values, "received_at")}),
+            **values,
+            received_at=now - (MOST - number) * 61 * SECOND,
+        )
+
+
+def total(account: str, reason: str) -> float:
+    labels = {"provider_account": account, "reason": reason}
+    return REGISTRY.get_sample_value("guichet_unmatched_callbacks_total", labels) or 0
+
+
+async def send(live: LivePayments, name: str, body: bytes = b'{"reference": "nothing of ours"}') -> None:
+    answer = await live.service.call("POST", f"/providers/{name}/callback", body)
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("first", b'{"reference": "x"}', "no_match"),
+        ("first", b"\xff", "unreadable"),
+        ("nobody", b"{}", "unknown_account"),
+    ],
+)
+async def test_every_callback_is_counted_by_its_account_and_reason(
+    sqlite_live: LivePayments, name: str, body: bytes, reason: str
+) -> None:
+    account = UNKNOWN_ACCOUNT if reason == "unknown_account" else name
+    before = total(account, reason)
+    for _ in range(3):
+        await send(sqlite_live, name, body)
+    assert total(account, reason) == before + 3
+    assert await count(sqlite_live, account) == 3
+
+
+async def test_names_that_strangers_choose_share_one_sample_and_one_label(sqlite_live: LivePayments) -> None:
+    for number in range(5):
+        await send(sqlite_live, f"stranger-{number}")
+    assert await count(sqlite_live, UNKNOWN_ACCOUNT) == 5
+    rows: Any = await sqlite_live.ctx.db.scan(select(unmatched_callbacks.c.path))
+    assert {path for (path,) in rows} == {f"/providers/stranger-{number}/callback" for number in range(5)}
+    assert not [each for metric in REGISTRY.collect() for each in metric.samples if "stranger" in str(each.labels)]
+
+
+async def test_a_full_sample_grows_no_more_and_still_shows_what_comes_now(live: LivePayments) -> None:
+    """Its oldest row is replaced at most once a minute; the other accounts have samples of their own."""
+    await fill(live, "first")
+    paths = select(func.count()).where(unmatched_callbacks.c.path == "/providers/first/callback")
+    for _ in range(5):
+        await send(live, "first")
+    assert await count(live, "first") == MOST
+    assert tuple(await live.ctx.db.one(paths)) == (1,)
+    live.service.clock.advance(61)
+    for _ in range(5):
+        await send(live, "first")
+    assert await count(live, "first") == MOST
+    assert tuple(await live.ctx.db.one(paths)) == (2,)
+    await send(live, "second")
+    assert await count(live, "second") == 1
+
+
+async def test_the_body_that_is_kept_is_bounded(sqlite_live: LivePayments) -> None:
+    await send(sqlite_live, "first", b"x" * 60_000)
+    (body,) = await sqlite_live.ctx.db.one(select(unmatched_callbacks.c.body))
+    assert len(body) == 8 * 1024
