@@ -68,6 +68,10 @@ class Settings:
     def sqlite_path(self) -> Path:
         return Path(self.database_url.removeprefix("sqlite:///"))
 
+    def callback_url(self, provider_account: str) -> str:
+        """Where a provider may tell us something about this account."""
+        return f"{self.public_url}/providers/{provider_account}/callback"
+
 
 def _text(raw: str) -> str:
     return raw

@@ -4,6 +4,7 @@ Source: docs/providers/pawapay.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import iso, whole_second
 from guichet.domain import money
+from guichet_simulator import pawapay_statements as statements
 from guichet_simulator import pawapay_toolkit as toolkit
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
@@ -72,6 +74,9 @@ class PawaPay(SimulatedProvider):
             Route("/v2/predict-provider", self._checked(toolkit.predict), methods=["POST"]),
             Route("/v2/wallet-balances", self._checked(toolkit.balances)),
             Route("/v2/public-key/http", self.public_key),
+            Route("/v2/statements", self._checked(statements.create), methods=["POST"]),
+            Route("/v2/statements/{id}", self._checked(statements.read)),
+            Route("/statements/{id}.csv", partial(statements.download, self.ctx)),
             Route("/v2/{resource}/{id}", self.read),
             Route("/pay/{id}", self.hosted_page),
         ]

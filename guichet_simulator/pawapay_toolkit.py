@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from guichet.domain import money
 from guichet_simulator.context import SimulatorContext
+from guichet_simulator.fees import balance_change
 from guichet_simulator.http_helpers import ErrorResponse, json_object, json_response
 from guichet_simulator.models import FAILED, PENDING, Transaction
 from guichet_simulator.pawapay_payloads import CREDITS, failure, rejected, status_word
@@ -62,7 +63,7 @@ async def balances(ctx: SimulatorContext, request: Request) -> Response:
     totals = {(provider.country, provider.currency): 0 for provider in PROVIDERS.values()}
     for tx in ctx.store.select("provider = 'pawapay' AND state = 'succeeded'"):
         provider = PROVIDERS[tx.operator]
-        totals[provider.country, provider.currency] += tx.amount if tx.kind == "debit" else -tx.amount
+        totals[provider.country, provider.currency] += balance_change(tx)
     rows = [
         {"country": country, "balance": money.plain(total), "currency": currency, "provider": ""}
         for (country, currency), total in totals.items()

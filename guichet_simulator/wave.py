@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.domain import money
 from guichet_simulator.context import SimulatorContext
+from guichet_simulator.fees import balance_change
 from guichet_simulator.http_helpers import hundredths, json_bytes, json_object, json_response, new_uuid
 from guichet_simulator.models import (
     EXPIRED,
@@ -25,6 +26,7 @@ from guichet_simulator.signatures import hmac_signature_header
 from guichet_simulator.wave_api import Endpoint, WaveApi
 from guichet_simulator.wave_payloads import EVENTS, error, payout_object, session_object
 from guichet_simulator.wave_payouts import WavePayouts
+from guichet_simulator.wave_transactions import WaveTransactions
 
 _MAX_REFERENCE: Final = 255
 
@@ -52,6 +54,7 @@ class Wave(WaveApi):
             route("/v1/payout/{id}/reverse", payouts.reverse, "POST"),
             route("/v1/payouts/search", self.search_payouts),
             route("/v1/balance", self.balance),
+            route("/v1/transactions", WaveTransactions(self).list),
             Route("/c/{id}", self.hosted_page),
         ]
 
@@ -180,8 +183,7 @@ class Wave(WaveApi):
         if refusal := self.check_access(request):
             return refusal
         moved = self.ctx.store.select("provider = 'wave' AND state = 'succeeded'")
-        total = sum(tx.amount * (1 if tx.kind == "debit" else -1) for tx in moved)
-        return json_response({"amount": money.plain(total), "currency": "XOF"})
+        return json_response({"amount": money.plain(sum(map(balance_change, moved))), "currency": "XOF"})
 
     def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
         """Signed when the secret is a signing secret (`wave_…_WHS_…`); otherwise the secret itself is the bearer."""

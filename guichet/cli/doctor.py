@@ -14,6 +14,7 @@ from guichet.clock import DAY, HOUR, MINUTE, Instant, iso
 from guichet.db.engine import Database
 from guichet.ledger.audit import last_audit
 from guichet.server import health_checks
+from guichet.server.reconciliation_checks import reconciled_accounts
 
 #: Reasons for which a live payment fails through no fault of its customer (keys of `providers/base.py`'s
 #: REFUSAL_REASONS).
@@ -37,7 +38,7 @@ def register(app: typer.Typer) -> None:
 
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
-    that expire, incidents, the hash chain and the audit.
+    that expire, incidents, the hash chain, the audit and the daily comparison with providers.
 
     Exit code 1 when there is a problem.
     """
@@ -53,6 +54,7 @@ def doctor(as_json: Json = False) -> None:
             await _incidents(db, now),
             await _hash_chain(db, now),
             await _audit(db, now),
+            await _reconciliation(db, now),
         ]
 
     checks = run(work)
@@ -204,6 +206,31 @@ async def _audit(db: Database, now: Instant) -> Check:
     if last.finished_at < now - _AUDIT_EVERY:
         return Check("ledger audit", [f"the last one is {_age(last.finished_at, now)} old"], [row])
     return Check("ledger audit", [], [row])
+
+
+async def _reconciliation(db: Database, now: Instant) -> Check:
+    found = await reconciled_accounts(db, now)
+    problems = [
+        f"{each.differences} differences with {each.provider_account} in a week: `guichet reconcile --runs --json`"
+        for each in found
+        if each.differences
+    ]
+    problems += [
+        f"{each.provider_account} was last compared {_age(each.compared_until, now)} ago: "
+        f"{each.error or 'does a worker run?'}"
+        for each in found
+        if each.late(now)
+    ]
+    rows: list[dict[str, object]] = [
+        {
+            "provider_account": each.provider_account,
+            "differences": each.differences,
+            "compared_until": iso(each.compared_until),
+            "error": each.error,
+        }
+        for each in found
+    ]
+    return Check("reconciliation", problems, rows)
 
 
 def _age(since: Instant, now: Instant) -> str:

@@ -9,6 +9,7 @@ accounts in each environment and currency:
     rounding          the hundredths that cannot be moved in currencies without decimals (D27)
     suspense          credits that wait for a frozen wallet (D24)
     hold              the wallet's part of a refund that is being disbursed
+    provider_fees     what providers charged the service (D90); always paid out of what an operator owes us
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ FEES: Final = "fees"
 ROUNDING: Final = "rounding"
 SUSPENSE: Final = "suspense"
 HOLD: Final = "hold"
+PROVIDER_FEES: Final = "provider_fees"
 
 WalletStatus = Literal["Actif", "Gelé", "Fermé"]
 ACTIVE: Final = "Actif"
@@ -34,14 +36,17 @@ FROZEN: Final = "Gelé"
 CLOSED: Final = "Fermé"
 WALLET_STATUSES: Final[tuple[WalletStatus, ...]] = get_args(WalletStatus)
 
-#: What makes postings: a payment's collection and its release from suspense, a refund's hold and the end of that hold.
+#: What makes postings: a payment's collection and its release from suspense, a refund's hold and the end of that hold;
+#: and, for either, a provider's statement that names its fee.
 COLLECTED: Final = PAYMENT_SUCCEEDED
 UNSUSPENDED: Final = "suspense.released"
 HELD: Final = "refund.requested"
 DISBURSED: Final = REFUND_SUCCEEDED
 RELEASED: Final = REFUND_FAILED
-PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED)
-REFUND_CAUSES: Final = (HELD, DISBURSED, RELEASED)
+PAYMENT_CHARGED: Final = "payment.provider_fee"
+REFUND_CHARGED: Final = "refund.provider_fee"
+PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED, PAYMENT_CHARGED)
+REFUND_CAUSES: Final = (HELD, DISBURSED, RELEASED, REFUND_CHARGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,16 @@ def refund_disbursed(operator: str, amount: Hundredths, fee: Hundredths, currenc
     if fee:
         postings.append(Posting("fee", FEES, destination, fee))
     return postings + _rounding(destination, Hundredths(amount + fee), currency, customer_pays=False)
+
+
+def provider_fee(operator: str, fee: Hundredths) -> Posting:
+    """What a provider charged for one payment or refund, kept from what it owes us; negative when it gave a fee back.
+
+    The wallet does not move: the merchant pays our fee, not the provider's.
+    """
+    accounts = (PROVIDER_FEES, operator_account(operator))
+    source, destination = accounts if fee > 0 else accounts[::-1]
+    return Posting("fee", source, destination, Hundredths(abs(fee)))
 
 
 def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:

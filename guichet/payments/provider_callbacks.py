@@ -33,6 +33,8 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     if not readable:
         await _store_unmatched(ctx, name, callback, "unreadable")
         return
+    if any(named.about_statement for _, named in readable):
+        return
     for account, named in readable:
         subject = await _find(ctx, account, reference, named)
         if isinstance(subject, Payment):

@@ -190,6 +190,8 @@ class CallbackReference:
 
     reference: str | None = None
     provider_reference: str | None = None
+    #: True when it is about a statement of the account that we asked for, which is fetched in any case.
+    about_statement: bool = False
 
 
 class Provider(Protocol):
@@ -232,10 +234,13 @@ class Provider(Protocol):
 
 @runtime_checkable
 class History(Protocol):
-    """A provider that lists its own transactions; `guichet reconcile --fetch` uses it."""
+    """A provider that lists its own transactions; `guichet reconcile --fetch` and the daily comparison use it."""
 
-    async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
-        """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete."""
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete.
+
+        Where the history takes minutes to make, the provider may tell `notify_url` that it is ready.
+        """
 
 
 @runtime_checkable

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from guichet.clock import DAY, Instant, earlier, from_datetime, iso, later
+from guichet.clock import DAY, Instant, earlier, from_datetime, later
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.feexpay_responses import STATUSES
 from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.history_lines import as_lines, days
 from guichet.providers.results import FAILED, SUCCEEDED, ProviderStatus, as_unknown, parse_status_word
 
 Kind = Literal["PAYIN", "PAYOUT"]
@@ -45,8 +46,8 @@ class FeexPayHistory:
 
         Unknown when it is not listed, which proves nothing: the history may lag, or be cut off.
         """
-        days = {"start_date": _day(earlier(sent_at, DAY)), "end_date": _day(later(sent_at, DAY))}
-        result = await self._ask({"shop": self._shop, "type": kind, **days})
+        around = days(earlier(sent_at, DAY), later(sent_at, DAY))
+        result = await self._ask({"shop": self._shop, "type": kind, "start_date": around[0], "end_date": around[-1]})
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
         rows = result.ok_object().get("data")
@@ -57,23 +58,22 @@ class FeexPayHistory:
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         """Every transaction of these days: asked by month, and by halves of a period whose response is full."""
-        days = [_day(Instant(at)) for at in range(since, until, DAY)]
-        days += [_day(until)] if not days or days[-1] != _day(until) else []
-        periods = [days[at : at + _MAX_DAYS] for at in range(0, len(days), _MAX_DAYS)]
+        listed = days(since, until)
+        periods = [listed[at : at + _MAX_DAYS] for at in range(0, len(listed), _MAX_DAYS)]
         rows: dict[str, dict[str, Any]] = {}
         while periods:
-            period = periods.pop()
+            period = periods.pop(0)
             found = await self._rows(period)
             if not isinstance(found, Unknown) and len(found) >= _MAX_ROWS:
                 if len(period) > 1:
-                    periods += [period[: len(period) // 2], period[len(period) // 2 :]]
+                    periods[:0] = [period[: len(period) // 2], period[len(period) // 2 :]]
                     continue
                 found = await self._rows_of_full_day(period)
             if isinstance(found, Unknown):
                 return found
+            found.sort(key=lambda row: str(row.get("date")))
             rows.update({str(row.get("reference")): row for row in found})
-        ordered = sorted(rows.values(), key=lambda row: str(row.get("date")))
-        return [_line(number, row) for number, row in enumerate(ordered, 1)]
+        return await as_lines(rows.values(), _line)
 
     async def _rows_of_full_day(self, day: list[str]) -> list[dict[str, Any]] | Unknown:
         """A day with more than 500 transactions, asked by kind and by status."""
@@ -89,10 +89,10 @@ class FeexPayHistory:
         return rows
 
     async def _rows(
-        self, days: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: Status | Literal["ALL"] = "ALL"
+        self, period: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: Status | Literal["ALL"] = "ALL"
     ) -> list[dict[str, Any]] | Unknown:
         result = await self._ask(
-            {"shop": self._shop, "start_date": days[0], "end_date": days[-1], "type": kind, "status": status}
+            {"shop": self._shop, "start_date": period[0], "end_date": period[-1], "type": kind, "status": status}
         )
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
@@ -120,7 +120,3 @@ def _instant(date: str) -> Instant | None:
         return from_datetime(datetime.fromisoformat(date))
     except ValueError:
         return None
-
-
-def _day(at: Instant) -> str:
-    return iso(at)[:10]

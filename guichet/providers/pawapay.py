@@ -8,7 +8,8 @@ from typing import Final
 
 import msgspec
 
-from guichet.clock import MINUTE, Clock
+from guichet.clock import MINUTE, Clock, Instant
+from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import (
@@ -36,6 +37,7 @@ from guichet.providers.pawapay_responses import (
     read_refund_status,
     read_status,
 )
+from guichet.providers.pawapay_statements import PawaPayStatements
 from guichet.providers.results import as_refund_status, probe_result
 
 REQUIRED: Final = ("token",)
@@ -55,6 +57,8 @@ _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
     "wave_sn": ("WAVE_SEN", "XOF"),
     "mtn_cg": ("MTN_MOMO_COG", "XAF"),
 }
+#: The end of pawaPay's word for an operator is its country.
+_COUNTRIES: Final = frozenset(provider.rpartition("_")[2] for provider, _ in _PROVIDERS.values())
 #: Operators whose customers confirm on a page.
 _WITH_PAGE: Final = frozenset({"wave_ci", "wave_sn"})
 #: Operators whose customers give a code.
@@ -64,6 +68,9 @@ _WITH_CODE: Final = frozenset({"orange_bf"})
 _PAGE_ATTEMPTS: Final = 6
 _PAGE_PAUSE: Final = 0.5
 _NEVER_RECEIVED_AFTER: Final = 15 * MINUTE
+#: Seconds and bytes for the file of a statement: a hundred thousand lines and more.
+_DOWNLOAD_TIMEOUT: Final = 120.0
+_MAX_STATEMENT: Final = 32 * 1024 * 1024
 _MIN_MESSAGE: Final = 4
 _MAX_MESSAGE: Final = 22
 
@@ -82,6 +89,7 @@ class PawaPay(HttpProvider):
         self._signature_encoding = http_signatures.encoding(settings.get("signature_encoding") or "der")
         self._callback_key = http_signatures.public_key(callback_key) if callback_key else None
         self._return_url = settings.get("return_url")
+        self._statements = PawaPayStatements(self._get, self._post, self._download, _COUNTRIES, clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _PROVIDERS
@@ -162,6 +170,12 @@ class PawaPay(HttpProvider):
     async def probe(self) -> str:
         return probe_result(await self._get("/v2/wallet-balances"))
 
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await self._statements.lines(since, until, notify_url)
+
+    async def _download(self, url: str) -> CallResult:
+        return await self._http.download(url, timeout=_DOWNLOAD_TIMEOUT, max_bytes=_MAX_STATEMENT)
+
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `callback_public_key` is configured."""
         body = parse_callback_json(callback)
@@ -172,7 +186,7 @@ class PawaPay(HttpProvider):
         for id_field in ("refundId", "payoutId", "depositId"):
             if reference := text_or_none(body.get(id_field)):
                 return CallbackReference(reference, reference)
-        return None
+        return CallbackReference(about_statement=True) if text_or_none(body.get("statementId")) else None
 
     async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)

@@ -9,6 +9,7 @@ from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
+    History,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
@@ -123,6 +124,10 @@ class Registry:
     def provider(self, name: str) -> Provider:
         """The provider of an account. For an account that left the file every status is unknown."""
         return self._accounts.get(name) or MissingAccount(name)
+
+    def histories(self) -> dict[str, History]:
+        """The accounts whose provider lists its own transactions."""
+        return {name: each for name, each in self._accounts.items() if isinstance(each, History)}
 
     def callback_providers(self, name: str) -> Mapping[str, Provider]:
         """Who may have sent a callback to this address: the account of that name, or every account of that type."""

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import HOUR, SECOND, Clock
-from guichet.http_client import HttpClient
+from guichet.clock import HOUR, SECOND, Clock, Instant
+from guichet.domain.reconciliation import Line
+from guichet.http_client import MAX_BODY, HttpClient
 from guichet.providers import signatures
 from guichet.providers.base import (
     Callback,
@@ -28,6 +29,7 @@ from guichet.providers.base import (
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
 from guichet.providers.results import as_refund_status, as_unknown, most_conclusive, probe_result
+from guichet.providers.wave_history import wave_history
 from guichet.providers.wave_responses import (
     read_new_session,
     read_payout,
@@ -42,6 +44,8 @@ _OPERATORS: Final = frozenset({"wave_ci", "wave_sn", "wave_bf"})
 _SESSIONS: Final = "/v1/checkout/sessions"
 #: A session lives half an hour. One that is not found after an hour was never created.
 _NEVER_RECEIVED_AFTER: Final = HOUR
+#: Bytes. A page of transactions is longer than other responses.
+_MAX_HISTORY: Final = 512 * 1024
 
 
 class Wave(HttpProvider):
@@ -137,6 +141,12 @@ class Wave(HttpProvider):
     async def probe(self) -> str:
         return probe_result(await self._get("/v1/balance"))
 
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await wave_history(self._ask_transactions, since, until)
+
+    async def _ask_transactions(self, query: dict[str, str]) -> CallResult:
+        return await self._get("/v1/transactions", query, max_bytes=_MAX_HISTORY)
+
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         body = parse_callback_json(callback)
         session = body.get("data") if body else None
@@ -168,8 +178,9 @@ class Wave(HttpProvider):
             return Unknown(result.raw)
         return [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
 
-    async def _get(self, path: str, query: dict[str, str] | None = None) -> CallResult:
-        return await self._http.send("GET", path, query=query, headers={**self._headers, **self._signature(b"")})
+    async def _get(self, path: str, query: dict[str, str] | None = None, max_bytes: int = MAX_BODY) -> CallResult:
+        headers = {**self._headers, **self._signature(b"")}
+        return await self._http.send("GET", path, query=query, headers=headers, max_bytes=max_bytes)
 
     async def _post(
         self, path: str, body: dict[str, str] | None, more_headers: dict[str, str] | None = None

@@ -17,6 +17,7 @@ from guichet.ledger.audit import last_audit
 from guichet.logs import log
 from guichet.payments.incidents import KINDS
 from guichet.server import db_metrics_queries, health_checks
+from guichet.server.reconciliation_checks import reconciled_accounts
 
 #: Seconds for which a read is reused at least.
 FRESH_FOR: Final = 3.0
@@ -86,6 +87,8 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
         yield family
     for family in await _incidents(db, now):
         yield family
+    for family in await _reconciliation(db, now):
+        yield family
 
 
 async def _pending(db: Database, now: Instant) -> list[GaugeMetricFamily]:
@@ -152,6 +155,23 @@ async def _incidents(db: Database, now: Instant) -> list[GaugeMetricFamily]:
         await health_checks.unmatched_callbacks_since(db, now),
     )
     return [incidents, unmatched_callbacks]
+
+
+async def _reconciliation(db: Database, now: Instant) -> list[GaugeMetricFamily]:
+    differences = GaugeMetricFamily(
+        "guichet_reconciliation_differences",
+        "Differences between a provider's history and our ledger, in the days of the last week.",
+        labels=("provider_account",),
+    )
+    age = GaugeMetricFamily(
+        "guichet_reconciliation_age_seconds",
+        "Time since the end of the latest day that was compared; a day and four hours is normal.",
+        labels=("provider_account",),
+    )
+    for each in await reconciled_accounts(db, now):
+        differences.add_metric((each.provider_account,), each.differences)
+        age.add_metric((each.provider_account,), _seconds(each.compared_until, now))
+    return [differences, age]
 
 
 def _seconds(since: Instant, now: Instant) -> float:

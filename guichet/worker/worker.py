@@ -1,4 +1,4 @@
-"""The worker: loops that poll providers, disburse refunds, deliver webhooks and do the housekeeping.
+"""The worker: loops that poll providers, disburse refunds, deliver webhooks, do the housekeeping and reconcile.
 
 Each loop claims, works, records and sleeps. Nothing that matters is kept here: a claim is a lease in a table, so the
 work of a process that dies is due again. A loop is woken right after a commit of its own process; what other processes
@@ -18,6 +18,7 @@ from guichet.payments.polling import PollingJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
+from guichet.worker.reconciliation_loop import Reconciliation
 
 #: Seconds that running jobs have to finish when the worker stops; a job that does not is done again after its lease.
 GRACE: Final = 1.2
@@ -36,6 +37,7 @@ class Worker:
             QueueLoop("refunds", wakeups.refunds, clock, RefundJobs(ctx), PER_PROVIDER_ACCOUNT),
             QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),
             Housekeeping(ctx),
+            Reconciliation(ctx),
         ]
         self._tasks: list[asyncio.Task[None]] = []
 

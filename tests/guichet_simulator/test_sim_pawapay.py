@@ -293,5 +293,5 @@ async def test_toolkit_endpoints_answer(simulator: Simulator) -> None:
     assert (answer["country"], answer["phoneNumber"]) == ("BFA", "22670000000")
     await deposit(simulator, "2290161009007")
     answer = await simulator.json("GET", "/pawapay/v2/wallet-balances?country=BEN", headers=KEY)
-    assert answer == {"balances": [{"country": "BEN", "balance": "500", "currency": "XOF", "provider": ""}]}
+    assert answer == {"balances": [{"country": "BEN", "balance": "490", "currency": "XOF", "provider": ""}]}
     await simulator.json("GET", "/pawapay/v2/wallet-balances", 401)

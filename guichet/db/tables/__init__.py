@@ -3,7 +3,13 @@
 from guichet.db.tables.columns import metadata
 from guichet.db.tables.ledger_tables import ledger_audits, ledger_hash_chain, postings, wallet_entries, wallets
 from guichet.db.tables.merchant_tables import api_keys, merchants, payment_mode_overrides, webhook_endpoints
-from guichet.db.tables.operations_tables import incidents, list_count_changes, list_counts, unmatched_callbacks
+from guichet.db.tables.operations_tables import (
+    incidents,
+    list_count_changes,
+    list_counts,
+    reconciliation_runs,
+    unmatched_callbacks,
+)
 from guichet.db.tables.payment_tables import payment_links, payments, refunds
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
@@ -20,6 +26,7 @@ __all__ = [
     "payment_mode_overrides",
     "payments",
     "postings",
+    "reconciliation_runs",
     "refunds",
     "unmatched_callbacks",
     "wallet_entries",

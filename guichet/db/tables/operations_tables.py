@@ -42,6 +42,28 @@ unmatched_callbacks: Final = table(
     Index("ix_unmatched_callbacks_received_at", "received_at"),
 )
 
+#: The comparison of one provider account with our ledger for one day (`day`: when it began, UTC). Due while `due_at` is
+#: set, which is also the lease of the worker that is at it; `finished_at`: when the latest comparison ended, whose
+#: counts these are. `found` has the first differences as JSON, `error` why the latest attempt could not be made.
+reconciliation_runs: Final = table(
+    "reconciliation_runs",
+    id_column(),
+    Column("provider_account", String(64), nullable=False),
+    Column("day", BigInteger, nullable=False),
+    Column("due_at", BigInteger),
+    Column("attempts", Integer, nullable=False),
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    Column("lines", BigInteger, nullable=False),
+    Column("matched", BigInteger, nullable=False),
+    Column("differences", BigInteger, nullable=False),
+    Column("found", Text, nullable=False),
+    Column("error", Text),
+    UniqueConstraint("provider_account", "day", name="uq_reconciliation_runs_day"),
+    Index("ix_reconciliation_runs_day", "day"),
+    partial_index("ix_reconciliation_runs_due", "due_at", "id", where="due_at IS NOT NULL"),
+)
+
 #: How many rows a long list has, by hour and by day of creation, so that a total and a distant page cost the same
 #: however many rows there are. Triggers (made by the first migration) append each change to `list_count_changes`; the
 #: worker adds the changes to `list_counts`. `status` is empty for lists that cannot be filtered by it.
