@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from guichet import metrics
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.domain.payments import SUBJECT_TYPES
@@ -25,7 +26,8 @@ _BEFORE: Final = HOUR
 
 
 class Reconciliation:
-    """Makes the runs that are due, one at a time. What is long is awaited, so no other loop waits for it."""
+    """Makes the runs that are due, one at a time, each as a task: a provider may need minutes for its history, and the
+    loop keeps turning meanwhile."""
 
     name = "reconciliation"
 
@@ -34,10 +36,12 @@ class Reconciliation:
         self._ctx = ctx
         self._histories = ctx.registry.histories()
         self._known_day: Instant | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._failures = metrics.LOOP_FAILURES.labels(self.name, "item")
 
     async def step(self) -> Step:
         db, now = self._ctx.db, self._ctx.clock.now()
-        if not self._histories:
+        if not self._histories or self._running is not None:
             return Step(False, _PAUSE)
         if self._known_day != (today := runs.day_of(now)):
             for account in self._histories:
@@ -46,11 +50,22 @@ class Reconciliation:
         claimed = await runs.claim(db, list(self._histories), now)
         if claimed is None:
             return Step(False, _PAUSE)
-        await self._run(claimed)
-        return Step(True, 0.0)
+        self._running = asyncio.create_task(self._work(claimed))
+        return Step(True, _PAUSE)
 
     async def idle(self) -> None:
-        """Every step ends with its work done."""
+        if self._running is not None:
+            await asyncio.wait([self._running])
+
+    async def _work(self, run: Claimed) -> None:
+        try:
+            await self._run(run)
+        except Exception as error:  # The run's lease ends, and it is due again.
+            self._failures.inc()
+            log.error("worker.item_failed", loop=self.name, error=repr(error))
+        finally:
+            self._running = None
+            self.wake.set()
 
     async def _run(self, run: Claimed) -> None:
         ctx = self._ctx

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from guichet.clock import DAY, HOUR, SECOND, iso
+from guichet.clock import DAY, HOUR, SECOND, iso, later
 from guichet.ledger import reconciliation_runs as runs
+from guichet.server.health_checks import unmatched_callbacks_since
 from guichet.settings import Settings
 from guichet_simulator.scenarios import BY_NAME
 from tests.cli.conftest import Cli
@@ -156,7 +157,7 @@ async def test_a_history_that_cannot_be_read_is_asked_for_again(settings: Settin
 async def test_a_run_is_claimed_by_one_worker_and_again_after_its_lease(settings: Settings) -> None:
     async with at_noon(settings, "wave") as simulated:
         db, now = simulated.service.ctx.db, simulated.clock.now()
-        due = runs.day_of(now) + DAY + runs.DUE_AFTER
+        due = later(runs.day_of(now), DAY + runs.DUE_AFTER)
         assert await runs.claim(db, ["wave_one"], now) is None, "its day has not ended"
         assert await runs.claim(db, ["another"], due) is None
         claims = await asyncio.gather(*(runs.claim(db, ["wave_one"], due) for _ in range(4)))
@@ -166,7 +167,7 @@ async def test_a_run_is_claimed_by_one_worker_and_again_after_its_lease(settings
         await runs.fail(db, first, "late", first.lease)
         assert [each.error for each in await runs.recent_runs(db, now)] == [None], "the first one lost its lease"
         await runs.finish(db, second, runs.Result(second.day), first.lease)
-        assert await runs.claim(db, ["wave_one"], first.lease + DAY) is None
+        assert await runs.claim(db, ["wave_one"], later(first.lease, DAY)) is None
 
 
 async def test_days_on_which_no_worker_ran_are_made_up_for(settings: Settings, cli: Cli) -> None:
@@ -188,14 +189,14 @@ async def test_the_audit_finds_a_provider_fee_that_no_statement_can_have_named(
         await turn(simulated, 30, times=4)
         for number, (reference, changes, sentence) in enumerate(
             [
-                (paid["reference"], {"amount": 100_000_000}, "is not one of its postings"),
+                (paid["reference"], {"amount": "100000000"}, "is not one of its postings"),
                 (paid["reference"], {"destination": "'operator:moov'"}, "moves"),
                 (paid["reference"], {"destination": "'wallet'"}, "moves"),
                 (declined["reference"], {}, "books it all the same"),
             ],
             10_000,
         ):
-            values = {"source": "'provider_fees'", "destination": "'operator:wave_sn'", "amount": 100, **changes}
+            values = {"source": "'provider_fees'", "destination": "'operator:wave_sn'", "amount": "100", **changes}
             await raw_sql.run(
                 "INSERT INTO postings (id, merchant_id, env, currency, cause, subject_id, leg, source, destination,"
                 f" amount, created_at) SELECT {number}, merchant_id, env, currency, 'payment.provider_fee', id, 'fee',"
@@ -209,3 +210,13 @@ async def test_the_audit_finds_a_provider_fee_that_no_statement_can_have_named(
             assert sentence in fault
             await raw_sql.run(f"DELETE FROM postings WHERE id = {number}")
         assert (await asyncio.to_thread(cli, "ledger", "audit", "--json")).json["clean"] is True
+
+
+async def test_a_callback_about_a_statement_is_acknowledged_and_means_nothing(settings: Settings) -> None:
+    async with at_noon(settings, "pawapay") as simulated:
+        body = {"statementId": "f4401bd2-1568-4140-bf2d-eb77d2b2b639", "status": "COMPLETED"}
+        answer = await simulated.service.call("POST", "/providers/pawapay_one/callback", body)
+        assert answer.status == 200
+        assert await unmatched_callbacks_since(simulated.service.ctx.db, simulated.clock.now()) == 0
+        await simulated.service.call("POST", "/providers/pawapay_one/callback", {"status": "COMPLETED"})
+        assert await unmatched_callbacks_since(simulated.service.ctx.db, simulated.clock.now()) == 1
