@@ -34,7 +34,8 @@ the secrets that sign callbacks.
     GET    /simulator/control/callbacks     ?reference=   callbacks queued and sent, with the status that answered
     POST   /simulator/control/callbacks     {"transaction", "claim", "forged"?}   send one now, true or not
     GET    /simulator/control/calls         every call received: family, method, path, status, time
-    POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, "signing_secret"?, "float_empty"?}
+    POST   /simulator/control/dashboard     {"family", "callback_url"?, "secret"?, "signing_secret"?, "float_empty"?,
+             "availability"?}
     GET    /simulator/control/scenarios     the table
     POST   /simulator/control/reset         forget everything
 """

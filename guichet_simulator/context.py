@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
 from guichet.clock import SECOND, Clock, later
@@ -39,6 +39,8 @@ class Dashboard:
     signing_secret: str | None = None
     #: Whether the client's balance is empty: nothing can be paid out of it.
     float_empty: bool = False
+    #: pawaPay: the operators (by its words) that do not work as usual: DELAYED, or CLOSED to every new deposit.
+    availability: Mapping[str, str] = field(default_factory=dict)
 
 
 class ProviderRules(Protocol):

@@ -107,6 +107,8 @@ class PawaPay(SimulatedProvider):
         echo, party = {"depositId": body["depositId"]}, body["payer"]["accountDetails"]
         if code := business_error(body, party):
             return rejected(code).response(echo)
+        if self.ctx.dashboard(self.name).availability.get(party["provider"]) == "CLOSED":
+            return rejected("PROVIDER_TEMPORARILY_UNAVAILABLE").response(echo)
         provider, phone = PROVIDERS[party["provider"]], str(party["phoneNumber"])
         if invalid := confirmation_error(provider, body):
             return invalid.response(echo)

@@ -6,12 +6,14 @@ from typing import Final
 
 import typer
 
+from guichet.availability.states import availabilities
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, print_json
 from guichet.cli.runner import run
 from guichet.clock import DAY, HOUR, MINUTE, Instant, iso
 from guichet.db.engine import Database
+from guichet.domain.availability import UP
 from guichet.ledger.audit import last_audit
 from guichet.server import health_checks
 from guichet.server.reconciliation_checks import reconciled_accounts
@@ -38,7 +40,8 @@ def register(app: typer.Typer) -> None:
 
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
-    that expire, incidents, the hash chain, the audit and the daily comparison with providers.
+    that expire, incidents, the hash chain, the audit, the daily comparison with providers and
+    operators that do not work.
 
     Exit code 1 when there is a problem.
     """
@@ -55,6 +58,7 @@ def doctor(as_json: Json = False) -> None:
             await _hash_chain(db, now),
             await _audit(db, now),
             await _reconciliation(db, now),
+            await _availability(db, now),
         ]
 
     checks = run(work)
@@ -231,6 +235,22 @@ async def _reconciliation(db: Database, now: Instant) -> Check:
         for each in found
     ]
     return Check("reconciliation", problems, rows)
+
+
+async def _availability(db: Database, now: Instant) -> Check:
+    found = await availabilities(db)
+    return Check(
+        "operators",
+        [
+            f"{each.operator} is {each.state} for {_age(each.since, now)}: {each.reason}"
+            for each in found
+            if each.state != UP
+        ],
+        [
+            {"operator": each.operator, "state": each.state, "since": iso(each.since), "reason": each.reason}
+            for each in found
+        ],
+    )
 
 
 def _age(since: Instant, now: Instant) -> str:

@@ -1,5 +1,6 @@
 """`guichet mode …`: which payment modes are open and what they cost, for everybody or for one merchant."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Final
 
@@ -10,6 +11,7 @@ from guichet.cli.arguments import Json, MerchantIdValue, row_id
 from guichet.cli.console import CommandError, console, fail, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.context import AppContext
+from guichet.domain.availability import UP, OperatorState
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths, parse_decimal, plain
@@ -23,6 +25,8 @@ app = typer.Typer(no_args_is_help=True, help="Payment modes and fees. A running 
 _FIXED_PLACES: Final = 2
 _HUNDRED_PERCENT: Final = 100 * 10**RATE_PLACES
 
+#: By operator, as `AvailabilityReader.states` returns them.
+States = Mapping[str, OperatorState]
 Operator = Annotated[
     str, typer.Argument(metavar="OPERATOR", help="Operator code, in upper or lower case; see `guichet mode list`.")
 ]
@@ -39,12 +43,13 @@ def register(commands: typer.Typer) -> None:
 def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
-    async def work(opened: Service) -> Catalogue:
-        return await _catalogue(opened.ctx, merchant)
+    async def work(opened: Service) -> tuple[Catalogue, States]:
+        return await _catalogue(opened.ctx, merchant), await opened.ctx.availability.states()
 
-    modes = run(work).modes
+    catalogue, states = run(work)
+    modes = catalogue.modes
     if as_json:
-        print_json({"merchant_id": merchant, "modes": [_described(mode) for mode in modes]})
+        print_json({"merchant_id": merchant, "modes": [_described(mode, states) for mode in modes]})
     else:
         columns = ("Id", "Operator", "Name", "Country", "Fee", "OTP", "State")
         print_table(columns, [_row(mode) for mode in modes])
@@ -102,7 +107,7 @@ def _change(
 ) -> None:
     """Changes an override and prints the payment mode as it is from now on. None leaves a value as it is."""
 
-    async def work(opened: Service) -> PaymentMode:
+    async def work(opened: Service) -> tuple[PaymentMode, States]:
         ctx = opened.ctx
         mode = _find(await _catalogue(ctx, merchant_id), operator)
         if active and merchant_id is not None and not _find(await _catalogue(ctx, None), operator).active:
@@ -110,11 +115,11 @@ def _change(
                 f"{mode.operator} is closed for everybody; open it first with `guichet mode enable {mode.operator}`."
             )
         await set_override(ctx.db, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
-        return _find(await _catalogue(ctx, merchant_id), operator)
+        return _find(await _catalogue(ctx, merchant_id), operator), await ctx.availability.states()
 
-    mode = run(work)
+    mode, states = run(work)
     if as_json:
-        print_json({"merchant_id": merchant_id, **_described(mode)})
+        print_json({"merchant_id": merchant_id, **_described(mode, states)})
         return
     whom = "everybody" if merchant_id is None else f"merchant {merchant_id}"
     console.print(f"{mode.operator} is {_state(mode)} for {whom}, at {_fee(mode)}.")
@@ -134,8 +139,8 @@ async def _catalogue(ctx: AppContext, merchant_id: MerchantId | None) -> Catalog
     return await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(merchant_id)
 
 
-def _described(mode: PaymentMode) -> dict[str, object]:
-    return {**payment_mode_object(mode), "active": mode.active}
+def _described(mode: PaymentMode, states: States) -> dict[str, object]:
+    return {**payment_mode_object(mode, states.get(mode.operator, UP)), "active": mode.active}
 
 
 def _row(mode: PaymentMode) -> tuple[object, ...]:

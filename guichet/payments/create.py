@@ -203,6 +203,8 @@ async def _initiate(ctx: AppContext, payment: Payment, charge: Charge, route: li
             payment, charge = switched, charge_for(ctx, switched, charge.otp)
         provider = ctx.registry.provider(account)
         result = await call_provider(provider, provider.initiate(charge), account, "initiate")
+        if provider.remote:
+            ctx.attempts.add(payment.operator, result, ctx.clock.now())
         if not isinstance(result, NotProcessed):
             break
         log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)

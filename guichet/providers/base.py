@@ -17,6 +17,7 @@ from typing import Final, Literal, Protocol, runtime_checkable
 import msgspec
 
 from guichet.clock import Instant
+from guichet.domain.availability import OperatorState
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.domain.records import Record
@@ -241,6 +242,14 @@ class History(Protocol):
 
         Where the history takes minutes to make, the provider may tell `notify_url` that it is ready.
         """
+
+
+@runtime_checkable
+class StatesAvailability(Protocol):
+    """A provider that says which operators work at present."""
+
+    async def availability(self) -> Mapping[str, OperatorState] | Unknown:
+        """By our operator code; an operator of which it says nothing is left out."""
 
 
 @runtime_checkable

@@ -4,11 +4,13 @@ Our references are pawaPay's ids and idempotency keys. A deposit that pawaPay do
 sent was never received; a refund that it does not know is sent again.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from guichet.clock import MINUTE, Clock, Instant
+from guichet.domain.availability import OperatorState
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
@@ -32,6 +34,7 @@ from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.pawapay_responses import (
     is_not_found,
+    read_availability,
     read_initiation,
     read_refund_initiation,
     read_refund_status,
@@ -169,6 +172,12 @@ class PawaPay(HttpProvider):
 
     async def probe(self) -> str:
         return probe_result(await self._get("/v2/wallet-balances"))
+
+    async def availability(self) -> Mapping[str, OperatorState] | Unknown:
+        states = read_availability(await self._get("/v2/availability"))
+        if isinstance(states, Unknown):
+            return states
+        return {operator: states[word] for operator, (word, _) in _PROVIDERS.items() if word in states}
 
     async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await self._statements.lines(since, until, notify_url)

@@ -1,4 +1,5 @@
-"""The worker: loops that poll providers, disburse refunds, deliver webhooks, do the housekeeping and reconcile.
+"""The worker: loops that poll providers, disburse refunds, deliver webhooks, do the housekeeping, reconcile with
+providers and keep the availability of operators.
 
 Each loop claims, works, records and sleeps. Nothing that matters is kept here: a claim is a lease in a table, so the
 work of a process that dies is due again. A loop is woken right after a commit of its own process; what other processes
@@ -16,6 +17,7 @@ from guichet.logs import log
 from guichet.payments.disbursement import RefundJobs
 from guichet.payments.polling import PollingJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
+from guichet.worker.availability_loop import Availability
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
 from guichet.worker.reconciliation_loop import Reconciliation
@@ -38,6 +40,7 @@ class Worker:
             QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),
             Housekeeping(ctx),
             Reconciliation(ctx),
+            Availability(ctx),
         ]
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -7,8 +7,11 @@ from guichet.db.tables.operations_tables import (
     incidents,
     list_count_changes,
     list_counts,
+    operator_attempts,
+    operator_availability,
     reconciliation_runs,
     unmatched_callbacks,
+    worker_leases,
 )
 from guichet.db.tables.payment_tables import payment_links, payments, refunds
 from guichet.db.tables.webhook_tables import webhook_deliveries
@@ -22,6 +25,8 @@ __all__ = [
     "list_counts",
     "merchants",
     "metadata",
+    "operator_attempts",
+    "operator_availability",
     "payment_links",
     "payment_mode_overrides",
     "payments",
@@ -33,4 +38,5 @@ __all__ = [
     "wallets",
     "webhook_deliveries",
     "webhook_endpoints",
+    "worker_leases",
 ]
