@@ -121,3 +121,20 @@ COUNT: Final[dict[str, Any]] = {
     "row_count": 1,
 }
 OVERRIDE: Final[dict[str, Any]] = {"operator": "mtn", "active": True}
+RUN: Final[dict[str, Any]] = {
+    "provider_account": "op",
+    "day": 1,
+    "due_at": 1,
+    "attempts": 0,
+    "lines": 0,
+    "matched": 0,
+    "differences": 0,
+    "found": "[]",
+}
+AVAILABILITY: Final[dict[str, Any]] = {
+    "operator": "mtn",
+    "state": "up",
+    "since": 1,
+    "reason": "",
+    "measured": "up",
+}

@@ -12,6 +12,7 @@ from guichet.db.engine import Database
 from guichet.db.errors import ConstraintViolated
 from guichet.settings import Settings
 from tests.db.rows import (
+    AVAILABILITY,
     COUNT,
     DELIVERY,
     ENDPOINT,
@@ -25,6 +26,7 @@ from tests.db.rows import (
     PAYMENT,
     POSTING,
     REFUND,
+    RUN,
     WALLET,
 )
 
@@ -97,6 +99,10 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
     (t.incidents, INCIDENT, None, {"subject_type": "link"}, "ck_incidents_subject_type"),
     (t.ledger_hash_chain, LINK_OF_CHAIN, {}, {}, "uq_ledger_hash_chain_first_posting_id"),
     (t.ledger_hash_chain, LINK_OF_CHAIN, None, {"last_posting_id": 0}, "ck_ledger_hash_chain_id_range"),
+    (t.reconciliation_runs, RUN, {}, {}, "uq_reconciliation_runs_day"),
+    (t.operator_availability, AVAILABILITY, None, {"state": "slow"}, "ck_operator_availability_state"),
+    (t.operator_availability, AVAILABILITY, None, {"measured": "slow"}, "ck_operator_availability_measured"),
+    (t.operator_availability, AVAILABILITY, None, {"stated": "CLOSED"}, "ck_operator_availability_stated"),
     (t.list_counts, COUNT, {}, {}, "pk_list_counts"),
     (t.list_counts, COUNT, None, {"level": "week"}, "ck_list_counts_level"),
 ]

@@ -9,6 +9,7 @@ from sqlalchemy import Executable, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
+from guichet.availability.attempts import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.array_statements import ArrayStatements
@@ -19,6 +20,7 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId
 from guichet.domain.merchants import Environment
+from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
@@ -77,6 +79,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "list links": lambda db: links.page(db, MerchantId(1), 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
+    "claim a reconciliation": lambda db: runs.claim(db, ["op"], NOW),
+    "recent reconciliations": lambda db: runs.recent_runs(db, NOW),
+    "attempts by operator": lambda db: recent_attempts(db, NOW),
     "key": lambda db: api_keys.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
@@ -89,6 +94,7 @@ BY_INDEX = {"exhausted deliveries": "ix_webhook_deliveries_exhausted"}
 
 BIG = (
     "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|api_keys"
+    "|reconciliation_runs|operator_attempts"
 )
 
 
