@@ -3,7 +3,6 @@
 Only movements of money are compared: a line that failed there and a payment that failed here make no finding.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -12,6 +11,7 @@ from guichet.clock import Instant
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
+from guichet.domain.records import Record
 
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"
@@ -27,9 +27,9 @@ MISSING_HERE: Final = "missing here"
 MISSING_THERE: Final = "missing there"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One movement in the provider's statement.
+class Line(Record, frozen=True, gc=False):
+    """One movement in the provider's statement. There may be a hundred thousand, so the garbage collector leaves them
+    alone: it would stop the event loop for as long as it looks at them.
 
     `number`: its line in the file, or its position in the history. `references`: ours and the provider's. `amount` is
     in hundredths, None if the statement has none. `fee`: what the provider charged for it, in hundredths (negative:
@@ -94,12 +94,13 @@ class StatementIndex:
     """The lines of a statement, with an index by reference; it records which lines were matched."""
 
     lines: list[Line] = field(default_factory=list)
-    _by_key: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    #: Tuples, and not lists, for the same reason.
+    _by_key: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
     _matched: set[int] = field(default_factory=set)
 
     def add(self, line: Line) -> None:
         for key in {_key(reference) for reference in line.references}:
-            self._by_key[line.kind, key].append(len(self.lines))
+            self._by_key[line.kind, key] = (*self._by_key.get((line.kind, key), ()), len(self.lines))
         self.lines.append(line)
 
     def match(self, ours: Ours, *, expected: bool) -> Iterator[Finding]:

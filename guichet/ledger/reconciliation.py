@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, literal_column, or_, select
+from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, literal_column, select
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
@@ -59,7 +59,7 @@ _REFUNDS: Final[Select[Any]] = select(
     refunds.c.request_number,
     payments.c.reference.label("payment_reference"),
     payments.c.provider_reference.label("payment_provider_reference"),
-).join(payments, payments.c.id == refunds.c.payment_id)
+).join(payments, and_(payments.c.id == refunds.c.payment_id, payments.c.merchant_id == refunds.c.merchant_id))
 _SELECTED: Final = {PAYMENT: (payments, _PAYMENTS), REFUND: (refunds, _REFUNDS)}
 
 
@@ -76,19 +76,22 @@ _MADE: Final[dict[str, Executable]] = {
     .limit(_STEP)
     for kind, (table, selected) in _SELECTED.items()
 }
-_NAMED: Final[dict[str, Executable]] = {
+#: Those that a line may name, by our reference and by the provider's.
+_OURS: Final[dict[str, Executable]] = {
+    kind: selected.where(_of_accounts(table.c.provider_account), table.c.reference == bindparam("ours"))
+    for kind, (table, selected) in _SELECTED.items()
+}
+_THEIRS: Final[dict[str, Executable]] = {
     kind: selected.where(
         _of_accounts(table.c.provider_account),
-        or_(
-            table.c.reference == bindparam("ours"),
-            table.c.provider_reference.bool_op("IN")(json_texts(bindparam("theirs"))),
-        ),
+        table.c.provider_reference.bool_op("IN")(json_texts(bindparam("theirs"))),
+        table.c.provider_reference.is_not(None),  # Or the index, which leaves out NULL, would not be used.
     )
     for kind, (table, selected) in _SELECTED.items()
 }
 #: Some providers name a refund by the payment that it gives back.
-_NAMED_BY_PAYMENT: Final = _REFUNDS.where(
-    and_(_of_accounts(refunds.c.provider_account), payments.c.reference == bindparam("ours"))
+_REFUND_OF_PAYMENT: Final = _REFUNDS.where(
+    _of_accounts(refunds.c.provider_account), payments.c.reference == bindparam("ours")
 )
 _IDS: Final = {kind: IdsByDate(table) for kind, (table, _) in _SELECTED.items()}
 _NOBODY: Final = str(UUID(int=0))
@@ -150,9 +153,10 @@ async def _made(
 
 async def _named(db: Database, line: Line, names: str) -> Ours | None:
     ours = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
-    rows = await db.scan(_NAMED[line.kind], provider_accounts=names, ours=ours, theirs=json.dumps(line.references))
-    if not rows and line.kind == REFUND:
-        rows = await db.scan(_NAMED_BY_PAYMENT, provider_accounts=names, ours=ours)
+    rows = await db.scan(_OURS[line.kind], provider_accounts=names, ours=ours)
+    rows = rows or await db.scan(_THEIRS[line.kind], provider_accounts=names, theirs=json.dumps(line.references))
+    if line.kind == REFUND:
+        rows = rows or await db.scan(_REFUND_OF_PAYMENT, provider_accounts=names, ours=ours)
     return _ours(line.kind, rows[0]) if rows else None
 
 

@@ -5,6 +5,7 @@ Source: docs/providers/feexpay.md, "Other calls". A response has at most 500 row
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Literal
 
 from guichet.clock import DAY, Instant, earlier, from_datetime, later
@@ -60,7 +61,7 @@ class FeexPayHistory:
         """Every transaction of these days: asked by month, and by halves of a period whose response is full."""
         listed = days(since, until)
         periods = [listed[at : at + _MAX_DAYS] for at in range(0, len(listed), _MAX_DAYS)]
-        rows: dict[str, dict[str, Any]] = {}
+        lines: dict[str, Line] = {}
         while periods:
             period = periods.pop(0)
             found = await self._rows(period)
@@ -72,8 +73,9 @@ class FeexPayHistory:
             if isinstance(found, Unknown):
                 return found
             found.sort(key=lambda row: str(row.get("date")))
-            rows.update({str(row.get("reference")): row for row in found})
-        return await as_lines(rows.values(), _line)
+            rows = {str(row.get("reference")): row for row in found}
+            lines.update(zip(rows, await as_lines(rows.values(), partial(_line, len(lines))), strict=True))
+        return list(lines.values())
 
     async def _rows_of_full_day(self, day: list[str]) -> list[dict[str, Any]] | Unknown:
         """A day with more than 500 transactions, asked by kind and by status."""
@@ -102,10 +104,10 @@ class FeexPayHistory:
         return rows
 
 
-def _line(number: int, row: Mapping[str, Any]) -> Line:
-    """Rows have no currency, so it is not compared."""
+def _line(before: int, number: int, row: Mapping[str, Any]) -> Line:
+    """Rows have no currency, so it is not compared. `before`: lines of earlier responses."""
     return Line(
-        number=number,
+        number=before + number,
         kind=REFUND if "PAYOUT" in str(row.get("type", "")).upper() else PAYMENT,
         references=tuple(found for name in _REFERENCES if (found := text_or_none(row.get(name)))),
         amount=hundredths(row.get("amount")),

@@ -8,13 +8,13 @@ import io
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from guichet.clock import DAY, Clock, Instant, iso, later, read_date
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
+from guichet.domain.records import Record
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import hundredths, text_or_none
@@ -39,8 +39,7 @@ class UnreadableStatement(Exception):
     """The file is not a statement; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Movement:
+class _Movement(Record, frozen=True, gc=False):
     reference: str
     kind: SubjectType
     amount: Hundredths | None

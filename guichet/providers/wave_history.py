@@ -13,7 +13,7 @@ from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import hundredths, text_or_none
-from guichet.providers.history_lines import as_lines, days
+from guichet.providers.history_lines import days
 from guichet.providers.results import as_unknown
 
 #: One call to the list of transactions with this query.
@@ -28,31 +28,28 @@ _REFERENCES: Final = ("client_reference", "checkout_api_session_id", "transactio
 
 async def wave_history(ask: Ask, since: Instant, until: Instant) -> list[Line] | Unknown:
     """Every transaction of the days from `since` to `until`; Unknown when one page of them cannot be read."""
-    items: dict[str, Mapping[str, Any]] = {}
+    lines: dict[str, Line] = {}
     for day in days(since, until):
-        found = await _items_of(ask, day)
-        if isinstance(found, Unknown):
-            return found
-        items.update(found)
-    return await as_lines(items.values(), _line)
+        if problem := await _read_day(ask, day, lines):
+            return problem
+    return list(lines.values())
 
 
-async def _items_of(ask: Ask, day: str) -> dict[str, Mapping[str, Any]] | Unknown:
-    """The transactions of one day by their id: a page may repeat what another one had."""
-    items: dict[str, Mapping[str, Any]] = {}
+async def _read_day(ask: Ask, day: str, lines: dict[str, Line]) -> Unknown | None:
+    """Adds the transactions of one day by their id: a page may repeat what another one had."""
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
-        query = {"date": day, "first": str(_PER_PAGE), **({"after": cursor} if cursor else {})}
-        result = await ask(query)
+        result = await ask({"date": day, "first": str(_PER_PAGE), **({"after": cursor} if cursor else {})})
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
         page = _page(result.ok_object())
         if page is None:
             return Unknown(result.raw)
-        found, following = page
-        items.update((str(item.get("transaction_id")), item) for item in found)
+        items, following = page
+        for item in items:
+            lines[str(item["transaction_id"])] = _line(len(lines) + 1, item)
         if following is None:
-            return items
+            return None
         if following == cursor:
             return Unknown(f"the cursor of {day} stays at {cursor}")
         cursor = following

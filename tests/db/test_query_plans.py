@@ -20,8 +20,10 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId
 from guichet.domain.merchants import Environment
+from guichet.domain.reconciliation import Line
 from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger import wallets
+from guichet.ledger.reconciliation import _named
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.payments import link_repository as links
@@ -46,6 +48,10 @@ TRIED = AttemptResult(
     response_code=200,
     ended_at=NOW,
 )
+
+
+#: A refund that a provider's statement names by its payment.
+STATED = Line(1, "refund", (REFERENCE, "theirs"), None, None, "succeeded", NOW)
 
 
 def _listed(**wanted: Any) -> Any:
@@ -79,6 +85,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "list links": lambda db: links.page(db, MerchantId(1), 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
+    "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
     "claim a reconciliation": lambda db: runs.claim(db, ["op"], NOW),
     "recent reconciliations": lambda db: runs.recent_runs(db, NOW),
     "attempts by operator": lambda db: recent_attempts(db, NOW),
