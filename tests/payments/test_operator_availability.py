@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,8 +12,10 @@ from guichet.availability.attempts import AttemptCounts, recent_attempts
 from guichet.availability.states import availabilities, claim_turn
 from guichet.clock import HOUR, MINUTE, SECOND, later
 from guichet.db.engine import Database
+from guichet.db.errors import StorageUnavailable
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
+from guichet.worker.availability_loop import writing_attempts
 from guichet_simulator.scenarios import BY_NAME
 from tests.cli.conftest import Cli, cli_for
 from tests.fakes.clock import ManualClock
@@ -121,6 +123,31 @@ async def test_the_counts_of_all_processes_are_added(worker_dbs: list[Database])
     found = await recent_attempts(worker_dbs[0], clock.now())
     sums = {operator: [(each.attempts, each.failures) for each in minutes] for operator, minutes in found.items()}
     assert sums == {"mtn": [(12, 8)], "moov": [(12, 0)]}
+
+
+async def test_a_process_without_a_worker_writes_its_counts(service: ServiceFixture) -> None:
+    ctx = service.ctx
+    async with writing_attempts(ctx):
+        ctx.attempts.add("mtn", Unknown(), service.clock.now())
+        assert await recent_attempts(ctx.db, service.clock.now()) == {}, "not a statement for each payment"
+    [counted] = (await recent_attempts(ctx.db, service.clock.now()))["mtn"]
+    assert (counted.attempts, counted.failures) == (1, 1)
+
+
+class DatabaseThatIsAway:
+    async def execute_many(self, *_: object) -> None:
+        raise StorageUnavailable("away")
+
+
+async def test_counts_that_cannot_be_written_are_written_later(service: ServiceFixture) -> None:
+    counts, now = AttemptCounts(), service.clock.now()
+    counts.add("mtn", Unknown(), now)
+    with pytest.raises(StorageUnavailable):
+        await counts.flush(cast(Database, DatabaseThatIsAway()))
+    counts.add("mtn", Accepted(), now)
+    await counts.flush(service.ctx.db)
+    [counted] = (await recent_attempts(service.ctx.db, now))["mtn"]
+    assert (counted.attempts, counted.failures) == (2, 1)
 
 
 async def test_a_turn_is_taken_by_one_process(worker_dbs: list[Database]) -> None:
