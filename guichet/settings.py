@@ -294,7 +294,7 @@ VARIABLES: Final = (
         "GUICHET_KEEP_INCIDENTS_DAYS",
         _days,
         "365",
-        "Days that closed incidents and unmatched callbacks of providers are kept; 0 keeps them for ever.",
+        "Days that closed incidents, unmatched callbacks and daily comparisons are kept; 0 keeps them for ever.",
     ),
     Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
     Variable(

@@ -58,7 +58,7 @@ def reconcile(
     statement. With `--runs`: what the worker found by itself, each day, for the accounts whose history can be fetched.
     """
     if runs:
-        show_runs(provider, as_json=as_json)
+        show_runs(None if provider is None else _names(provider), as_json=as_json)
         return
     if provider is None:
         raise typer.BadParameter("a provider is expected, or --runs.")
@@ -94,6 +94,12 @@ def _load_providers() -> ProvidersConfig:
         return live_providers(with_development_key(load_settings()))
     except SettingsError as error:
         fail(str(error), code=2)
+
+
+def _names(name: str) -> set[str]:
+    """The account of that name, which may have left the providers' file, and the accounts with a provider of it."""
+    accounts = _load_providers().accounts
+    return {name, *(account for account, each in accounts.items() if each.provider == name)}
 
 
 def _accounts_of(providers: ProvidersConfig, name: str) -> list[str]:

@@ -9,13 +9,13 @@ from guichet.clock import iso
 from guichet.ledger.reconciliation_runs import SHOWN_DAYS, Run, recent_runs
 
 
-def show_runs(account: str | None, *, as_json: bool) -> None:
-    """Prints the runs of the last month, of one account or of all; exit code 1 when one of them found differences."""
+def show_runs(accounts: set[str] | None, *, as_json: bool) -> None:
+    """Prints the runs of the last month, of these accounts or of all; exit code 1 when one found differences."""
 
     async def work(opened: Service) -> list[Run]:
         return await recent_runs(opened.ctx.db, opened.ctx.clock.now())
 
-    found = [each for each in run(work) if account in (None, each.provider_account)]
+    found = [each for each in run(work) if accounts is None or each.provider_account in accounts]
     if as_json:
         print_json({"runs": [_described(each) for each in found]})
     elif found:

@@ -220,3 +220,14 @@ async def test_a_callback_about_a_statement_is_acknowledged_and_means_nothing(se
         assert await unmatched_callbacks_since(simulated.service.ctx.db, simulated.clock.now()) == 0
         await simulated.service.call("POST", "/providers/pawapay_one/callback", {"status": "COMPLETED"})
         assert await unmatched_callbacks_since(simulated.service.ctx.db, simulated.clock.now()) == 1
+
+
+async def test_old_comparisons_are_pruned(settings: Settings, raw_sql: RawSql) -> None:
+    async with at_noon(settings, "wave") as simulated:
+        first = runs.day_of(simulated.clock.now())
+        await to_five_in_the_morning(simulated)
+        assert (first,) in await raw_sql.run("SELECT day FROM reconciliation_runs")
+        await turn(simulated, 366 * DAY / SECOND)
+        kept = [day for (day,) in await raw_sql.run("SELECT day FROM reconciliation_runs")]
+        assert first not in kept
+        assert len(kept) == 9, "yesterday's of then, the days that were made up for, and today"
