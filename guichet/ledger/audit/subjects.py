@@ -23,6 +23,7 @@ from guichet.domain.posting_rules import (
     SUSPENSE,
     UNSUSPENDED,
 )
+from guichet.ledger.audit import provider_fees
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
 from guichet.ledger.audit.subject_statements import ORPHAN_POSTINGS, PAYMENTS, REFUNDS, Leg, RefundFacts, Subject, split
 
@@ -90,11 +91,11 @@ def _payment_fault(
     # Whether it was released or still waits is compared with the wallet entries (`accounts.py`).
     if suspended and any(leg.cause == UNSUSPENDED for leg in legs):
         expected[UNSUSPENDED] = ledger.suspense_release(payment.amount)
-    expected |= _expected_provider_fee(payment, PAYMENT_CHARGED, legs)
+    expected |= provider_fees.expected(payment, PAYMENT_CHARGED, legs)
     if fault := _difference(payment, expected, legs):
         return fault
     _add_expected(state, payment, [leg for leg in legs if leg.cause != PAYMENT_CHARGED], -1)
-    _add_provider_fee(state, payment, PAYMENT_CHARGED, legs)
+    provider_fees.add_expected(state, payment, PAYMENT_CHARGED, legs)
     return None
 
 
@@ -115,33 +116,14 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
             expected[DISBURSED] = ledger.refund_disbursed(
                 refund.operator, refund.amount, refund.fee_amount, refund.currency
             )
-            expected |= _expected_provider_fee(refund, REFUND_CHARGED, legs)
+            expected |= provider_fees.expected(refund, REFUND_CHARGED, legs)
         elif refund.status == "failed":
             expected[RELEASED] = ledger.refund_release(refund.amount)
     if fault := _difference(refund, expected, legs):
         return fault
     _add_expected(state, refund, [leg for leg in legs if leg.cause == DISBURSED], 1)
-    _add_provider_fee(state, refund, REFUND_CHARGED, legs)
+    provider_fees.add_expected(state, refund, REFUND_CHARGED, legs)
     return None
-
-
-def _expected_provider_fee(subject: Subject, cause: str, legs: list[Leg]) -> dict[str, list[ledger.Posting]]:
-    """What a provider's statement may have charged: once, in live, between the provider's fees and the operator of the
-    payment, and no more than the provider moved. The amount itself is known from the statement only."""
-    charged = next((leg for leg in legs if leg.cause == cause), None)
-    moved = round_to_currency(Hundredths(subject.amount + subject.fee_amount), subject.currency)
-    if charged is None or subject.env != "live" or charged.amount > moved:
-        return {}
-    sign = 1 if charged.source == ledger.PROVIDER_FEES else -1
-    return {cause: [ledger.provider_fee(subject.operator, Hundredths(sign * charged.amount))]}
-
-
-def _add_provider_fee(state: AuditState, subject: Subject, cause: str, legs: list[Leg]) -> None:
-    account = ledger.operator_account(subject.operator)
-    for leg in legs:
-        if leg.cause == cause and leg.id <= state.horizon:
-            signed = leg.amount * ((leg.destination == account) - (leg.source == account))
-            state.expected_operators[subject.merchant_id, subject.env, subject.currency, account] += signed
 
 
 def _difference(subject: Subject, expected: dict[str, list[ledger.Posting]], found: Iterable[Leg]) -> str | None:
