@@ -173,7 +173,7 @@ def simulator(
     from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 
     dashboards = {
-        name: Dashboard(callback_url=f"{settings.public_url}/providers/{name}/callback", secret=SECRETS.get(name))
+        name: Dashboard(callback_url=settings.callback_url(name), secret=SECRETS.get(name))
         for name in {account.provider for account in providers.accounts.values()}
     }
     state = settings.home / "simulator.db"

@@ -8,6 +8,8 @@ from typing import Final
 
 from limits.aio.storage import RedisStorage
 
+from guichet.availability.attempts import AttemptCounts
+from guichet.availability.states import AvailabilityReader
 from guichet.clock import Clock
 from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
@@ -61,6 +63,9 @@ class AppContext:
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: RedisStorage | None = None
     wakeups: WakeUps = field(default_factory=WakeUps)
+    #: Initiations that this process counted and the worker has not written yet.
+    attempts: AttemptCounts = field(default_factory=AttemptCounts)
+    availability: AvailabilityReader = field(init=False)
     settlements: Batching[Settlement, Payment | Refund] = field(init=False)
     #: Questions to providers that are running, which others may join (`payments/polling.py`).
     questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
@@ -72,3 +77,4 @@ class AppContext:
     def __post_init__(self) -> None:
         batching = Batching(partial(self.settle_batch, self.db), SETTLEMENTS_PER_TRANSACTION)
         object.__setattr__(self, "settlements", batching)
+        object.__setattr__(self, "availability", AvailabilityReader(self.db, self.clock))

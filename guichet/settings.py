@@ -68,6 +68,10 @@ class Settings:
     def sqlite_path(self) -> Path:
         return Path(self.database_url.removeprefix("sqlite:///"))
 
+    def callback_url(self, provider_account: str) -> str:
+        """Where a provider may tell us something about this account."""
+        return f"{self.public_url}/providers/{provider_account}/callback"
+
 
 def _text(raw: str) -> str:
     return raw
@@ -290,7 +294,7 @@ VARIABLES: Final = (
         "GUICHET_KEEP_INCIDENTS_DAYS",
         _days,
         "365",
-        "Days that closed incidents and callbacks of providers are kept; 0 keeps them for ever.",
+        "Days that closed incidents, callbacks of providers and daily comparisons are kept; 0 keeps them for ever.",
     ),
     Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
     Variable(

@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
 from guichet.clock import SECOND, Clock, later
@@ -46,6 +46,8 @@ class Dashboard:
     credentials: Mapping[str, Sequence[str]] | None = None
     #: Whether the client's balance is empty: nothing can be paid out of it.
     float_empty: bool = False
+    #: pawaPay: the operators (by its words) that do not work as usual: DELAYED, or CLOSED to every new deposit.
+    availability: Mapping[str, str] = field(default_factory=dict)
 
 
 class ProviderRules(Protocol):

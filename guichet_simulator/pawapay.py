@@ -4,6 +4,7 @@ Source: docs/providers/pawapay.md.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -12,6 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from guichet.clock import iso, whole_second
 from guichet.domain import money
+from guichet_simulator import pawapay_statements as statements
 from guichet_simulator import pawapay_toolkit as toolkit
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
@@ -73,6 +75,9 @@ class PawaPay(SimulatedProvider):
             Route("/v2/predict-provider", self._checked(toolkit.predict), methods=["POST"]),
             Route("/v2/wallet-balances", self._checked(toolkit.balances)),
             Route("/v2/public-key/http", self.public_key),
+            Route("/v2/statements", self._checked(statements.create), methods=["POST"]),
+            Route("/v2/statements/{id}", self._checked(statements.read)),
+            Route("/statements/{id}.csv", partial(statements.download, self.ctx)),
             Route("/v2/{resource}/{id}", self.read),
             Route("/pay/{id}", self.hosted_page),
         ]
@@ -106,6 +111,8 @@ class PawaPay(SimulatedProvider):
         echo, party = {"depositId": body["depositId"]}, body["payer"]["accountDetails"]
         if code := business_error(body, party):
             return rejected(code).response(echo)
+        if self.ctx.dashboard(self.name).availability.get(party["provider"]) == "CLOSED":
+            return rejected("PROVIDER_TEMPORARILY_UNAVAILABLE").response(echo)
         provider, phone = PROVIDERS[party["provider"]], str(party["phoneNumber"])
         if invalid := confirmation_error(provider, body):
             return invalid.response(echo)

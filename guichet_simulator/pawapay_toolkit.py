@@ -47,8 +47,13 @@ async def active_conf(ctx: SimulatorContext, request: Request) -> Response:
 
 
 async def availability(ctx: SimulatorContext, request: Request) -> Response:
-    open_for = [{"operationType": operation, "status": "OPERATIONAL"} for operation in _OPERATIONS]
-    return json_response(_by_country(request, {name: {"operationTypes": open_for} for name in PROVIDERS}))
+    unusual = ctx.dashboard("pawapay").availability
+
+    def operations(provider: str) -> list[dict[str, str]]:
+        status = unusual.get(provider, "OPERATIONAL")
+        return [{"operationType": operation, "status": status} for operation in _OPERATIONS]
+
+    return json_response(_by_country(request, {name: {"operationTypes": operations(name)} for name in PROVIDERS}))
 
 
 async def predict(ctx: SimulatorContext, request: Request) -> Response:

@@ -14,7 +14,7 @@ from guichet.domain.late_results import LateResult
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.posting_rules import HOLD, MANUAL_SETTLEMENT, SUSPENSE, WALLET
+from guichet.domain.posting_rules import HOLD, MANUAL_SETTLEMENT, PROVIDER_FEES, SUSPENSE, WALLET
 from guichet.ledger import wallets
 
 #: (merchant, env, currency)
@@ -34,7 +34,8 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     await _wallets_are_their_postings(db, accounts)
     _each_success_is_credited_once(paid, moves)
     _each_refund_is_booked_once(paid, returned, moves)
-    _operators_agree(paid, returned, accounts, [LateResult(*row) for row in await db.scan(select(late_results))])
+    late = [LateResult(*row) for row in await db.scan(select(late_results))]
+    _operators_agree(paid, returned, accounts, late, _provider_fees(moves))
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
@@ -102,14 +103,26 @@ def _each_refund_is_booked_once(
     assert refunded == {row.id for row in paid.values() if row.status == "refunded"}
 
 
+def _provider_fees(moves: list[Any]) -> dict[Wallet, Counter[str]]:
+    """What each operator kept as its fee, by its account; such postings are live and touch no other account."""
+    kept: dict[Wallet, Counter[str]] = defaultdict(Counter)
+    for _, merchant_id, env, currency, cause, _, _, source, destination, amount, _ in moves:
+        if cause.endswith(".provider_fee"):
+            assert env == "live"
+            [account] = {source, destination} - {PROVIDER_FEES}
+            kept[merchant_id, env, currency][account] += amount if source == PROVIDER_FEES else -amount
+    return kept
+
+
 def _operators_agree(
     paid: dict[PaymentId, Payment],
     returned: dict[RefundId, Refund],
     accounts: dict[Wallet, Counter[str]],
     late: list[LateResult],
+    provider_fees: dict[Wallet, Counter[str]],
 ) -> None:
     """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27); also what it
-    moved after the end was told (D86)."""
+    moved after the end was told (D86), less its own fees (D90)."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
     for each in late:
         about_refund = each.subject_type == "refund"
@@ -126,6 +139,8 @@ def _operators_agree(
     for wallet, balances in accounts.items():
         if balances[MANUAL_SETTLEMENT]:  # People overrode a provider: the audit compares that with the audit log.
             continue
+        for name, charged in provider_fees[wallet].items():
+            owed[wallet][name] += charged
         found = {name: amount for name, amount in balances.items() if name.startswith("operator:")}
         assert found == {name: amount for name, amount in owed[wallet].items() if name in found}, wallet
         held = sum(

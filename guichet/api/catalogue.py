@@ -3,6 +3,7 @@
 from starlette.responses import Response
 
 from guichet.api.http import Call, success_response
+from guichet.domain.availability import UP
 from guichet.domain.catalogue import FILTER_TYPES, quote
 from guichet.schemas.fee_quote import FeeBody, fee_quote_object
 from guichet.schemas.payment_mode import payment_mode_object
@@ -22,7 +23,8 @@ async def list_modes(call: Call) -> Response:
         if (country is None or (mode.country_code or "").casefold() == country.casefold())
         and (mode_type is None or mode.type == mode_type)
     ]
-    return success_response([payment_mode_object(mode) for mode in modes])
+    states = await call.ctx.availability.states() if call.env == "live" else {}
+    return success_response([payment_mode_object(mode, states.get(mode.operator, UP)) for mode in modes])
 
 
 async def quote_fees(call: Call) -> Response:

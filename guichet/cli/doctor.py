@@ -1,7 +1,5 @@
 """`guichet doctor`: everything that a person must look into, on one screen."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import typer
@@ -9,8 +7,10 @@ import typer
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, print_json
+from guichet.cli.doctor_check import Check, age
+from guichet.cli.doctor_providers import availability, reconciliation
 from guichet.cli.runner import run
-from guichet.clock import DAY, HOUR, MINUTE, Instant, iso
+from guichet.clock import DAY, HOUR, Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.money import plain
 from guichet.ledger.audit import last_audit
@@ -26,22 +26,14 @@ _BALANCES_EVERY: Final = HOUR
 _AUDIT_EVERY: Final = 7 * DAY
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of one check. `problems`: one sentence each; `rows`: the details, for `--json`."""
-
-    name: str
-    problems: Sequence[str]
-    rows: list[dict[str, object]] = field(default_factory=list)
-
-
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: `guichet doctor --json`")(doctor)
 
 
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
-    that expire, incidents, low balances with providers, the hash chain and the audit.
+    that expire, incidents, low balances with providers, the hash chain, the audit, the daily comparison with providers
+    and operators that do not work.
 
     Exit code 1 when there is a problem.
     """
@@ -58,6 +50,8 @@ def doctor(as_json: Json = False) -> None:
             await _floats(db, now),
             await _hash_chain(db, now),
             await _audit(db, now),
+            await reconciliation(db, now),
+            await availability(db, now),
         ]
 
     checks = run(work)
@@ -81,7 +75,7 @@ async def _stuck(db: Database, now: Instant) -> Check:
     return Check(
         "stuck payments and refunds",
         [
-            f"{each.count} live {each.subject_type}s by {each.operator}, pending for up to {_age(each.oldest_at, now)}"
+            f"{each.count} live {each.subject_type}s by {each.operator}, pending for up to {age(each.oldest_at, now)}"
             for each in found
         ],
         [
@@ -100,7 +94,7 @@ async def _queues(db: Database, now: Instant) -> Check:
     found = await health_checks.late_queues(db, now)
     return Check(
         "queues",
-        [f"{each.count} {each.queue} late by up to {_age(each.due_since, now)}: does a worker run?" for each in found],
+        [f"{each.count} {each.queue} late by up to {age(each.due_since, now)}: does a worker run?" for each in found],
         [{"queue": each.queue, "count": each.count, "due_since": iso(each.due_since)} for each in found],
     )
 
@@ -155,7 +149,7 @@ async def _keys(db: Database, now: Instant) -> Check:
         "API keys",
         [
             f"key {each.key_id} ({each.env}) of merchant {each.merchant_id}, {each.merchant}, expires in "
-            f"{_age(now, each.expires_at)}"
+            f"{age(now, each.expires_at)}"
             for each in found
         ],
         [
@@ -174,7 +168,7 @@ async def _incidents(db: Database, now: Instant) -> Check:
     found = await health_checks.open_incidents(db)
     unmatched_callbacks = await health_checks.unmatched_callbacks_since(db, now)
     problems = [
-        f"{count} {kind}, the oldest since {_age(since, now)}: `guichet incidents`" for kind, count, since in found
+        f"{count} {kind}, the oldest since {age(since, now)}: `guichet incidents`" for kind, count, since in found
     ]
     if unmatched_callbacks:
         problems.append(
@@ -219,7 +213,7 @@ async def _hash_chain(db: Database, now: Instant) -> Check:
     if found is None:
         return Check("ledger hash chain", [])
     posting, at = found
-    problem = f"posting {posting} has waited {_age(at, now)} to enter the hash chain: does a worker run?"
+    problem = f"posting {posting} has waited {age(at, now)} to enter the hash chain: does a worker run?"
     return Check("ledger hash chain", [problem], [{"posting_id": posting, "created_at": iso(at)}])
 
 
@@ -229,15 +223,7 @@ async def _audit(db: Database, now: Instant) -> Check:
         return Check("ledger audit", ["there has been none yet: `guichet ledger audit`"])
     row = {"finished_at": iso(last.finished_at), "clean": last.fault is None, "fault": last.fault, "head": last.head}
     if last.fault is not None:
-        return Check("ledger audit", [f"{_age(last.finished_at, now)} ago it found: {last.fault}"], [row])
+        return Check("ledger audit", [f"{age(last.finished_at, now)} ago it found: {last.fault}"], [row])
     if last.finished_at < now - _AUDIT_EVERY:
-        return Check("ledger audit", [f"the last one is {_age(last.finished_at, now)} old"], [row])
+        return Check("ledger audit", [f"the last one is {age(last.finished_at, now)} old"], [row])
     return Check("ledger audit", [], [row])
-
-
-def _age(since: Instant, now: Instant) -> str:
-    """The time between two instants in its largest whole unit: days, hours or minutes."""
-    for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
-        if (count := (now - since) // unit) >= 1:
-            return f"{count} {name}{'s' if count > 1 else ''}"
-    return "a moment"

@@ -1,4 +1,4 @@
-"""`guichet ledger …`: the audit of the ledger, and a wallet's statement."""
+"""`guichet ledger …`: the audit of the ledger, a wallet's statement, the margin of each operator."""
 
 from typing import Annotated
 
@@ -7,6 +7,7 @@ import typer
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, fail, print_json, print_table
+from guichet.cli.ledger_margin import margin
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
 from guichet.clock import iso
@@ -14,7 +15,7 @@ from guichet.domain.money import plain
 from guichet.ledger import audit as ledger
 from guichet.schemas.json_codec import number
 
-app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement.")
+app = typer.Typer(no_args_is_help=True, help="The ledger: audit it, print a wallet's statement or the margins.")
 
 
 def register(commands: typer.Typer) -> None:
@@ -25,6 +26,9 @@ app.command(
     "statement",
     epilog="Example: `guichet ledger statement 1 XOF --from 2026-11-01 --to 2026-11-30 --csv > november.csv`",
 )(print_statement)
+
+
+app.command("margin", epilog="Example: `guichet ledger margin --from 2026-11-01 --to 2026-11-30`")(margin)
 
 
 @app.command(epilog="Example: `guichet ledger audit --known-head 5f0c…`")

@@ -1,5 +1,6 @@
 """`guichet mode …`: which payment modes are open and what they cost, for everybody or for one merchant."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Final
 
@@ -11,6 +12,7 @@ from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, row_id
 from guichet.cli.console import CommandError, console, fail, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.context import AppContext
+from guichet.domain.availability import UP, OperatorState
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths, parse_decimal, plain
@@ -24,6 +26,8 @@ app = typer.Typer(no_args_is_help=True, help="Payment modes and fees. A running 
 _FIXED_PLACES: Final = 2
 _HUNDRED_PERCENT: Final = 100 * 10**RATE_PLACES
 
+#: By operator, as `AvailabilityReader.states` returns them.
+States = Mapping[str, OperatorState]
 Operator = Annotated[
     str, typer.Argument(metavar="OPERATOR", help="Operator code, in upper or lower case; see `guichet mode list`.")
 ]
@@ -37,15 +41,16 @@ def register(commands: typer.Typer) -> None:
 
 
 @app.command("list", epilog="Example: `guichet mode list --merchant 1`")
-def list_modes(merchant: Merchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
+def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
-    async def work(opened: Service) -> Catalogue:
-        return await _catalogue(opened.ctx, merchant)
+    async def work(opened: Service) -> tuple[Catalogue, States]:
+        return await _catalogue(opened.ctx, merchant), await opened.ctx.availability.states()
 
-    modes = run(work).modes
+    catalogue, states = run(work)
+    modes = catalogue.modes
     if as_json:
-        print_json({"merchant_id": merchant, "modes": [_described(mode) for mode in modes]})
+        print_json({"merchant_id": merchant, "modes": [_described(mode, states) for mode in modes]})
     else:
         columns = ("Id", "Operator", "Name", "Country", "Fee", "OTP", "State")
         print_table(columns, [_row(mode) for mode in modes])
@@ -105,7 +110,7 @@ def _change(
 ) -> None:
     """Changes an override and prints the payment mode as it is from now on. None leaves a value as it is."""
 
-    async def work(opened: Service) -> PaymentMode:
+    async def work(opened: Service) -> tuple[PaymentMode, States]:
         ctx = opened.ctx
         mode = _find(await _catalogue(ctx, merchant_id), operator)
         if active and merchant_id is not None and not _find(await _catalogue(ctx, None), operator).active:
@@ -119,11 +124,11 @@ def _change(
             before = {name: getattr(mode, name) for name in facts}
             told = {"before": before, "after": facts}
             await record_act(ctx, tx, by, "mode.changed", "mode", mode.operator, merchant_id, **told)
-        return _find(await _catalogue(ctx, merchant_id), operator)
+        return _find(await _catalogue(ctx, merchant_id), operator), await ctx.availability.states()
 
-    mode = run(work)
+    mode, states = run(work)
     if as_json:
-        print_json({"merchant_id": merchant_id, **_described(mode)})
+        print_json({"merchant_id": merchant_id, **_described(mode, states)})
         return
     whom = "everybody" if merchant_id is None else f"merchant {merchant_id}"
     console.print(f"{mode.operator} is {_state(mode)} for {whom}, at {_fee(mode)}.")
@@ -143,8 +148,8 @@ async def _catalogue(ctx: AppContext, merchant_id: MerchantId | None) -> Catalog
     return await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(merchant_id)
 
 
-def _described(mode: PaymentMode) -> dict[str, object]:
-    return {**payment_mode_object(mode), "active": mode.active}
+def _described(mode: PaymentMode, states: States) -> dict[str, object]:
+    return {**payment_mode_object(mode, states.get(mode.operator, UP)), "active": mode.active}
 
 
 def _row(mode: PaymentMode) -> tuple[object, ...]:

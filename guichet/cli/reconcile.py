@@ -1,4 +1,4 @@
-"""`guichet reconcile`: compares a provider's statement with our ledger."""
+"""`guichet reconcile`: compares a provider's statement with our ledger, and lists the daily comparisons."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from guichet.cli.arguments import Json, Since, Until
 from guichet.cli.console import error_console, fail
 from guichet.cli.provider_statement import FIELDS, MEANINGS, ProviderStatement, UnreadableStatement, read_statement
 from guichet.cli.reconcile_report import Comparison, CsvReport, show
+from guichet.cli.reconcile_runs import show_runs
 from guichet.cli.runner import load_settings, run
 from guichet.clock import DAY, Instant, later
 from guichet.domain.payments import SUBJECT_TYPES
@@ -27,13 +28,16 @@ def register(app: typer.Typer) -> None:
 
 
 def reconcile(
-    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="A provider, or the name of one account.")],
+    provider: Annotated[
+        str | None, typer.Argument(metavar="PROVIDER", help="A provider, or the name of one account.")
+    ] = None,
     statement: Annotated[
         Path | None, typer.Argument(metavar="STATEMENT.csv", exists=True, dir_okay=False, help="The provider's export.")
     ] = None,
     fetch: Annotated[
         bool, typer.Option("--fetch", help="Ask the provider's API for its history instead of a file.")
     ] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List the daily comparisons of the last month.")] = False,
     since: Since = None,
     until: Until = None,
     only: Annotated[str | None, typer.Option(metavar="payment|refund", help="The statement lists only these.")] = None,
@@ -51,8 +55,13 @@ def reconcile(
     """Compare a provider's statement with our payments and refunds through its accounts.
 
     Exit code 1 when something differs, 2 when the statement cannot be read. Without dates the period is that of the
-    statement.
+    statement. With `--runs`: what the worker found by itself, each day, for the accounts whose history can be fetched.
     """
+    if runs:
+        show_runs(None if provider is None else _names(provider), as_json=as_json)
+        return
+    if provider is None:
+        raise typer.BadParameter("a provider is expected, or --runs.")
     if (statement is None) != fetch:
         raise typer.BadParameter("either a file or --fetch is expected.")
     if only is not None and only not in SUBJECT_TYPES:
@@ -85,6 +94,12 @@ def _load_providers() -> ProvidersConfig:
         return live_providers(with_development_key(load_settings()))
     except SettingsError as error:
         fail(str(error), code=2)
+
+
+def _names(name: str) -> set[str]:
+    """The account of that name, which may have left the providers' file, and the accounts with a provider of it."""
+    accounts = _load_providers().accounts
+    return {name, *(account for account, each in accounts.items() if each.provider == name)}
 
 
 def _accounts_of(providers: ProvidersConfig, name: str) -> list[str]:
@@ -132,7 +147,7 @@ async def _fetch(
         provider = opened.ctx.registry.provider(name)
         if not isinstance(provider, History):
             fail(f"{name} has no history to fetch: use a file that it exports.", code=2)
-        found = await provider.history(since, end)
+        found = await provider.history(since, end, opened.ctx.settings.callback_url(name))
         if not isinstance(found, list):
             fail(f"The history of {name} cannot be read: {found.raw}.", code=2)
         lines += found

@@ -10,7 +10,7 @@ from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.clock import Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import DIFFERENT, MATCHED, MISSING_HERE, MISSING_THERE, Finding
-from guichet.schemas.json_codec import number
+from guichet.ledger.reconciliation_runs import describe
 
 _RESULTS: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
 _COLUMNS: Final = (
@@ -89,7 +89,7 @@ def _row(finding: Finding) -> tuple[object, ...]:
 def show(comparison: Comparison, *, as_json: bool) -> None:
     counts = {result: comparison.counts[result] for result in _RESULTS}
     if as_json:
-        differences = [_described(each) for each in comparison.differences]
+        differences = [describe(each) for each in comparison.differences]
         period = {"from": iso_or_none(comparison.since), "to": iso_or_none(comparison.until)}
         print_json({**period, "counts": counts, "ignored": comparison.ignored, "differences": differences})
         return
@@ -115,29 +115,3 @@ def _screen(finding: Finding) -> tuple[object, ...]:
         line.number if line else "",
         finding.note,
     )
-
-
-def _described(finding: Finding) -> dict[str, object]:
-    line, ours = finding.line, finding.ours
-    return {
-        "result": finding.outcome,
-        "note": finding.note,
-        "type": line.kind if line else ours.kind if ours else None,
-        "ours": ours
-        and {
-            "reference": ours.reference,
-            "merchant_id": ours.merchant_id,
-            "status": ours.status,
-            "amount": number(ours.amount),
-            "currency": ours.currency,
-        },
-        "theirs": line
-        and {
-            "line": line.number,
-            "references": list(line.references),
-            "status": line.status,
-            "amount": None if line.amount is None else number(line.amount),
-            "currency": line.currency,
-            "date": iso_or_none(line.at),
-        },
-    }

@@ -35,6 +35,7 @@ from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_s
 from guichet.server.metrics_port import check_metrics_ports, metrics_port
 from guichet.server.processes import STOP_TIMEOUT, on_stop, stop_with_parent, supervise
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings, SettingsError
+from guichet.worker.availability_loop import writing_attempts
 from guichet.worker.wakeups import wakeups
 from guichet.worker.worker import Worker
 
@@ -171,6 +172,7 @@ async def _serve_until_stopped(
         await on_ready(opened)
     async with (
         wakeups(ctx, working=with_worker),
+        nullcontext() if worker else writing_attempts(ctx),
         metrics_port(ctx, listen.number),
         running_simulator(simulated),
     ):

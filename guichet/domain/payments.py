@@ -177,10 +177,15 @@ class Refund(Record, frozen=True):
     def request_reference(self) -> str:
         """The reference under which the provider knows the current request: a random-looking UUID of version 4, as some
         providers demand, and another one for each request, because a provider remembers a failed one."""
-        if self.request_number == 0:
-            return self.reference
-        digest = hashlib.sha256(f"{self.reference}/{self.request_number}".encode()).digest()
-        return str(UUID(bytes=digest[:16], version=4))
+        return request_reference(self.reference, self.request_number)
+
+
+def request_reference(reference: str, number: int) -> str:
+    """`Refund.request_reference` of the request with this number."""
+    if number == 0:
+        return reference
+    digest = hashlib.sha256(f"{reference}/{number}".encode()).digest()
+    return str(UUID(bytes=digest[:16], version=4))
 
 
 #: Seconds until the next poll, by the number of polls before it. The last entry repeats until the payment is 72 hours

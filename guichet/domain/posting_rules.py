@@ -9,6 +9,7 @@ accounts in each environment and currency:
     rounding            the hundredths that cannot be moved in currencies without decimals (D27)
     suspense            credits that wait for a frozen wallet (D24)
     hold                the wallet's part of a refund that is being disbursed
+    provider_fees       what providers charged the service (D90); always paid out of what an operator owes us
     manual_settlement   what two people decided against a provider's answer (D85)
     suspense:late       money that a provider moved after the failure was told, until a person decides (D86)
     suspense:disputes   what a bank took back and may return, or what a person must still charge to somebody (D87)
@@ -35,6 +36,7 @@ MANUAL_SETTLEMENT: Final = "manual_settlement"
 LATE_SUSPENSE: Final = "suspense:late"
 DISPUTED: Final = "suspense:disputes"
 RECEIVABLE: Final = "receivable"
+PROVIDER_FEES: Final = "provider_fees"
 
 WalletStatus = Literal["Actif", "Gelé", "Fermé"]
 ACTIVE: Final = "Actif"
@@ -43,7 +45,8 @@ CLOSED: Final = "Fermé"
 WALLET_STATUSES: Final[tuple[WalletStatus, ...]] = get_args(WalletStatus)
 
 #: What makes postings: a payment's collection and its release from suspense, a refund's hold and the end of that hold;
-#: then what a provider did after a failure (or a refund's success) had been told, and what a person decided about it.
+#: then what a provider did after a failure (or a refund's success) had been told, and what a person decided about it;
+#: and, for either, a provider's statement that names its fee.
 COLLECTED: Final = PAYMENT_SUCCEEDED
 UNSUSPENDED: Final = "suspense.released"
 HELD: Final = "refund.requested"
@@ -56,7 +59,9 @@ REFUND_PAID_LATE: Final = "refund.paid_late"
 RECEIVABLE_PAID: Final = "refund.receivable_paid"
 REFUND_FAILED_LATE: Final = "refund.failed_late"
 REFUND_LATE_CREDITED: Final = "refund.late_credited"
-PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED, PAID_LATE, LATE_CREDITED, LATE_RETURNED)
+PAYMENT_CHARGED: Final = "payment.provider_fee"
+REFUND_CHARGED: Final = "refund.provider_fee"
+PAYMENT_CAUSES: Final = (COLLECTED, UNSUSPENDED, PAID_LATE, LATE_CREDITED, LATE_RETURNED, PAYMENT_CHARGED)
 REFUND_CAUSES: Final = (
     HELD,
     DISBURSED,
@@ -65,6 +70,7 @@ REFUND_CAUSES: Final = (
     RECEIVABLE_PAID,
     REFUND_FAILED_LATE,
     REFUND_LATE_CREDITED,
+    REFUND_CHARGED,
 )
 DISPUTE_OPENED: Final = events.DISPUTE_OPENED
 DISPUTE_WON: Final = events.DISPUTE_WON
@@ -177,6 +183,16 @@ def dispute_charged(merchant_part: Hundredths, service_part: Hundredths) -> list
     """A lost dispute is borne by the merchant's wallet and by the service's fees."""
     parts = [Posting("amount", WALLET, DISPUTED, merchant_part), Posting("fee", FEES, DISPUTED, service_part)]
     return [part for part in parts if part.amount]
+
+
+def provider_fee(operator: str, fee: Hundredths) -> Posting:
+    """What a provider charged for one payment or refund, kept from what it owes us; negative when it gave a fee back.
+
+    The wallet does not move: the merchant pays our fee, not the provider's.
+    """
+    accounts = (PROVIDER_FEES, operator_account(operator))
+    source, destination = accounts if fee > 0 else accounts[::-1]
+    return Posting("fee", source, destination, Hundredths(abs(fee)))
 
 
 def _rounding(operator: str, total: Hundredths, currency: Currency, *, customer_pays: bool) -> list[Posting]:

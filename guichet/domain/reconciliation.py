@@ -3,7 +3,6 @@
 Only movements of money are compared: a line that failed there and a payment that failed here make no finding.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -12,6 +11,7 @@ from guichet.clock import Instant
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
+from guichet.domain.records import Record
 
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"
@@ -27,12 +27,13 @@ MISSING_HERE: Final = "missing here"
 MISSING_THERE: Final = "missing there"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One movement in the provider's statement.
+class Line(Record, frozen=True, gc=False):
+    """One movement in the provider's statement. There may be a hundred thousand, so the garbage collector leaves them
+    alone: it would stop the event loop for as long as it looks at them.
 
     `number`: its line in the file, or its position in the history. `references`: ours and the provider's. `amount` is
-    in hundredths, None if the statement has none.
+    in hundredths, None if the statement has none. `fee`: what the provider charged for it, in hundredths (negative:
+    gave back); None if the statement does not say.
     """
 
     number: int
@@ -42,6 +43,7 @@ class Line:
     currency: str | None
     status: LineStatus
     at: Instant | None
+    fee: Hundredths | None = None
 
     @property
     def moved(self) -> bool:
@@ -50,7 +52,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """A payment or refund of ours. `amount`: what the provider was asked to move, in hundredths."""
+    """A payment or refund of ours. `amount`: what the provider was asked to move, in hundredths. `more_references`: of
+    a refund, those of its current request and of its payment, by which some providers name it."""
 
     kind: SubjectType
     id: int
@@ -62,6 +65,8 @@ class Ours:
     amount: Hundredths
     currency: Currency
     at: Instant
+    operator: str
+    more_references: tuple[str, ...] = ()
 
     @property
     def moved(self) -> bool:
@@ -70,9 +75,8 @@ class Ours:
     @property
     def keys(self) -> set[str]:
         """Every reference by which the provider may name it."""
-        return {
-            _key(each) for each in (self.reference, self.reference.replace("-", ""), self.provider_reference) if each
-        }
+        named = (self.reference, self.reference.replace("-", ""), self.provider_reference, *self.more_references)
+        return {_key(each) for each in named if each}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +93,15 @@ class Finding:
 class StatementIndex:
     """The lines of a statement, with an index by reference; it records which lines were matched."""
 
-    lines: list[Line]
-    _by_key: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    lines: list[Line] = field(default_factory=list)
+    #: Tuples, and not lists, for the same reason.
+    _by_key: dict[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
     _matched: set[int] = field(default_factory=set)
 
-    def __post_init__(self) -> None:
-        for index, line in enumerate(self.lines):
-            for key in {_key(reference) for reference in line.references}:
-                self._by_key[line.kind, key].append(index)
+    def add(self, line: Line) -> None:
+        for key in {_key(reference) for reference in line.references}:
+            self._by_key[line.kind, key] = (*self._by_key.get((line.kind, key), ()), len(self.lines))
+        self.lines.append(line)
 
     def match(self, ours: Ours, *, expected: bool) -> Iterator[Finding]:
         """Compares one of ours with the lines that name it. `expected`: the statement should have a line about it,
@@ -114,9 +119,9 @@ class StatementIndex:
             yield _compared(moved[0], ours)
             yield from (Finding(MISSING_HERE, line, ours, "a second time") for line in moved[1:])
 
-    def unmatched(self) -> list[Line]:
-        """Lines that moved money and were matched with nothing of ours."""
-        return [line for index, line in enumerate(self.lines) if line.moved and index not in self._matched]
+    def unmatched(self) -> Iterator[Line]:
+        """Lines that moved money and were matched with nothing of ours so far."""
+        return (line for index, line in enumerate(self.lines) if line.moved and index not in self._matched)
 
 
 def _compared(line: Line, ours: Ours) -> Finding:

@@ -1,15 +1,16 @@
 """Compares the lines of a provider's statement with the payments and refunds of its accounts.
 
 Payments and refunds of the period are read in steps, by id. A line that matched none of them is then looked up by its
-references. Only the statement is held in memory.
+references. Only the statement is held in memory, and other tasks run between a few lines and the next.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Executable, Table, bindparam, or_, select
+from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, literal_column, select
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
@@ -17,59 +18,81 @@ from guichet.db.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import payments, refunds
 from guichet.domain.money import round_to_currency
-from guichet.domain.payments import SubjectType
+from guichet.domain.payments import SubjectType, request_reference
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, StatementIndex
 
 _STEP: Final = 1000
+#: Lines, or payments and refunds, that are worked on before other tasks run: less than a millisecond.
+_AT_ONCE: Final = 50
 #: Ids are in the order of dates, except for rows created at the same time. A refund may be executed long after its
 #: request.
 _SLACK: Final = HOUR
 _REFUND_SLACK: Final = 92 * DAY
 _ALWAYS: Final = 2**62
 
+_PAYMENTS: Final[Select[Any]] = select(
+    payments.c.id,
+    payments.c.merchant_id,
+    payments.c.reference,
+    payments.c.provider_reference,
+    payments.c.provider_account,
+    payments.c.status,
+    payments.c.total_amount,
+    payments.c.currency,
+    payments.c.created_at,
+    payments.c.operator,
+    literal_column("0").label("request_number"),
+    literal_column("NULL").label("payment_reference"),
+    literal_column("NULL").label("payment_provider_reference"),
+)
+_REFUNDS: Final[Select[Any]] = select(
+    refunds.c.id,
+    refunds.c.merchant_id,
+    refunds.c.reference,
+    refunds.c.provider_reference,
+    refunds.c.provider_account,
+    refunds.c.status,
+    refunds.c.amount,
+    refunds.c.currency,
+    refunds.c.processed_at,
+    payments.c.operator,
+    refunds.c.request_number,
+    payments.c.reference.label("payment_reference"),
+    payments.c.provider_reference.label("payment_provider_reference"),
+).join(payments, and_(payments.c.id == refunds.c.payment_id, payments.c.merchant_id == refunds.c.merchant_id))
+_SELECTED: Final = {PAYMENT: (payments, _PAYMENTS), REFUND: (refunds, _REFUNDS)}
 
-def _columns(table: Table, amount: str, at: str) -> list[Any]:
-    names = (
-        "id",
-        "merchant_id",
-        "reference",
-        "provider_reference",
-        "provider_account",
-        "status",
-        amount,
-        "currency",
-        at,
-    )
-    return [table.c[name] for name in names]
 
-
-_SELECTED: Final = {
-    PAYMENT: (payments, _columns(payments, "total_amount", "created_at")),
-    REFUND: (refunds, _columns(refunds, "amount", "processed_at")),
-}
-
-
-def _theirs(table: Table) -> Any:
-    return table.c.provider_account.bool_op("IN")(json_texts(bindparam("provider_accounts")))
+def _of_accounts(column: Any) -> ColumnElement[bool]:
+    wanted: ColumnElement[bool] = column.bool_op("IN")(json_texts(bindparam("provider_accounts")))
+    return wanted
 
 
 _MADE: Final[dict[str, Executable]] = {
-    kind: select(*columns)
-    .where(table.c.id > bindparam("after"), table.c.id <= bindparam("last"), _theirs(table))
+    kind: selected.where(
+        table.c.id > bindparam("after"), table.c.id <= bindparam("last"), _of_accounts(table.c.provider_account)
+    )
     .order_by(table.c.id)
     .limit(_STEP)
-    for kind, (table, columns) in _SELECTED.items()
+    for kind, (table, selected) in _SELECTED.items()
 }
-_NAMED: Final[dict[str, Executable]] = {
-    kind: select(*columns).where(
-        _theirs(table),
-        or_(
-            table.c.reference == bindparam("ours"),
-            table.c.provider_reference.bool_op("IN")(json_texts(bindparam("theirs"))),
-        ),
+#: Those that a line may name, by our reference and by the provider's.
+_OURS: Final[dict[str, Executable]] = {
+    kind: selected.where(_of_accounts(table.c.provider_account), table.c.reference == bindparam("ours"))
+    for kind, (table, selected) in _SELECTED.items()
+}
+_THEIRS: Final[dict[str, Executable]] = {
+    kind: selected.where(
+        _of_accounts(table.c.provider_account),
+        table.c.provider_reference.bool_op("IN")(json_texts(bindparam("theirs"))),
+        table.c.provider_reference.is_not(None),  # Or the index, which leaves out NULL, would not be used.
     )
-    for kind, (table, columns) in _SELECTED.items()
+    for kind, (table, selected) in _SELECTED.items()
 }
+#: Some providers name a refund by the payment that it gives back.
+_REFUND_OF_PAYMENT: Final = _REFUNDS.where(
+    _of_accounts(refunds.c.provider_account), payments.c.reference == bindparam("ours")
+)
 _IDS: Final = {kind: IdsByDate(table) for kind, (table, _) in _SELECTED.items()}
 _NOBODY: Final = str(UUID(int=0))
 
@@ -84,12 +107,14 @@ async def reconcile(
     progress: Callable[[str], None],
 ) -> AsyncIterator[Finding]:
     """Every finding, matched ones too. Ours from outside `since` to `until` need not be in the statement."""
-    statement = StatementIndex([line for line in lines if line.kind in kinds])
+    statement = await _indexed(lines, kinds)
     names = json.dumps(sorted(provider_accounts))
     for kind in kinds:
         seen = 0
         async for ours in _made(db, kind, names, since, until):
             seen += 1
+            if seen % _AT_ONCE == 0:
+                await asyncio.sleep(0)
             within = (since or 0) <= ours.at <= (until or _ALWAYS)
             for finding in statement.match(ours, expected=within):
                 yield finding
@@ -102,6 +127,16 @@ async def reconcile(
             continue
         for finding in statement.match(found, expected=False):
             yield finding
+
+
+async def _indexed(lines: Sequence[Line], kinds: Sequence[SubjectType]) -> StatementIndex:
+    statement = StatementIndex()
+    for number, line in enumerate(lines, 1):
+        if line.kind in kinds:
+            statement.add(line)
+        if number % _AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return statement
 
 
 async def _made(
@@ -118,15 +153,33 @@ async def _made(
 
 async def _named(db: Database, line: Line, names: str) -> Ours | None:
     ours = next((text for text in map(_as_uuid, line.references) if text), _NOBODY)
-    rows = await db.scan(_NAMED[line.kind], provider_accounts=names, ours=ours, theirs=json.dumps(line.references))
+    rows = await db.scan(_OURS[line.kind], provider_accounts=names, ours=ours)
+    rows = rows or await db.scan(_THEIRS[line.kind], provider_accounts=names, theirs=json.dumps(line.references))
+    if line.kind == REFUND:
+        rows = rows or await db.scan(_REFUND_OF_PAYMENT, provider_accounts=names, ours=ours)
     return _ours(line.kind, rows[0]) if rows else None
 
 
 def _ours(kind: SubjectType, row: Row) -> Ours:
-    number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at = row
-    asked = round_to_currency(amount, currency)
-    at = Instant(at or 0)
-    return Ours(kind, number, merchant_id, reference, provider_reference, provider_account, status, asked, currency, at)
+    (number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at, *rest) = row
+    operator, request_number, *of_payment = rest
+    more = [each for each in of_payment if each]
+    if request_number:
+        more.append(request_reference(reference, request_number))
+    return Ours(
+        kind=kind,
+        id=number,
+        merchant_id=merchant_id,
+        reference=reference,
+        provider_reference=provider_reference,
+        provider_account=provider_account,
+        status=status,
+        amount=round_to_currency(amount, currency),
+        currency=currency,
+        at=Instant(at or 0),
+        operator=operator,
+        more_references=tuple(more),
+    )
 
 
 def _as_uuid(text: str) -> str | None:

@@ -226,6 +226,8 @@ async def _initiate(
         result = await call_provider(
             provider, provider.initiate(charge), account, "initiate", provider.initiation_timeout
         )
+        if provider.remote:
+            ctx.attempts.add(payment.operator, result, ctx.clock.now())
         if not isinstance(result, NotProcessed):
             break
         log.warning("initiation.not_processed", reference=payment.reference, provider_account=account, raw=result.raw)

@@ -49,6 +49,8 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     if any(named.about_dispute for _, named in readable):
         ctx.wakeups.disputes.set()
         return
+    if any(named.about_statement for _, named in readable):
+        return
     for account, named in readable:
         subject = await _find(ctx, account, reference, named)
         if subject is not None:

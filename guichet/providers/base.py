@@ -17,6 +17,7 @@ from typing import Final, Literal, Protocol, runtime_checkable
 import msgspec
 
 from guichet.clock import Instant
+from guichet.domain.availability import OperatorState
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.domain.records import Record
@@ -216,6 +217,8 @@ class CallbackReference:
     reference: str | None = None
     provider_reference: str | None = None
     about_dispute: bool = False
+    #: True when it is about a statement of the account that we asked for, which is fetched in any case.
+    about_statement: bool = False
 
 
 DisputedStatus = Literal["open", "won", "lost", "inquiry"]
@@ -285,10 +288,21 @@ class Provider(Protocol):
 
 @runtime_checkable
 class History(Protocol):
-    """A provider that lists its own transactions; `guichet reconcile --fetch` uses it."""
+    """A provider that lists its own transactions; `guichet reconcile --fetch` and the daily comparison use it."""
 
-    async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
-        """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete."""
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete.
+
+        Where the history takes minutes to make, the provider may tell `notify_url` that it is ready.
+        """
+
+
+@runtime_checkable
+class StatesAvailability(Protocol):
+    """A provider that says which operators work at present."""
+
+    async def availability(self) -> Mapping[str, OperatorState] | Unknown:
+        """By our operator code; an operator of which it says nothing is left out."""
 
 
 @dataclass(frozen=True, slots=True)

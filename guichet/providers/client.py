@@ -14,7 +14,7 @@ import msgspec
 
 from guichet.clock import Clock, Instant
 from guichet.domain.money import Hundredths
-from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent
+from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Callback,
@@ -135,9 +135,21 @@ class ProviderClient:
             return NotProcessed(raw=str(error))
         except Lost as error:
             return Unknown(raw=str(error))
-        return ProviderResponse(
-            status=response.status, headers=response.headers, body=response.body, complete=response.complete
-        )
+        return _provider_response(response)
+
+    async def download(self, url: str, *, timeout: float, max_bytes: int) -> CallResult:
+        """Fetches a file whose address the provider stated: without our credentials, and only from a public address."""
+        try:
+            response = await self._http_client.request("GET", url, timeout=timeout, max_bytes=max_bytes)
+        except (NotSent, Lost) as error:
+            return Unknown(raw=str(error))
+        return _provider_response(response)
+
+
+def _provider_response(response: Response) -> ProviderResponse:
+    return ProviderResponse(
+        status=response.status, headers=response.headers, body=response.body, complete=response.complete
+    )
 
 
 class HttpProvider(ABC):

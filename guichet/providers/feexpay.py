@@ -144,7 +144,7 @@ class FeexPay(HttpProvider):
         result = await self._get(f"/api/payouts/status/public/{reference}")
         return read_status(result, reference, _currency(reversal.charge.operator))
 
-    async def history(self, since: Instant, until: Instant) -> list[Line] | Unknown:
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
         return await self._history.lines(since, until)
 
     async def probe(self) -> str:

@@ -5,14 +5,16 @@ Source: docs/providers/feexpay.md, "Other calls". A response has at most 500 row
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, Literal
 
-from guichet.clock import DAY, Instant, earlier, from_datetime, iso, later
+from guichet.clock import DAY, Instant, earlier, from_datetime, later
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.feexpay_responses import STATUSES
 from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.history_lines import as_lines, days
 from guichet.providers.results import FAILED, SUCCEEDED, ProviderStatus, as_unknown, parse_status_word
 
 Kind = Literal["PAYIN", "PAYOUT"]
@@ -45,9 +47,8 @@ class FeexPayHistory:
 
         Unknown when it is not listed, which proves nothing: the history may lag, or be cut off.
         """
-        days = [_day(earlier(sent_at, DAY)), _day(sent_at), _day(later(sent_at, DAY))]
         missing = Unknown("not in the history")
-        async for rows in self._answers(days, (kind,)):
+        async for rows in self._answers(days(earlier(sent_at, DAY), later(sent_at, DAY)), (kind,)):
             if isinstance(rows, Unknown):
                 missing = rows
                 continue
@@ -58,32 +59,31 @@ class FeexPayHistory:
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         """Every transaction of these days."""
-        days = [_day(Instant(at)) for at in range(since, until, DAY)]
-        days += [_day(until)] if not days or days[-1] != _day(until) else []
-        found: dict[str, dict[str, Any]] = {}
-        async for rows in self._answers(days, _KINDS):
+        lines: dict[str, Line] = {}
+        async for rows in self._answers(days(since, until), _KINDS):
             if isinstance(rows, Unknown):
                 return rows
-            found.update({str(row.get("reference")): row for row in rows})
-        ordered = sorted(found.values(), key=lambda row: str(row.get("date")))
-        return [_line(number, row) for number, row in enumerate(ordered, 1)]
+            rows.sort(key=lambda row: str(row.get("date")))
+            new = {str(row.get("reference")): row for row in rows if str(row.get("reference")) not in lines}
+            lines.update(zip(new, await as_lines(new.values(), partial(_line, len(lines))), strict=True))
+        return list(lines.values())
 
-    async def _answers(self, days: list[str], kinds: Sequence[Kind]) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
+    async def _answers(self, listed: list[str], kinds: Sequence[Kind]) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
         """All rows of these days, in the answers of as many calls as that takes; some rows come twice. Unknown stands
         for rows that may be missing.
 
         Asked by month, then by halves of a period whose answer is full, since the order of the rows is not documented.
         """
         kind: Kind | Literal["ALL"] = kinds[0] if len(kinds) == 1 else "ALL"
-        periods = [days[at : at + _MAX_DAYS] for at in range(0, len(days), _MAX_DAYS)]
+        periods = [listed[at : at + _MAX_DAYS] for at in range(0, len(listed), _MAX_DAYS)]
         while periods:
-            period = periods.pop()
+            period = periods.pop(0)
             rows = await self._rows(period, kind=kind)
             yield rows
             if isinstance(rows, Unknown) or len(rows) < _MAX_ROWS:
                 continue
             if len(period) > 1:
-                periods += [period[: len(period) // 2], period[len(period) // 2 :]]
+                periods[:0] = [period[: len(period) // 2], period[len(period) // 2 :]]
                 continue
             async for rows_of_status in self._answers_of_full_day(period, kinds):
                 yield rows_of_status
@@ -100,10 +100,10 @@ class FeexPayHistory:
                     yield Unknown(f"FeexPay lists only {_MAX_ROWS} transactions: {day[0]} has more; use its export")
 
     async def _rows(
-        self, days: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: Status | Literal["ALL"] = "ALL"
+        self, period: list[str], *, kind: Kind | Literal["ALL"] = "ALL", status: Status | Literal["ALL"] = "ALL"
     ) -> list[dict[str, Any]] | Unknown:
         result = await self._ask(
-            {"shop": self._shop, "start_date": days[0], "end_date": days[-1], "type": kind, "status": status}
+            {"shop": self._shop, "start_date": period[0], "end_date": period[-1], "type": kind, "status": status}
         )
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
@@ -113,10 +113,10 @@ class FeexPayHistory:
         return rows
 
 
-def _line(number: int, row: Mapping[str, Any]) -> Line:
-    """Rows have no currency, so it is not compared."""
+def _line(before: int, number: int, row: Mapping[str, Any]) -> Line:
+    """Rows have no currency, so it is not compared. `before`: lines of earlier responses."""
     return Line(
-        number=number,
+        number=before + number,
         kind=REFUND if "PAYOUT" in str(row.get("type", "")).upper() else PAYMENT,
         references=tuple(found for name in _REFERENCES if (found := text_or_none(row.get(name)))),
         amount=hundredths(row.get("amount")),
@@ -131,7 +131,3 @@ def _instant(date: str) -> Instant | None:
         return from_datetime(datetime.fromisoformat(date))
     except ValueError:
         return None
-
-
-def _day(at: Instant) -> str:
-    return iso(at)[:10]

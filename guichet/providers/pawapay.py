@@ -4,11 +4,14 @@ Our references are pawaPay's ids and idempotency keys. A deposit that pawaPay do
 sent was never received; a refund that it does not know is sent again.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
-from guichet.clock import Clock
+from guichet.clock import Clock, Instant
+from guichet.domain.availability import OperatorState
+from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers import pawapay_checks
@@ -35,12 +38,14 @@ from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.pawapay_responses import (
     is_not_found,
+    read_availability,
     read_deposit,
     read_initiation,
     read_refund_initiation,
     read_refund_status,
     read_status,
 )
+from guichet.providers.pawapay_statements import PawaPayStatements
 from guichet.providers.results import as_repeated_refund, probe_result
 
 REQUIRED: Final = ("token",)
@@ -61,6 +66,8 @@ _PROVIDERS: Final[dict[str, tuple[str, str]]] = {
     "mtn_cg": ("MTN_MOMO_COG", "XAF"),
 }
 OPERATORS: Final = frozenset(_PROVIDERS)
+#: The end of pawaPay's word for an operator is its country.
+_COUNTRIES: Final = frozenset(provider.rpartition("_")[2] for provider, _ in _PROVIDERS.values())
 #: Operators whose customers confirm on a page.
 _WITH_PAGE: Final = frozenset({"wave_ci", "wave_sn"})
 #: Operators whose customers give a code.
@@ -69,6 +76,9 @@ _WITH_CODE: Final = frozenset({"orange_bf"})
 #: while the merchant waits for our response.
 _PAGE_ATTEMPTS: Final = 6
 _PAGE_PAUSE: Final = 0.5
+#: Seconds and bytes for the file of a statement: a hundred thousand lines and more.
+_DOWNLOAD_TIMEOUT: Final = 120.0
+_MAX_STATEMENT: Final = 32 * 1024 * 1024
 _MIN_MESSAGE: Final = 4
 _MAX_MESSAGE: Final = 22
 
@@ -87,6 +97,7 @@ class PawaPay(HttpProvider):
         self._signature_encoding = http_signatures.encoding(settings.get("signature_encoding") or "der")
         self._callback_key = http_signatures.public_key(callback_key) if callback_key else None
         self._return_url = settings.get("return_url")
+        self._statements = PawaPayStatements(self._get, self._post, self._download, _COUNTRIES, clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator in _PROVIDERS
@@ -172,6 +183,18 @@ class PawaPay(HttpProvider):
         found = await pawapay_checks.check(setup, self._get, self._post, codes)
         return [balances_read(await self.balances()), *found]
 
+    async def availability(self) -> Mapping[str, OperatorState] | Unknown:
+        states = read_availability(await self._get("/v2/availability"))
+        if isinstance(states, Unknown):
+            return states
+        return {operator: states[word] for operator, (word, _) in _PROVIDERS.items() if word in states}
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await self._statements.lines(since, until, notify_url)
+
+    async def _download(self, url: str) -> CallResult:
+        return await self._http.download(url, timeout=_DOWNLOAD_TIMEOUT, max_bytes=_MAX_STATEMENT)
+
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """Signatures are checked when `callback_public_key` is configured."""
         body = parse_callback_json(callback)
@@ -182,7 +205,7 @@ class PawaPay(HttpProvider):
         for id_field in ("refundId", "payoutId", "depositId"):
             if reference := text_or_none(body.get(id_field)):
                 return CallbackReference(reference, reference)
-        return None
+        return CallbackReference(about_statement=True) if text_or_none(body.get("statementId")) else None
 
     async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)

@@ -3,9 +3,11 @@
 The business result is in the body of a 200. A 500 has no status and proves nothing.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+from guichet.domain.availability import DEGRADED, DOWN, UP, OperatorState
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -62,6 +64,8 @@ _STATUSES: Final[dict[str, ProviderStatus]] = {
     "COMPLETED": SUCCEEDED,
     "FAILED": FAILED,
 }
+#: Of deposits: they are taken, they take long, or they are refused.
+_AVAILABILITY: Final[dict[str, OperatorState]] = {"OPERATIONAL": UP, "DELAYED": DEGRADED, "CLOSED": DOWN}
 
 
 def read_initiation(result: CallResult, *, id_field: str, reference: str) -> InitiationResult:
@@ -149,3 +153,22 @@ def failure_code(body: dict[str, Any]) -> str:
         if isinstance(reason, dict) and reason.get(code):
             return str(reason[code])
     return ""
+
+
+def read_availability(result: CallResult) -> dict[str, OperatorState] | Unknown:
+    """The state of deposits by pawaPay's word for the operator; a word for a state that we do not know is left out."""
+    countries = result.value() if isinstance(result, ProviderResponse) and result.ok else None
+    if not isinstance(countries, list):
+        return as_unknown(result)
+    states: dict[str, OperatorState] = {}
+    for provider in _objects(each.get("providers") for each in _objects([countries])):
+        for operation in _objects([provider.get("operationTypes")]):
+            state = _AVAILABILITY.get(str(operation.get("status")))
+            if operation.get("operationType") == "DEPOSIT" and state:
+                states[str(provider.get("provider"))] = state
+    return states
+
+
+def _objects(lists: Iterable[object]) -> list[dict[str, Any]]:
+    """The objects in these lists; whatever else is there is left out."""
+    return [item for each in lists if isinstance(each, list) for item in each if isinstance(item, dict)]

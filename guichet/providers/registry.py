@@ -12,12 +12,14 @@ from guichet.providers.base import (
     CallbackReference,
     Charge,
     HasDisputes,
+    History,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
     Provider,
     Refused,
     Reversal,
+    StatesAvailability,
     StatusResult,
     Unknown,
 )
@@ -142,6 +144,18 @@ class Registry:
     def with_balances(self) -> dict[str, Balances]:
         """The accounts that state our balances with them, by name."""
         return {name: each for name, each in self._accounts.items() if isinstance(each, Balances)}
+
+    def histories(self) -> dict[str, History]:
+        """The accounts whose provider lists its own transactions."""
+        return {name: each for name, each in self._accounts.items() if isinstance(each, History)}
+
+    def stating_availability(self) -> dict[str, tuple[StatesAvailability, list[str]]]:
+        """The accounts whose provider states the availability of operators, each with the operators whose payments go
+        over it first."""
+        stating = {name: each for name, each in self._accounts.items() if isinstance(each, StatesAvailability)}
+        first = [(route[0], operator) for operator, route in self._routes.items() if route]
+        found = {name: (each, [code for account, code in first if account == name]) for name, each in stating.items()}
+        return {name: pair for name, pair in found.items() if pair[1]}
 
     def callback_providers(self, name: str) -> Mapping[str, Provider]:
         """Who may have sent a callback to this address: the account of that name, or every account of that type."""

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from guichet.clock import Clock
+from guichet.clock import Clock, Instant
+from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, wave_checks
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read
@@ -29,10 +30,11 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
-from guichet.providers.client import HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
 from guichet.providers.results import as_refund_status, as_unknown, most_conclusive, probe_result
 from guichet.providers.wave_client import WaveClient
+from guichet.providers.wave_history import wave_history
 from guichet.providers.wave_merchants import WaveMerchants
 from guichet.providers.wave_responses import (
     read_new_session,
@@ -55,6 +57,8 @@ OPTIONAL: Final = (
 _COUNTRIES: Final = {"ci": "225", "sn": "221", "bf": "226"}
 _CURRENCY: Final = "XOF"
 _SESSIONS: Final = "/v1/checkout/sessions"
+#: Bytes. A page of transactions is longer than other responses.
+_MAX_HISTORY: Final = 512 * 1024
 
 
 def operators(settings: Mapping[str, str]) -> Collection[str]:
@@ -187,6 +191,12 @@ class Wave(HttpProvider):
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
         found = await wave_checks.check(setup, self._client, self.merchants if self.names_merchants else None)
         return [*found, balances_read(await self.balances())]
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await wave_history(self._ask_transactions, since, until)
+
+    async def _ask_transactions(self, query: dict[str, str]) -> CallResult:
+        return await self._client.get("/v1/transactions", query, max_bytes=_MAX_HISTORY)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         body = parse_callback_json(callback)

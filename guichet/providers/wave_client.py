@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from guichet.clock import SECOND, Clock
+from guichet.http_client import MAX_BODY
 from guichet.providers import signatures
 from guichet.providers.client import CallResult, ProviderClient
 
@@ -19,8 +20,9 @@ class WaveClient:
         self._headers = {"Authorization": f"Bearer {settings['api_key']}"}
         self._signing_secret = settings.get("signing_secret")
 
-    async def get(self, path: str, query: Mapping[str, str] | None = None) -> CallResult:
-        return await self._http.send("GET", path, query=query, headers={**self._headers, **self._signature(b"")})
+    async def get(self, path: str, query: Mapping[str, str] | None = None, *, max_bytes: int = MAX_BODY) -> CallResult:
+        headers = {**self._headers, **self._signature(b"")}
+        return await self._http.send("GET", path, query=query, headers=headers, max_bytes=max_bytes)
 
     async def post(
         self, path: str, body: Mapping[str, str] | None, more_headers: Mapping[str, str] | None = None

@@ -5,9 +5,10 @@ Source: docs/contract.md, "Resources".
 
 from typing import Annotated
 
+from guichet.domain.availability import OPERATOR_STATES, OperatorState
 from guichet.domain.catalogue import PaymentMode
 from guichet.schemas.json_codec import number, percent
-from guichet.schemas.object_fields import Number, Url, example
+from guichet.schemas.object_fields import Number, Url, example, open_enum
 from guichet.schemas.payment import PaymentModeSummaryObject, payment_mode_summary
 
 
@@ -22,13 +23,16 @@ class PaymentModeObject(PaymentModeSummaryObject):
     """`true` : `otp` est obligatoire à la création d'un paiement. Lisez toujours ce drapeau, il peut changer."""
     logo: Annotated[Url | None, example(None)]
     """Logo de l'opérateur."""
+    availability: Annotated[str, open_enum(*OPERATOR_STATES), example("up")]
+    """État technique de l'opérateur. Même `down`, ses paiements sont acceptés. Avec une clé de test, toujours `up`."""
 
 
-def payment_mode_object(mode: PaymentMode) -> PaymentModeObject:
+def payment_mode_object(mode: PaymentMode, availability: OperatorState) -> PaymentModeObject:
     return {
         **payment_mode_summary(mode),
         "fee_percent": percent(mode.fee_percent),
         "fee_fixed": number(mode.fee_fixed),
         "requires_otp": mode.requires_otp,
         "logo": mode.logo,
+        "availability": availability,
     }

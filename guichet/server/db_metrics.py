@@ -11,13 +11,16 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from guichet.availability.states import availabilities
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
+from guichet.domain.availability import OperatorState
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
 from guichet.payments import provider_balances
 from guichet.payments.incidents import KINDS
 from guichet.server import db_metrics_queries, health_checks
+from guichet.server.reconciliation_checks import reconciled_accounts
 
 #: Seconds for which a read is reused at least.
 FRESH_FOR: Final = 3.0
@@ -26,6 +29,7 @@ _REUSE_FACTOR: Final = 20
 #: Seconds after which a read is abandoned: Prometheus waits ten for its answer.
 READ_TIMEOUT: Final = 8.0
 _AUDITS: Final = ("clean", "faulty", "never")
+_AVAILABILITY: Final[dict[OperatorState, float]] = {"up": 1.0, "degraded": 0.5, "down": 0.0}
 
 
 class DatabaseMetrics(Collector):
@@ -89,6 +93,9 @@ async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
         yield family
     for family in await _floats(db, now):
         yield family
+    for family in await _reconciliation(db, now):
+        yield family
+    yield await _availability(db)
 
 
 async def _pending(db: Database, now: Instant) -> list[GaugeMetricFamily]:
@@ -177,6 +184,34 @@ async def _floats(db: Database, now: Instant) -> list[GaugeMetricFamily]:
         if read.read_at is not None:
             age.add_metric((read.provider_account,), _seconds(read.read_at, now))
     return [balance, alert_below, age]
+
+
+async def _reconciliation(db: Database, now: Instant) -> list[GaugeMetricFamily]:
+    differences = GaugeMetricFamily(
+        "guichet_reconciliation_differences",
+        "Differences between a provider's history and our ledger, in the days of the last week.",
+        labels=("provider_account",),
+    )
+    age = GaugeMetricFamily(
+        "guichet_reconciliation_age_seconds",
+        "Time since the end of the latest day that was compared; a day and four hours is normal.",
+        labels=("provider_account",),
+    )
+    for each in await reconciled_accounts(db, now):
+        differences.add_metric((each.provider_account,), each.differences)
+        age.add_metric((each.provider_account,), _seconds(each.compared_until, now))
+    return [differences, age]
+
+
+async def _availability(db: Database) -> GaugeMetricFamily:
+    states = GaugeMetricFamily(
+        "guichet_operator_availability",
+        "Live payments by each operator: 1 up, 0.5 degraded, 0 down, by technical failures of the last hour at most.",
+        labels=("operator",),
+    )
+    for each in await availabilities(db):
+        states.add_metric((each.operator,), _AVAILABILITY[each.state])
+    return states
 
 
 def _seconds(since: Instant, now: Instant) -> float:

@@ -1,4 +1,5 @@
-"""Deletes old rows of logs: webhook deliveries that ended, closed incidents, callbacks of providers (D70).
+"""Deletes old rows of logs: webhook deliveries that ended, closed incidents, callbacks of providers (D70),
+finished comparisons with providers.
 
 Payments, refunds, postings, the hash chain, audits and wallets are never pruned. Ids rise with the time of creation, so
 a round walks from the oldest id, a batch at a time, and ends at the first batch without an old row. Its cost is the
@@ -13,7 +14,13 @@ from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, dele
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database
-from guichet.db.tables import incidents, provider_callbacks, unmatched_callbacks, webhook_deliveries
+from guichet.db.tables import (
+    incidents,
+    provider_callbacks,
+    reconciliation_runs,
+    unmatched_callbacks,
+    webhook_deliveries,
+)
 from guichet.logs import log
 from guichet.settings import Settings
 
@@ -53,6 +60,7 @@ PROVIDER_CALLBACKS: Final = Log(
     provider_callbacks, provider_callbacks.c.received_at, provider_callbacks.c.status != "pending"
 )
 UNMATCHED_CALLBACKS: Final = Log(unmatched_callbacks, unmatched_callbacks.c.received_at, true())
+RECONCILIATION_RUNS: Final = Log(reconciliation_runs, reconciliation_runs.c.day, reconciliation_runs.c.due_at.is_(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +91,8 @@ class Pruning:
     def __init__(self, db: Database, settings: Settings) -> None:
         self._db = db
         logs = {DELIVERIES: settings.keep_deliveries_days}
-        logs |= dict.fromkeys((INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS), settings.keep_incidents_days)
+        others = (INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS, RECONCILIATION_RUNS)
+        logs |= dict.fromkeys(others, settings.keep_incidents_days)
         self._rounds = [_Round(each, days * DAY) for each, days in logs.items() if days]
 
     async def step(self, now: Instant) -> int:

@@ -1,4 +1,4 @@
-"""The worker: loops that poll providers, follow up callbacks, disburse refunds, deliver webhooks and keep house.
+"""The worker: loops that poll providers, follow up callbacks, refund, deliver webhooks, reconcile and keep house.
 
 Each loop claims, works, records and sleeps. Nothing that matters is kept here: a claim is a lease in a table, so the
 work of a process that dies is due again. A loop is woken right after a commit of its own process; what other processes
@@ -18,10 +18,12 @@ from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
 from guichet.payments.provider_callbacks import CallbackJobs
 from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
+from guichet.worker.availability_loop import Availability
 from guichet.worker.balance_reader import BalanceReader
 from guichet.worker.dispute_loop import DisputeLoop
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
+from guichet.worker.reconciliation_loop import Reconciliation
 
 #: Seconds that running jobs have to finish when the worker stops; a job that does not is done again after its lease.
 GRACE: Final = 1.2
@@ -44,6 +46,8 @@ class Worker:
             BalanceReader(ctx),
             DisputeLoop(ctx),
             Housekeeping(ctx),
+            Reconciliation(ctx),
+            Availability(ctx),
         ]
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -132,3 +132,49 @@ COUNT: Final[dict[str, Any]] = {
     "row_count": 1,
 }
 OVERRIDE: Final[dict[str, Any]] = {"operator": "mtn", "active": True}
+RUN: Final[dict[str, Any]] = {
+    "provider_account": "op",
+    "day": 1,
+    "due_at": 1,
+    "attempts": 0,
+    "lines": 0,
+    "matched": 0,
+    "differences": 0,
+    "found": "[]",
+}
+AVAILABILITY: Final[dict[str, Any]] = {
+    "operator": "mtn",
+    "state": "up",
+    "since": 1,
+    "reason": "",
+    "measured": "up",
+}
+AUDIT_HEAD: Final[dict[str, Any]] = {"singleton": 1, "number": 0, "digest": "d"}
+LATE_RESULT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "live",
+    "currency": "XOF",
+    "subject_type": "payment",
+    "subject_id": 1,
+    "reference": REFERENCE,
+    "provider_account": "mtn_benin",
+    "status": "pending",
+    "stage": "asking",
+    "told_at": 1,
+    "asked_count": 0,
+    "next_poll_at": 1,
+}
+DISPUTE: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "live",
+    "currency": "XOF",
+    "payment_id": 1,
+    "payment_reference": REFERENCE,
+    "reference": REFERENCE,
+    "provider_account": "stripe",
+    "provider_reference": "du_1",
+    "status": "open",
+    "amount": 505,
+    "reason": "fraudulent",
+    "opened_at": 1,
+}

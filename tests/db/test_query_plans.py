@@ -9,6 +9,7 @@ from sqlalchemy import Executable, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
+from guichet.availability.attempts import recent_attempts
 from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.array_statements import ArrayStatements
@@ -19,7 +20,10 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
+from guichet.domain.reconciliation import Line
+from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger import suspense, wallets
+from guichet.ledger.reconciliation import _named
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.payments import callback_repository as callbacks
@@ -46,6 +50,10 @@ TRIED = AttemptResult(
     response_code=200,
     ended_at=NOW,
 )
+
+
+#: A refund that a provider's statement names by its payment.
+STATED = Line(1, "refund", (REFERENCE, "theirs"), None, None, "succeeded", NOW)
 
 
 def _listed(**wanted: Any) -> Any:
@@ -97,6 +105,10 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "list links": lambda db: links.page(db, MerchantId(1), 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
+    "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
+    "claim a reconciliation": lambda db: runs.claim(db, ["op"], NOW),
+    "recent reconciliations": lambda db: runs.recent_runs(db, NOW),
+    "attempts by operator": lambda db: recent_attempts(db, NOW),
     "key": lambda db: api_keys.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
@@ -113,6 +125,7 @@ BY_INDEX = {
 BIG = (
     "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|api_keys"
     "|provider_callbacks|unmatched_callbacks"
+    "|reconciliation_runs|operator_attempts"
 )
 
 

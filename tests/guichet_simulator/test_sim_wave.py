@@ -233,3 +233,18 @@ async def test_payouts_are_sent_and_read(simulator: Simulator) -> None:
     assert await simulator.credits(reference="refund-1") == 1
     assert (await simulator.json("GET", "/wave/v1/balance", headers=KEY))["amount"] == "-500"
     await simulator.json("POST", f"{path}/reverse", 409, headers=KEY)
+
+
+async def test_transactions_are_listed_in_pages_net_of_the_fee(simulator: Simulator) -> None:
+    sessions = [(await create(simulator, restrict_payer_mobile="+221770009007"))["id"] for _ in range(3)]
+    path, items = "/wave/v1/transactions?first=2", []
+    for more in (True, False):
+        page = await simulator.json("GET", path, headers=KEY)
+        items += page["items"]
+        assert page["page_info"]["has_next_page"] is more
+        path = f"/wave/v1/transactions?first=2&after={page['page_info']['end_cursor']}"
+    assert [each["checkout_api_session_id"] for each in items] == sessions
+    assert {(each["amount"], each["fee"]) for each in items} == {("990", "10")}
+    assert (await simulator.json("GET", "/wave/v1/balance", headers=KEY))["amount"] == "2970"
+    assert (await simulator.json("GET", "/wave/v1/transactions?date=2020-01-01", headers=KEY))["items"] == []
+    await simulator.json("GET", "/wave/v1/transactions?date=yesterday", 400, headers=KEY)

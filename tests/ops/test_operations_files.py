@@ -13,10 +13,12 @@ import pytest
 import yaml  # type: ignore[import-untyped,unused-ignore]
 from prometheus_client.parser import text_string_to_metric_families
 
+from guichet.clock import Instant
 from guichet.domain.money import Hundredths
+from guichet.domain.reconciliation import Line
 from guichet.ledger.audit import audit
 from guichet.payments import provider_balances
-from guichet.providers.base import Accepted, FloatBalance
+from guichet.providers.base import Accepted, FloatBalance, Unknown
 from guichet.server.db_metrics_queries import AGES, OLDER
 from guichet.server.health_checks import STUCK_AFTER
 from guichet.settings import Settings
@@ -49,10 +51,17 @@ _SELECTOR: Final = re.compile(r"([A-Za-z_:][\w:]*)\{([^}]*)\}")
 _MATCHER: Final = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
 
 
+class ListingProvider(ScriptedProvider):
+    """Has a history, so its account is reconciled."""
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return []
+
+
 @pytest.fixture
 async def exposed(settings: Settings) -> dict[str, set[str]]:
     """Every series name that `/metrics` has on PostgreSQL, and its labels where a sample shows them."""
-    op = ScriptedProvider()
+    op = ListingProvider()
     op.script("initiate", done, taken)
     op.script("refund", taken)
     op.script("refund_status", Accepted())

@@ -5,6 +5,7 @@ from typing import Final
 from sqlalchemy import BigInteger, Column, Index, Integer, PrimaryKeyConstraint, String, Text, UniqueConstraint
 
 from guichet.db.tables.columns import UUID, env_column, id_column, merchant_column, one_of, partial_index, table
+from guichet.domain.availability import OPERATOR_STATES
 from guichet.domain.merchants import ENVS
 from guichet.domain.payments import SUBJECT_TYPES
 
@@ -41,6 +42,63 @@ unmatched_callbacks: Final = table(
     Column("received_at", BigInteger, nullable=False),
     Index("ix_unmatched_callbacks_received_at", "received_at"),
     Index("ix_unmatched_callbacks_provider_account", "provider_account", "received_at", "id"),
+)
+
+#: The comparison of one provider account with our ledger for one day (`day`: when it began, UTC). Due while `due_at` is
+#: set, which is also the lease of the worker that is at it; `finished_at`: when the latest comparison ended, whose
+#: counts these are. `found` has the first differences as JSON, `error` why the latest attempt could not be made.
+reconciliation_runs: Final = table(
+    "reconciliation_runs",
+    id_column(),
+    Column("provider_account", String(64), nullable=False),
+    Column("day", BigInteger, nullable=False),
+    Column("due_at", BigInteger),
+    Column("attempts", Integer, nullable=False),
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    Column("lines", BigInteger, nullable=False),
+    Column("matched", BigInteger, nullable=False),
+    Column("differences", BigInteger, nullable=False),
+    Column("found", Text, nullable=False),
+    Column("error", Text),
+    UniqueConstraint("provider_account", "day", name="uq_reconciliation_runs_day"),
+    Index("ix_reconciliation_runs_day", "day"),
+    partial_index("ix_reconciliation_runs_due", "due_at", "id", where="due_at IS NOT NULL"),
+)
+
+#: Initiations of live payments by operator and minute (when it began), and how many failed for technical reasons.
+operator_attempts: Final = table(
+    "operator_attempts",
+    Column("minute", BigInteger, nullable=False),
+    Column("operator", String(32), nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    PrimaryKeyConstraint("minute", "operator", name="pk_operator_attempts"),
+)
+
+#: What follows from them, joined with what the operator's provider states.
+operator_availability: Final = table(
+    "operator_availability",
+    Column("operator", String(32), nullable=False),
+    Column("state", String(8), nullable=False),
+    Column("since", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("measured", String(8), nullable=False),
+    Column("stated", String(8)),
+    Column("stated_by", String(64)),
+    Column("stated_at", BigInteger),
+    PrimaryKeyConstraint("operator", name="pk_operator_availability"),
+    one_of("state", OPERATOR_STATES, "operator_availability"),
+    one_of("measured", OPERATOR_STATES, "operator_availability"),
+    one_of("stated", OPERATOR_STATES, "operator_availability"),
+)
+
+#: Work that one worker does for all of them at times: nobody else does it before `until`.
+worker_leases: Final = table(
+    "worker_leases",
+    Column("name", String(32), nullable=False),
+    Column("until", BigInteger, nullable=False),
+    PrimaryKeyConstraint("name", name="pk_worker_leases"),
 )
 
 #: How many rows a long list has, by hour and by day of creation, so that a total and a distant page cost the same

@@ -20,12 +20,14 @@ from guichet.domain.posting_rules import (
     MANUAL_SETTLEMENT,
     PAID_LATE,
     PAYMENT_CAUSES,
+    PAYMENT_CHARGED,
     REFUND_CAUSES,
+    REFUND_CHARGED,
     REFUND_FAILED_LATE,
     REFUND_PAID_LATE,
     SUSPENSE,
 )
-from guichet.ledger.audit import expectations
+from guichet.ledger.audit import expectations, provider_fees
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
 from guichet.ledger.audit.expectations import Expected
 from guichet.ledger.audit.subject_statements import (
@@ -132,9 +134,12 @@ def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, leg
         return f"posting {legs[0].id} books it all the same" if legs else None
     if any(leg.destination == SUSPENSE for leg in legs) and payment.env == "test":
         return "a test payment never waits in suspense"
+    if payment.status in ("succeeded", "refunded"):
+        expected |= provider_fees.expected(payment, PAYMENT_CHARGED, legs)
     if fault := _difference(payment, expected, legs):
         return fault
     _add_expected(state, payment, legs)
+    provider_fees.add_expected(state, payment, PAYMENT_CHARGED, legs)
     return None
 
 
@@ -149,9 +154,12 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     if refund.status == "succeeded" and facts.payment_status != "refunded":
         return f"its payment is {facts.payment_status}"
     expected = expectations.refund(refund, facts, legs)
+    if refund.status == "succeeded":
+        expected |= provider_fees.expected(refund, REFUND_CHARGED, legs)
     if fault := _difference(refund, expected, legs):
         return fault
     _add_expected(state, refund, legs)
+    provider_fees.add_expected(state, refund, REFUND_CHARGED, legs)
     return None
 
 

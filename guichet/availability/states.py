@@ -1,0 +1,72 @@
+"""The availability of each operator, as the worker last found it (D91)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Clock, Instant, later
+from guichet.db.engine import Database
+from guichet.db.read_cache import ReadCache
+from guichet.db.tables import operator_availability, worker_leases
+from guichet.domain.availability import OperatorState
+
+_table: Final = operator_availability
+_ALL: Final = select(_table).order_by(_table.c.operator)
+_insert: Final = upsert(_table).values({column.name: bindparam(column.name) for column in _table.c})
+_SET: Final = _insert.on_conflict_do_update(
+    index_elements=["operator"],
+    set_={column.name: _insert.excluded[column.name] for column in _table.c if column.name != "operator"},
+)
+_lease: Final = upsert(worker_leases).values(name=bindparam("name"), until=bindparam("until"))
+_CLAIM: Final = _lease.on_conflict_do_update(
+    index_elements=["name"],
+    set_={"until": _lease.excluded.until},
+    where=worker_leases.c.until <= bindparam("now"),
+).returning(worker_leases.c.until)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAvailability:
+    """A row of `operator_availability`. `state` is the worse of `measured` (by our attempts) and `stated` (by the
+    provider that takes the operator's payments, None where it says nothing); `since`: when `state` began."""
+
+    operator: str
+    state: OperatorState
+    since: Instant
+    reason: str
+    measured: OperatorState
+    stated: OperatorState | None
+    stated_by: str | None
+    stated_at: Instant | None
+
+
+async def availabilities(db: Database) -> list[OperatorAvailability]:
+    """One for each operator of which something is known, by code. Reads as many rows."""
+    return [OperatorAvailability(*row) for row in await db.scan(_ALL)]
+
+
+async def set_availability(db: Database, found: OperatorAvailability) -> None:
+    await db.write(_SET, **{column.name: getattr(found, column.name) for column in _table.c})
+
+
+async def claim_turn(db: Database, name: str, now: Instant, duration: int) -> bool:
+    """Whether this process may do the work `name` now; no other one may for `duration` (microseconds)."""
+    return await db.write(_CLAIM, name=name, now=now, until=later(now, duration)) is not None
+
+
+class AvailabilityReader:
+    """The states for the API, at most one second old."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._cached: ReadCache[None, dict[str, OperatorState]] = ReadCache(clock, self._load)
+
+    async def states(self) -> Mapping[str, OperatorState]:
+        """By operator; one that is not in it is up."""
+        return await self._cached.get(None) or {}
+
+    async def _load(self, _: None) -> dict[str, OperatorState]:
+        return {each.operator: each.state for each in await availabilities(self._db)}

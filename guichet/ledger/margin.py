@@ -1,0 +1,73 @@
+"""The margin of each operator: the fees that merchants paid less what the providers charged (D90)."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import bindparam, func, select
+
+from guichet.clock import HOUR, Instant, earlier, later
+from guichet.db.engine import Database
+from guichet.db.ids_by_date import IdsByDate
+from guichet.db.tables import postings
+from guichet.domain.money import Currency
+from guichet.domain.posting_rules import COLLECTED, FEES, PROVIDER_FEES, operator_account
+
+#: Postings that one statement sums.
+_STEP: Final = 10_000
+#: Ids are in the order of dates, except for postings written at the same time.
+_SLACK: Final = HOUR
+_ALWAYS: Final = Instant(2**62)
+_OPERATOR: Final = operator_account("")
+
+_IDS: Final = IdsByDate(postings)
+_BY: Final = (postings.c.currency, postings.c.cause, postings.c.leg, postings.c.source, postings.c.destination)
+_SUMS: Final = (
+    select(*_BY, func.sum(postings.c.amount), func.count())
+    .where(
+        postings.c.id >= bindparam("first"),
+        postings.c.id < bindparam("end"),
+        postings.c.env == "live",
+        postings.c.created_at >= bindparam("since"),
+        postings.c.created_at <= bindparam("until"),
+    )
+    .group_by(*_BY)
+)
+
+
+@dataclass(slots=True)
+class Margin:
+    """Hundredths of one operator and currency. `fees`: what the service earned, less what it gave back with refunds.
+    `provider_fees`: what was charged, as far as providers' statements say. `payments`: how many succeeded."""
+
+    fees: int = 0
+    provider_fees: int = 0
+    payments: int = 0
+
+    @property
+    def margin(self) -> int:
+        return self.fees - self.provider_fees
+
+
+async def margins(db: Database, since: Instant | None, until: Instant | None) -> dict[tuple[str, Currency], Margin]:
+    """By operator and currency, the postings of live payments from `since` to `until`, both included.
+
+    Cost: reads each posting of the period once by its id, 10 000 at a time; nothing before or after it.
+    """
+    start, last = since or Instant(0), until or _ALWAYS
+    first = await _IDS.first_at(db, earlier(start, _SLACK))
+    end = await _IDS.first_at(db, later(last, _SLACK))
+    found: dict[tuple[str, Currency], Margin] = defaultdict(Margin)
+    for at in range(first, end, _STEP):
+        step = {"first": at, "end": min(end, at + _STEP)}
+        for currency, cause, leg, source, destination, amount, count in await db.scan(
+            _SUMS, **step, since=start, until=last
+        ):
+            operator = source if source.startswith(_OPERATOR) else destination
+            if not operator.startswith(_OPERATOR):
+                continue
+            margin = found[operator.removeprefix(_OPERATOR), currency]
+            margin.fees += int(amount) * ((destination == FEES) - (source == FEES))
+            margin.provider_fees += int(amount) * ((source == PROVIDER_FEES) - (destination == PROVIDER_FEES))
+            margin.payments += int(count) if (cause, leg) == (COLLECTED, "amount") else 0
+    return dict(sorted(found.items()))

@@ -1,0 +1,56 @@
+"""What providers charged us, posted from the lines of their statements (D90).
+
+Each payment and each refund is charged once: the first statement that names its fee counts.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import bindparam
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant
+from guichet.db.engine import Database
+from guichet.db.tables import postings
+from guichet.domain.posting_rules import PAYMENT_CHARGED, REFUND_CHARGED, provider_fee
+from guichet.domain.reconciliation import MATCHED, PAYMENT, REFUND, Finding
+
+_CAUSES: Final = {PAYMENT: PAYMENT_CHARGED, REFUND: REFUND_CHARGED}
+#: The constraint that admits each cause of a subject once makes a repetition change nothing.
+_INSERT: Final = (
+    upsert(postings)
+    .values({column.name: bindparam(column.name) for column in postings.c if column.name != "id"})
+    .on_conflict_do_nothing(index_elements=["merchant_id", "cause", "subject_id", "leg"])
+)
+
+
+def has_fee(finding: Finding) -> bool:
+    """Whether a fee can be posted: the statement names one, for a payment or refund that moved the same amount here."""
+    return finding.outcome == MATCHED and bool(finding.line and finding.ours and finding.line.fee)
+
+
+async def post_fees(db: Database, findings: Sequence[Finding], now: Instant) -> None:
+    """Posts the fees of these findings, those for which `has_fee`. No wallet moves. Provider accounts are live only."""
+    rows = []
+    for finding in findings:
+        line, ours = finding.line, finding.ours
+        assert line is not None
+        assert ours is not None
+        assert line.fee
+        posting = provider_fee(ours.operator, line.fee)
+        rows.append(
+            {
+                "merchant_id": ours.merchant_id,
+                "env": "live",
+                "currency": ours.currency,
+                "cause": _CAUSES[ours.kind],
+                "subject_id": ours.id,
+                "leg": posting.leg,
+                "source": posting.source,
+                "destination": posting.destination,
+                "amount": posting.amount,
+                "created_at": now,
+            }
+        )
+    if rows:
+        await db.execute_many(_INSERT, rows)

@@ -1,0 +1,113 @@
+"""The loop that keeps the availability of each operator, once a minute across all workers (D91)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Final
+
+from guichet.availability.attempts import prune_attempts, recent_attempts
+from guichet.availability.states import OperatorAvailability, availabilities, claim_turn, set_availability
+from guichet.clock import MINUTE, SECOND, Instant, earlier, later
+from guichet.context import AppContext
+from guichet.db.errors import StorageError
+from guichet.domain.availability import UP, Attempts, Verdict, measured, worse
+from guichet.logs import log
+from guichet.providers.base import Unknown
+from guichet.worker.queue_loop import Step
+
+#: Seconds between two times at which the counts of this process are written.
+FLUSH_EVERY: Final = 5.0
+_MEASURE_EVERY: Final = 55 * SECOND
+_ASK_EVERY: Final = 5 * MINUTE
+#: What a provider said this long ago no longer counts.
+_STATED_FOR: Final = 20 * MINUTE
+
+
+class Availability:
+    """Writes this process's counts, asks the providers that state the availability of operators, and measures."""
+
+    name = "availability"
+
+    def __init__(self, ctx: AppContext) -> None:
+        self.wake = asyncio.Event()
+        self._ctx = ctx
+        self._stating = ctx.registry.stating_availability()
+        self._next_at = Instant(0)
+
+    async def step(self) -> Step:
+        db, now = self._ctx.db, self._ctx.clock.now()
+        await self._ctx.attempts.flush(db)
+        if now >= self._next_at and await claim_turn(db, self.name, now, _MEASURE_EVERY):
+            if self._stating and await claim_turn(db, f"{self.name} asked", now, _ASK_EVERY):
+                await self._ask(now)
+            await self._measure(now)
+            await prune_attempts(db, now)
+        if now >= self._next_at:
+            self._next_at = later(now, _MEASURE_EVERY)
+        return Step(False, FLUSH_EVERY)
+
+    async def idle(self) -> None:
+        """Every step ends with its work done."""
+
+    async def _ask(self, now: Instant) -> None:
+        """Keeps what each provider says about the operators whose payments go over its account first."""
+        known = {each.operator: each for each in await availabilities(self._ctx.db)}
+        for account, (provider, operators) in self._stating.items():
+            stated = await provider.availability()
+            if isinstance(stated, Unknown):
+                log.warning("availability.not_stated", provider_account=account, raw=stated.raw)
+                continue
+            for operator in operators:
+                if operator in stated:
+                    before = known.get(operator) or _unknown(operator, now)
+                    said = replace(before, stated=stated[operator], stated_by=account, stated_at=now)
+                    await set_availability(self._ctx.db, said)
+
+    async def _measure(self, now: Instant) -> None:
+        attempts = await recent_attempts(self._ctx.db, now)
+        known: Mapping[str, OperatorAvailability] = {each.operator: each for each in await availabilities(self._ctx.db)}
+        for operator in sorted({*attempts, *known}):
+            before = known.get(operator) or _unknown(operator, now)
+            after = _judged(before, attempts.get(operator, []), now)
+            if after == known.get(operator):
+                continue
+            await set_availability(self._ctx.db, after)
+            if after.state != before.state:
+                log.warning("availability.changed", operator=operator, state=after.state, reason=after.reason)
+
+
+def _unknown(operator: str, now: Instant) -> OperatorAvailability:
+    return OperatorAvailability(operator, UP, now, "", UP, None, None, None)
+
+
+def _judged(before: OperatorAvailability, attempts: list[Attempts], now: Instant) -> OperatorAvailability:
+    ours = measured(attempts, now, before.measured)
+    verdicts = [ours]
+    if before.stated is not None and before.stated_at is not None and before.stated_at > earlier(now, _STATED_FOR):
+        verdicts.append(Verdict(before.stated, f"{before.stated_by} says so" if before.stated != UP else ""))
+    verdict = worse(verdicts)
+    since = before.since if verdict.state == before.state else now
+    return replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=ours.state)
+
+
+@asynccontextmanager
+async def writing_attempts(ctx: AppContext) -> AsyncIterator[None]:
+    """Writes the counts of a process that serves without a worker, every few seconds and once more at its end."""
+    running = asyncio.create_task(_write(ctx), name="attempts")
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        with suppress(StorageError):
+            await ctx.attempts.flush(ctx.db)
+
+
+async def _write(ctx: AppContext) -> None:
+    while True:
+        await asyncio.sleep(FLUSH_EVERY)
+        try:
+            await ctx.attempts.flush(ctx.db)
+        except StorageError as error:
+            log.warning("availability.not_written", error=str(error))
