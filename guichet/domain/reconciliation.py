@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from guichet.clock import Instant
 from guichet.domain.ids import MerchantId
+from guichet.domain.late_results import LateStage
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
 from guichet.domain.records import Record
@@ -67,10 +68,15 @@ class Ours:
     at: Instant
     operator: str
     more_references: tuple[str, ...] = ()
+    #: What the provider did after the end was told (`domain/late_results.py`).
+    late_stage: LateStage | None = None
 
     @property
     def moved(self) -> bool:
-        return self.status in ("succeeded", "refunded")
+        """Whether the provider moved the money, as far as we know: what it did late is the contrary of the status."""
+        was_told = self.status in ("succeeded", "refunded")
+        contradicted = self.late_stage not in (None, "asking")
+        return was_told != contradicted
 
     @property
     def keys(self) -> set[str]:

@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, literal_column, select
+from sqlalchemy import ColumnElement, Executable, Select, Table, and_, bindparam, literal_column, select
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
 from guichet.db.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
-from guichet.db.tables import payments, refunds
+from guichet.db.tables import late_results, payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, StatementIndex
@@ -30,6 +30,15 @@ _SLACK: Final = HOUR
 _REFUND_SLACK: Final = 92 * DAY
 _ALWAYS: Final = 2**62
 
+
+def _late_result_of(kind: SubjectType, table: Table) -> ColumnElement[bool]:
+    return and_(
+        late_results.c.merchant_id == table.c.merchant_id,
+        late_results.c.subject_type == kind,
+        late_results.c.subject_id == table.c.id,
+    )
+
+
 _PAYMENTS: Final[Select[Any]] = select(
     payments.c.id,
     payments.c.merchant_id,
@@ -41,10 +50,11 @@ _PAYMENTS: Final[Select[Any]] = select(
     payments.c.currency,
     payments.c.created_at,
     payments.c.operator,
+    late_results.c.stage,
     literal_column("0").label("request_number"),
     literal_column("NULL").label("payment_reference"),
     literal_column("NULL").label("payment_provider_reference"),
-)
+).outerjoin(late_results, _late_result_of(PAYMENT, payments))
 _REFUNDS: Final[Select[Any]] = select(
     refunds.c.id,
     refunds.c.merchant_id,
@@ -56,10 +66,15 @@ _REFUNDS: Final[Select[Any]] = select(
     refunds.c.currency,
     refunds.c.processed_at,
     payments.c.operator,
+    late_results.c.stage,
     refunds.c.request_number,
     payments.c.reference.label("payment_reference"),
     payments.c.provider_reference.label("payment_provider_reference"),
-).join(payments, and_(payments.c.id == refunds.c.payment_id, payments.c.merchant_id == refunds.c.merchant_id))
+).select_from(
+    refunds.join(
+        payments, and_(payments.c.id == refunds.c.payment_id, payments.c.merchant_id == refunds.c.merchant_id)
+    ).outerjoin(late_results, _late_result_of(REFUND, refunds))
+)
 _SELECTED: Final = {PAYMENT: (payments, _PAYMENTS), REFUND: (refunds, _REFUNDS)}
 
 
@@ -162,7 +177,7 @@ async def _named(db: Database, line: Line, names: str) -> Ours | None:
 
 def _ours(kind: SubjectType, row: Row) -> Ours:
     (number, merchant_id, reference, provider_reference, provider_account, status, amount, currency, at, *rest) = row
-    operator, request_number, *of_payment = rest
+    operator, late_stage, request_number, *of_payment = rest
     more = [each for each in of_payment if each]
     if request_number:
         more.append(request_reference(reference, request_number))
@@ -179,6 +194,7 @@ def _ours(kind: SubjectType, row: Row) -> Ours:
         at=Instant(at or 0),
         operator=operator,
         more_references=tuple(more),
+        late_stage=late_stage,
     )
 
 

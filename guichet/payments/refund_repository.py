@@ -42,6 +42,7 @@ _FINISH: Final = (
         status=bindparam("target"),
         processed_at=bindparam("now"),
         failure_reason=bindparam("reason"),
+        float_empty_accounts=None,
         next_poll_at=None,
         lease_expires_at=None,
     )
@@ -56,7 +57,6 @@ _MARK_SENT: Final = (
         account_fingerprint=bindparam("new_fingerprint"),
         provider_data=bindparam("new_data"),
         payee_number=func.coalesce(bindparam("new_payee", type_=refunds.c.payee_number.type), refunds.c.payee_number),
-        float_empty_accounts=None,
         not_found_count=0,
         not_found_duration=0,
     )
@@ -115,6 +115,7 @@ _RECORD_ACCEPTANCE: Final = (
     .values(
         provider_reference=bindparam("new_ref"),
         provider_data=bindparam("new_data"),
+        float_empty_accounts=None,
         next_poll_at=bindparam("next_due"),
         lease_expires_at=None,
         not_found_count=0,
@@ -125,6 +126,7 @@ _SCHEDULE_NEXT_POLL: Final = (
     update(refunds)
     .where(*_PENDING)
     .values(
+        float_empty_accounts=None,
         next_poll_at=bindparam("next_due"),
         poll_count=refunds.c.poll_count + 1,
         lease_expires_at=None,
@@ -222,7 +224,8 @@ async def mark_sent(
 ) -> Refund | None:
     """Marks a refund as sent, before the request is sent. None when it is already marked, or final.
 
-    `payee_number`: the number of a payout; None keeps what is stored.
+    `payee_number`: the number of a payout; None keeps what is stored. A refund that waited for a balance keeps its
+    place before newer ones until its request is answered.
     """
     row = await db.write(
         _MARK_SENT,
@@ -267,7 +270,8 @@ async def confirm_payee(writer: Writer, refund_id: RefundId, payee_number: str, 
 
 
 async def an_older_one_waits(db: Database, refund_id: RefundId, provider_account: str) -> bool:
-    """Whether an older refund waits for the balance of this account: it must be paid first.
+    """Whether an older refund waits for the balance of this account, or is being paid from it just now: it must be
+    paid first.
 
     Cost: the older refunds that wait for other accounts.
     """

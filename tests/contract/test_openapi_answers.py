@@ -3,13 +3,15 @@
 import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from guichet.api.endpoints import ENDPOINTS, Endpoint
-from guichet.domain.events import EVENTS, WEBHOOK_TEST
-from guichet.providers.base import Accepted, Refused
+from guichet.clock import DAY, Instant, later
+from guichet.domain.events import DISPUTE_EVENTS, EVENTS, WEBHOOK_TEST
+from guichet.providers.base import Accepted, DisputedStatus, DisputeFacts, Refused
 from guichet.settings import Settings
 from tests.contract.openapi_document import operation_of, resolved, schemas_of, success_of, validator
 from tests.fakes.clock import ManualClock
@@ -92,10 +94,29 @@ class Seen:
                 self._walk(schema["properties"][field], item)
 
 
+class WithDisputes(ScriptedProvider):
+    """A provider whose bank contests the first payment that it took, and decides for the merchant."""
+
+    decided: bool = False
+
+    async def disputes(self, since: Instant) -> list[DisputeFacts]:
+        if not self.charges:
+            return []
+        charge = self.charges[0]
+        status: DisputedStatus = "won" if self.decided else "open"
+        due = later(charge.created_at, 7 * DAY)
+        facts = DisputeFacts(
+            "du_1", charge.reference, status, charge.amount, "XOF", "fraudulent", charge.created_at, due, is_live=True
+        )
+        if self.decided:
+            return [facts, replace(facts, provider_reference="du_2", status="lost", evidence_due_at=None)]
+        return [facts]
+
+
 async def test_every_documented_field_is_answered_and_every_answered_field_is_documented(
     sqlite_settings: Settings, receiver: ScriptedServer
 ) -> None:
-    operator = ScriptedProvider()
+    operator = WithDisputes()
     operator.script("initiate", Accepted(redirect_url="https://operator.example/confirm"))
     operator.script("status", done)
     operator.script("refund", Refused())
@@ -104,7 +125,7 @@ async def test_every_documented_field_is_answered_and_every_answered_field_is_do
         sqlite_settings, clock, accounts={"scripted": operator}, routes={"mtn": ["scripted"]}
     ) as service:
         seen = Seen((await service.call("GET", "/openapi.json")).body)
-        await _a_day(service, await service.merchant(), seen, receiver)
+        await _a_day(service, await service.merchant(), seen, receiver, operator)
 
     documented = {
         f"{name}.{field}": member
@@ -123,7 +144,9 @@ async def test_every_documented_field_is_answered_and_every_answered_field_is_do
     assert nullable - seen.empty <= {"Payment.payment_mode", "CreatedPayment.payment_mode"}
 
 
-async def _a_day(service: ServiceFixture, merchant: MerchantClient, seen: Seen, receiver: ScriptedServer) -> None:
+async def _a_day(
+    service: ServiceFixture, merchant: MerchantClient, seen: Seen, receiver: ScriptedServer, operator: WithDisputes
+) -> None:
     """Everything a merchant does, with either key; each answer is looked at."""
 
     async def do(account: MerchantClient, name: str, path: str, body: object = None) -> Any:
@@ -163,12 +186,19 @@ async def _a_day(service: ServiceFixture, merchant: MerchantClient, seen: Seen, 
     await service.run_worker(60)
     await do(merchant.live, "create_refund", "/payments/b/refund", {})
     await service.run_worker(60)
+    for decided in (False, True):
+        operator.decided = decided
+        await service.run_worker(15 * 60)
     link = {"amount": 2000, "description": "Don"}
     permanent = await do(merchant.live, "create_link", "/payment-links", link)
     limits = {"type": "limité", "max_uses": 3, "starts_at": "2026-01-01", "expires_at": "2026-12-31"}
     await do(merchant.live, "create_link", "/payment-links", {**link, **limits})
     await do(merchant.live, "read_link", f"/payment-links/{permanent['id']}")
     await look(merchant.live)
-    assert {json.loads(request.body)["event"] for request in receiver.received} == {*EVENTS, WEBHOOK_TEST}
+    assert {json.loads(request.body)["event"] for request in receiver.received} == {
+        *EVENTS,
+        WEBHOOK_TEST,
+        *DISPUTE_EVENTS,
+    }
     for request in receiver.received:
         seen.notification(json.loads(request.body))

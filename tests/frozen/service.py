@@ -125,6 +125,14 @@ class RunningService:
         async with self._client.post(f"{self.simulator_url}/simulator/control/next", json=wanted) as answer:
             assert answer.status == 201, await answer.text()
 
+    async def bank_says(self, status: str) -> None:
+        """The bank contests the latest card payment, or decides: in the provider's words."""
+        control = f"{self.simulator_url}/simulator/control/transactions"
+        async with self._client.get(control, params={"family": "stripe", "kind": "debit"}) as answer:
+            latest = (await answer.json())["transactions"][0]["id"]
+        async with self._client.post(f"{control}/{latest}/dispute", json={"status": status}) as answer:
+            assert answer.status == 200, await answer.text()
+
     async def work(self) -> None:
         """The worker does everything that is due."""
         await self._worker.run_until_idle()

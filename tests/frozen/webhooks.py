@@ -49,6 +49,8 @@ CARD: Final = {
 _SUCCEEDS, _DECLINED, _REFUSED = "no_callback", "declined", "refused"
 #: Seconds after which the worker polls the provider again.
 _ASKED_AFTER: Final = 10
+#: Seconds between two readings of the disputes.
+_DISPUTES_READ_EVERY: Final = 900
 
 
 def encoded(body: object) -> bytes:
@@ -147,6 +149,16 @@ async def _live_card(merchant: Merchant) -> None:
     await _live(merchant, body, "stripe", debit=_SUCCEEDS, credit=_SUCCEEDS)
 
 
+async def _live_card_disputed(merchant: Merchant) -> None:
+    body = CARD | {"return_url": "https://boutique.example/merci"}
+    for decision in ("won", "lost"):
+        await _live(merchant, body, "stripe", debit=_SUCCEEDS)
+        for status in ("needs_response", decision):
+            await merchant.service.bank_says(status)
+            merchant.service.clock.advance(_DISPUTES_READ_EVERY)
+            await merchant.service.work()
+
+
 CASES: Final[dict[str, tuple[str, Callable[[Merchant], Awaitable[None]]]]] = {
     "Mobile Money with every field, refunded": ("test", _full),
     "Mobile Money with the fewest fields, refunded": ("test", _fewest),
@@ -158,6 +170,7 @@ CASES: Final[dict[str, tuple[str, Callable[[Merchant], Awaitable[None]]]]] = {
     "live Mobile Money with the fewest fields, the refund refused": ("live", _live_refund_refused),
     "live Mobile Money, declined by the provider": ("live", _live_declined),
     "live card, refunded": ("live", _live_card),
+    "live card, contested with the bank, won and lost": ("live", _live_card_disputed),
     "live test event": ("live", _test_event),
 }
 

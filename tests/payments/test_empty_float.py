@@ -7,7 +7,7 @@ from guichet.domain.payments import Refund
 from guichet.payments import incidents
 from guichet.payments import refund_repository as refunds
 from guichet.providers.base import AlreadyRefunded, FloatEmpty, Refused
-from tests.fakes.scripted_provider import done, taken
+from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments
 from tests.payments.test_refunds import paid, refund_of
 
@@ -82,6 +82,20 @@ async def test_the_oldest_refund_is_paid_first(live: LivePayments) -> None:
     assert ((await row(live, older)).status, (await row(live, newer)).status) == ("succeeded", "pending")
     await live.service.run_worker(60)
     assert (await row(live, newer)).status == "succeeded"
+
+
+async def test_a_newer_refund_does_not_overtake_one_that_is_being_sent(live: LivePayments) -> None:
+    """Both are due in the same second; which one gets the money must not be the provider's choice."""
+    live.first.script("refund", EMPTY)
+    live.second.script("refund", EMPTY)
+    older = await refund_of(live, await paid(live))
+    await live.service.run_worker()
+    newer = await refund_of(live, await paid(live))
+    await live.service.run_worker()
+    live.first.script("refund", slow(done, 0.05), EMPTY)
+    await live.service.run_worker(120)
+    assert live.first.references_of("refund")[1:] == [(await row(live, older)).request_reference]
+    assert ((await row(live, older)).status, (await row(live, newer)).status) == ("succeeded", "pending")
 
 
 async def test_money_that_was_given_back_before_is_not_given_to_the_merchant(live: LivePayments) -> None:

@@ -9,8 +9,11 @@ from sqlalchemy import select
 from guichet.db.tables import postings
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.late_results import LateResult
+from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.reconciliation import MATCHED, MISSING_HERE, Line
 from guichet.ledger.audit import audit
+from guichet.ledger.reconciliation import reconcile
 from guichet.payments import incidents, late_decisions, refund_repository, repository
 from guichet.payments import late_result_repository as store
 from guichet.payments.late_results import ask_about_final
@@ -99,6 +102,21 @@ async def test_a_late_success_waits_in_suspense_and_changes_nothing_that_was_tol
     assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
     await live.service.run_worker(DAY)
     assert await accounts(live) == {"operator:mtn": -5088_00, "suspense:late": 5088_00}
+
+
+async def test_a_statement_that_names_late_money_matches(live: LivePayments) -> None:
+    """Before it was found, the same line is money that we do not have."""
+    payment = await failed(live)
+    moved = Line(1, "payment", (payment.reference,), Hundredths(5088_00), "XOF", "succeeded", payment.created_at)
+
+    async def outcomes() -> list[str]:
+        found = reconcile(live.ctx.db, [moved], ["first"], None, None, ["payment"], lambda text: None)
+        return [each.outcome async for each in found]
+
+    assert await outcomes() == [MISSING_HERE]
+    live.first.script("status", done)
+    await live.service.run_worker(HOUR)
+    assert await outcomes() == [MATCHED]
 
 
 async def test_a_callback_about_a_failed_payment_asks_at_once(live: LivePayments) -> None:

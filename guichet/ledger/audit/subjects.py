@@ -134,8 +134,7 @@ def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, leg
         return f"posting {legs[0].id} books it all the same" if legs else None
     if any(leg.destination == SUSPENSE for leg in legs) and payment.env == "test":
         return "a test payment never waits in suspense"
-    if payment.status in ("succeeded", "refunded"):
-        expected |= provider_fees.expected(payment, PAYMENT_CHARGED, legs)
+    expected |= provider_fees.expected(payment, PAYMENT_CHARGED, legs)
     if fault := _difference(payment, expected, legs):
         return fault
     _add_expected(state, payment, legs)
@@ -154,7 +153,7 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     if refund.status == "succeeded" and facts.payment_status != "refunded":
         return f"its payment is {facts.payment_status}"
     expected = expectations.refund(refund, facts, legs)
-    if refund.status == "succeeded":
+    if expected.keys() & {DISBURSED, REFUND_PAID_LATE}:
         expected |= provider_fees.expected(refund, REFUND_CHARGED, legs)
     if fault := _difference(refund, expected, legs):
         return fault
