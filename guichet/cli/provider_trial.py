@@ -17,6 +17,7 @@ from guichet.providers.base import (
     Accepted,
     Charge,
     InitiationResult,
+    NotFound,
     Provider,
     RefundInitiationResult,
     RefundStatusResult,
@@ -74,14 +75,16 @@ class Trial:
             self.say(f"✗ The provider states {stated} instead of {amount}: nothing is given back automatically.")
             return False
         self.say(f"✓ The provider states {amount}, as we asked for.")
-        return await self._give_back(self._as_known(charge, payment))
+        return await self._give_back(self._as_known(charge, payment), result.payer_number or charge.phone_number)
 
-    async def _give_back(self, charge: Charge) -> bool:
+    async def _give_back(self, charge: Charge, payee: str | None) -> bool:
+        """`payee`: who paid as the provider states it, else the number of the person who tries the account."""
         if not self.provider.can_refund(charge.operator, collected_here=True):
             self.say("– This account cannot refund: give it back by hand, or through another provider's payout.")
             return True
         reference = new_reference(self.clock.now())
-        reversal = Reversal(reference, charge, charge.amount, charge.currency, sent_at=self.clock.now())
+        sent_at = self.clock.now()
+        reversal = Reversal(reference, charge, charge.amount, charge.currency, payee_number=payee, sent_at=sent_at)
         reversal = replace(reversal, provider_data=self.provider.prepare_refund(reversal))
         refund = self._start("refund", reference, f"giving it back through {self.account}")
 
@@ -115,7 +118,7 @@ class Trial:
         which alone can say that nothing was processed."""
         began = self.clock.now()
         deadline, result = later(began, int(self.wait * SECOND)), first
-        while isinstance(result, Accepted | Unknown):
+        while isinstance(result, Accepted | Unknown | NotFound):
             self._learn(movement, result)
             if self.clock.now() >= deadline:
                 self.say(f"– The {movement.what} is still open after {self.wait:g} s.")
@@ -132,9 +135,9 @@ class Trial:
         self.say(f"✗ The {movement.what} failed. {movement.detail}")
         return result
 
-    def _learn(self, movement: Movement, result: Accepted | Unknown) -> None:
+    def _learn(self, movement: Movement, result: Accepted | Unknown | NotFound) -> None:
         """Keeps what the provider told; the customer's page is shown once."""
-        if isinstance(result, Unknown):
+        if isinstance(result, Unknown | NotFound):
             movement.detail = f"unknown: {result.raw}"
             return
         movement.detail = ""

@@ -132,6 +132,8 @@ def _main(arguments: list[str], environ: dict[str, str], folder: Path, out: _End
     for number, end in ((1, out), (2, err)):
         os.dup2(end.fd, number)
         end.close()
+    # Tests that run in the background inherit an ignored SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(folder)
