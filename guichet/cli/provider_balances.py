@@ -10,7 +10,8 @@ from guichet.cli.console import error_console, print_json, print_table
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.runner import load_settings
 from guichet.domain.money import plain
-from guichet.providers.base import FloatBalance, Unknown
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings, with_development_key
 

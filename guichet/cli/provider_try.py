@@ -16,7 +16,8 @@ from guichet.cli.runner import load_settings
 from guichet.clock import SystemClock
 from guichet.domain.money import CURRENCIES
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.providers.base import CARDS, Accepted, Charge, Provider, SendsOtpCodes
+from guichet.providers.base import CARDS, Accepted, Charge, Provider
+from guichet.providers.capabilities import SendsOtpCodes
 from guichet.providers.provider_types import served_operators
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings, with_development_key

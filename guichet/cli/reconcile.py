@@ -18,7 +18,7 @@ from guichet.clock import DAY, Instant, later
 from guichet.domain.payments import SUBJECT_TYPES
 from guichet.domain.reconciliation import Line
 from guichet.ledger.reconciliation import reconcile as compare
-from guichet.providers.base import History
+from guichet.providers.capabilities import History
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import SettingsError, with_development_key
 

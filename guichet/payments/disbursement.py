@@ -113,6 +113,25 @@ async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
     accounts = [account for account in routes if payee is not None or account not in payouts]
     if not accounts:
         return await _wait_for_payee(ctx, refund)
+    if accounts := _that_know(ctx, payment, accounts, payouts):
+        return await _send_through(ctx, refund, payment, accounts, payouts)
+    log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
+    await refund_repository.mark_not_sent(ctx.db, refund.id, await next_poll(ctx, refund))
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
+    """Without the account that collected, if its name stands for another account now: it would say that it does not
+    know the payment, which proves nothing (D84)."""
+    changed = is_another_account(ctx.registry.provider(require(payment.provider_account)), payment)
+    return [each for each in accounts if not (changed and each == payment.provider_account and each not in payouts)]
+
+
+async def _send_through(
+    ctx: AppContext, refund: Refund, payment: Payment, accounts: list[str], payouts: set[str]
+) -> Refund:
+    """Sends the refund through the first of these accounts whose float covers it."""
+    payee = payee_number(refund, payment)
     for account in _after(refund.last_empty_account, accounts):
         if await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
             continue

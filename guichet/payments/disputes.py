@@ -25,7 +25,8 @@ from guichet.logs import log
 from guichet.payments import dispute_repository, incidents, repository
 from guichet.payments.provider_calls import call_provider
 from guichet.payments.wallet_checks import require_wallet
-from guichet.providers.base import DisputeFacts, HasDisputes, Provider, Unknown
+from guichet.providers.base import Provider, Unknown
+from guichet.providers.capabilities import DisputeFacts, HasDisputes
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 

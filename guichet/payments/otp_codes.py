@@ -22,8 +22,8 @@ from guichet.providers.base import (
     OtpRequestResult,
     RefusalReason,
     Refused,
-    SendsOtpCodes,
 )
+from guichet.providers.capabilities import SendsOtpCodes
 
 
 class CodeNotSent(PaymentFailed):

@@ -17,7 +17,8 @@ from guichet.db.engine import Database, Reader
 from guichet.db.tables import provider_balance_reads, provider_balances
 from guichet.domain.money import Hundredths
 from guichet.logs import log
-from guichet.providers.base import PROVIDER_TIMEOUT, Balances, FloatBalance, Unknown
+from guichet.providers.base import PROVIDER_TIMEOUT, Unknown
+from guichet.providers.capabilities import Balances, FloatBalance
 
 #: How often the balances of each account are read.
 READ_EVERY: Final = 5 * MINUTE

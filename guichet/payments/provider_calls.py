@@ -19,7 +19,6 @@ from guichet.providers.base import (
     AlreadyRefunded,
     Charge,
     FloatEmpty,
-    NamesMerchants,
     NotFound,
     NotProcessed,
     Provider,
@@ -109,7 +108,7 @@ async def name_merchant(ctx: AppContext, provider: Provider, subject: Payment | 
     A merchant without an id becomes an incident, once; the account then does not process the charge.
     """
     account = subject.provider_account
-    if account is None or not isinstance(provider, NamesMerchants) or not provider.names_merchants:
+    if account is None or not provider.names_merchants:
         return charge
     provider_merchant_id = await ctx.provider_merchants.id_of(account, subject.merchant_id)
     if provider_merchant_id is None:

@@ -7,7 +7,8 @@ from typing import Final, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from guichet.domain.money import plain
-from guichet.providers.base import FloatBalance, Unknown
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, ProviderAccount, ProviderResponse
 from guichet.providers.sandbox_accounts import sandbox_reason
 

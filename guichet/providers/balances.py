@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from guichet.domain.money import DECIMALS, Hundredths
-from guichet.providers.base import FloatBalance, Unknown
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import hundredths, text_or_none
 from guichet.providers.results import as_unknown

@@ -12,14 +12,12 @@ and moves no money (D21). Only after `NotProcessed` may another route be tried: 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol
 
 import msgspec
 
 from guichet.clock import Instant
-from guichet.domain.availability import OperatorState
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.reconciliation import Line
 from guichet.domain.records import Record
 
 #: The operator codes of cards; every other code is Mobile Money (docs/contract.md, "Operators").
@@ -77,7 +75,7 @@ class Charge(Record, frozen=True):
     return_url: str | None = None
     #: Where the provider may send callbacks; its path ends with our reference. None without a public address.
     notify_url: str | None = None
-    #: The provider's id of the merchant, for an account that `NamesMerchants`.
+    #: The provider's id of the merchant, for an account that `names_merchants`.
     provider_merchant_id: str | None = None
     #: The provider's own reference, once it is known.
     provider_reference: str | None = None
@@ -221,27 +219,6 @@ class CallbackReference:
     about_statement: bool = False
 
 
-DisputedStatus = Literal["open", "won", "lost", "inquiry"]
-
-
-@dataclass(frozen=True, slots=True)
-class DisputeFacts:
-    """A dispute as the provider states it. `payment_reference` is ours; `amount` in hundredths, what it took back.
-
-    An `inquiry` took nothing back (yet).
-    """
-
-    provider_reference: str
-    payment_reference: str | None
-    status: DisputedStatus
-    amount: Hundredths
-    currency: str
-    reason: str
-    opened_at: Instant
-    evidence_due_at: Instant | None
-    is_live: bool
-
-
 class Provider(Protocol):
     """One provider's API through one account. Never raises for what the provider does: every fault is a result."""
 
@@ -251,6 +228,9 @@ class Provider(Protocol):
     #: are renewed. None where there is no account. A provider knows a transaction only on the account that took it, so
     #: another fingerprint means that "not found" proves nothing.
     fingerprint: str | None
+    #: Whether this account wants its own id of the merchant with every payment and payout; then a charge without
+    #: `provider_merchant_id` is NotProcessed.
+    names_merchants: bool
     #: Seconds that `initiate` may take. Some networks answer only after the customer typed the PIN.
     initiation_timeout: float
 
@@ -284,67 +264,3 @@ class Provider(Protocol):
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         """The references in a callback; None when it is not readable or its signature is wrong."""
-
-
-@runtime_checkable
-class History(Protocol):
-    """A provider that lists its own transactions; `guichet reconcile --fetch` and the daily comparison use it."""
-
-    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
-        """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete.
-
-        Where the history takes minutes to make, the provider may tell `notify_url` that it is ready.
-        """
-
-
-@runtime_checkable
-class StatesAvailability(Protocol):
-    """A provider that says which operators work at present."""
-
-    async def availability(self) -> Mapping[str, OperatorState] | Unknown:
-        """By our operator code; an operator of which it says nothing is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class FloatBalance:
-    """Money of ours that a provider holds. `wallet` tells the balances of one account apart, in the provider's own word
-    (MTN's product, pawaPay's country, FeexPay's network); it is empty where an account has only one."""
-
-    wallet: str
-    amount: Hundredths
-    currency: str
-
-
-@runtime_checkable
-class Balances(Protocol):
-    """A provider that states our balances with it."""
-
-    #: Below which balance, by wallet, the staff want to know; the key "" stands for every wallet that is not named.
-    float_alert_below: Mapping[str, Hundredths]
-
-    async def balances(self) -> list[FloatBalance] | Unknown:
-        """All balances of the account; Unknown when one of them cannot be read."""
-
-
-@runtime_checkable
-class NamesMerchants(Protocol):
-    """A provider that has an id for each of our merchants, and wants it with every payment and payout."""
-
-    #: Whether this account does; then a charge without `provider_merchant_id` is NotProcessed.
-    names_merchants: bool
-
-
-@runtime_checkable
-class HasDisputes(Protocol):
-    """A provider whose payers can contest a payment with their bank."""
-
-    async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
-        """Every dispute opened after `since`; Unknown when the list may be incomplete."""
-
-
-@runtime_checkable
-class SendsOtpCodes(Protocol):
-    """A provider that texts the customer the code that `initiate` needs."""
-
-    async def send_code(self, charge: Charge) -> OtpRequestResult:
-        """Ask for the code; moves no money. `charge` is the debit to come, not stored yet. Accepted: code sent."""

@@ -157,6 +157,7 @@ class HttpProvider(ABC):
 
     remote = True
     initiation_timeout = PROVIDER_TIMEOUT
+    names_merchants = False
 
     def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
         """Subclasses raise ValueError for settings that cannot work."""

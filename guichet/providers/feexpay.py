@@ -22,7 +22,6 @@ from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
-    FloatBalance,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
@@ -32,6 +31,7 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.feexpay_history import FeexPayHistory
 from guichet.providers.feexpay_responses import (

@@ -18,7 +18,6 @@ from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
-    FloatBalance,
     InitiationResult,
     NotFound,
     NotProcessed,
@@ -29,6 +28,7 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
 from guichet.providers.fields import parse_callback_json, plain_text, text_or_none, units
 from guichet.providers.mtn_responses import (

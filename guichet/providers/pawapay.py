@@ -22,7 +22,6 @@ from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
-    FloatBalance,
     InitiationResult,
     NotFound,
     NotProcessed,
@@ -34,6 +33,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount
 from guichet.providers.fields import parse_callback_json, plain_text, return_url, text_or_none, units
 from guichet.providers.pawapay_responses import (

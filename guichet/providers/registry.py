@@ -7,22 +7,19 @@ from guichet.clock import Clock
 from guichet.domain.merchants import Environment
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
-    Balances,
     Callback,
     CallbackReference,
     Charge,
-    HasDisputes,
-    History,
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
     Provider,
     Refused,
     Reversal,
-    StatesAvailability,
     StatusResult,
     Unknown,
 )
+from guichet.providers.capabilities import Balances, HasDisputes, History, StatesAvailability
 from guichet.providers.sandbox import Sandbox
 
 #: Names of accounts that are in no file. They are stored with payments like the others.
@@ -36,6 +33,7 @@ class Unconnected:
     remote = False
     fingerprint: str | None = None
     initiation_timeout = PROVIDER_TIMEOUT
+    names_merchants = False
 
     def first_poll_at(self, charge: Charge) -> None:
         return None

@@ -68,6 +68,7 @@ class Sandbox:
     remote = False
     fingerprint: str | None = None
     initiation_timeout = PROVIDER_TIMEOUT
+    names_merchants = False
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -19,8 +19,6 @@ from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
-    DisputeFacts,
-    FloatBalance,
     InitiationResult,
     NotProcessed,
     RefundInitiationResult,
@@ -29,6 +27,7 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
+from guichet.providers.capabilities import DisputeFacts, FloatBalance
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none
 from guichet.providers.results import as_refund_status, as_status, probe_result

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from guichet.clock import SECOND, Instant
-from guichet.providers.base import DisputedStatus, DisputeFacts, Unknown
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import DisputedStatus, DisputeFacts
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import text_or_none
 from guichet.providers.results import as_unknown

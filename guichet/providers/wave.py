@@ -19,7 +19,6 @@ from guichet.providers.base import (
     Callback,
     CallbackReference,
     Charge,
-    FloatBalance,
     InitiationResult,
     NotFound,
     NotProcessed,
@@ -30,6 +29,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
 from guichet.providers.results import as_refund_status, as_unknown, most_conclusive, probe_result

@@ -6,7 +6,7 @@ from typing import Final
 from guichet.clock import HOUR, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.payments import provider_balances
-from guichet.providers.base import Balances
+from guichet.providers.capabilities import Balances
 from guichet.worker.queue_loop import Step
 
 #: Accounts that are read at once by this process.

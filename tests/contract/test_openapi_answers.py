@@ -11,7 +11,8 @@ import pytest
 from guichet.api.endpoints import ENDPOINTS, Endpoint
 from guichet.clock import DAY, Instant, later
 from guichet.domain.events import DISPUTE_EVENTS, EVENTS, WEBHOOK_TEST
-from guichet.providers.base import Accepted, DisputedStatus, DisputeFacts, Refused
+from guichet.providers.base import Accepted, Refused
+from guichet.providers.capabilities import DisputedStatus, DisputeFacts
 from guichet.settings import Settings
 from tests.contract.openapi_document import operation_of, resolved, schemas_of, success_of, validator
 from tests.fakes.clock import ManualClock

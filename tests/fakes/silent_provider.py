@@ -14,6 +14,7 @@ class SilentProvider:
     #: False: it gives money back by payouts only, even what it collected itself.
     own_refunds: bool = True
     initiation_timeout: float = PROVIDER_TIMEOUT
+    names_merchants: bool = False
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         return None

@@ -7,7 +7,8 @@ from typing import Any
 from guichet.clock import DAY, MINUTE, SystemClock, earlier, iso, later
 from guichet.domain.money import Hundredths
 from guichet.payments import incidents, provider_balances, unmatched_callbacks
-from guichet.providers.base import Accepted, FloatBalance, NotProcessed, Refused, Unknown
+from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
+from guichet.providers.capabilities import FloatBalance
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
 from tests.fakes.scripted_provider import ScriptedProvider, done

@@ -18,7 +18,8 @@ from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.ledger.audit import audit
 from guichet.payments import provider_balances
-from guichet.providers.base import Accepted, FloatBalance, Unknown
+from guichet.providers.base import Accepted, Unknown
+from guichet.providers.capabilities import FloatBalance
 from guichet.server.db_metrics_queries import AGES, OLDER
 from guichet.server.health_checks import STUCK_AFTER
 from guichet.settings import Settings

@@ -61,5 +61,33 @@ async def test_a_refund_of_another_account_is_neither_asked_about_nor_failed(liv
     assert live.first.references_of("refund_status") == []
 
 
+async def test_a_new_refund_is_not_asked_of_an_account_that_does_not_know_the_payment(live: LivePayments) -> None:
+    """It would be refused, and the merchant would get the money back: another account pays the customer instead."""
+    live.first.fingerprint = "old"
+    payment = await paid(live)
+    live.first.fingerprint = "new"
+    live.first.script("refund", Refused("payer_not_found"))
+    live.second.script("refund", done)
+    refund = await refund_of(live, payment)
+    await live.service.run_worker()
+    assert await _status(live, refund) == "succeeded"
+    assert (live.first.references_of("refund"), len(live.second.references_of("refund"))) == ([], 1)
+
+
+async def test_a_new_refund_waits_where_no_other_account_can_pay(live: LivePayments) -> None:
+    live.second.fingerprint = "old"
+    live.second.script("status", done)
+    payment = await live.merchant.pay(operator="moov", phone_number="2290161001234")
+    await live.service.run_worker(5)
+    live.second.fingerprint = "new"
+    refund = await refund_of(live, payment)
+    await live.service.run_worker()
+    assert (await _status(live, refund), live.second.references_of("refund")) == ("pending", [])
+    live.second.fingerprint = "old"
+    live.second.script("refund", done)
+    await live.service.run_worker(60)
+    assert await _status(live, refund) == "succeeded"
+
+
 async def _status(live: LivePayments, refund: Any) -> str:
     return str((await live.merchant.get(f"/refunds/{refund['reference']}")).data["status"])

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from guichet.providers.base import Balances, FloatBalance, Unknown
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import Balances, FloatBalance
 from guichet.settings import Settings
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import Scripted, provider_under_test

@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from guichet.providers.base import Refused, SendsOtpCodes, Succeeded
+from guichet.providers.base import Refused, Succeeded
+from guichet.providers.capabilities import SendsOtpCodes
 from guichet_simulator.app import SECRETS
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import Scripted, callback, charge, provider_under_test, reversal

@@ -10,7 +10,8 @@ import pytest
 from guichet.clock import DAY, MINUTE, SECOND, Instant
 from guichet.domain.money import Hundredths
 from guichet.payments import provider_balances
-from guichet.providers.base import FloatBalance, Unknown
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import FloatBalance
 from guichet.settings import Settings
 from guichet.worker.balance_reader import AT_ONCE
 from guichet.worker.worker import Worker

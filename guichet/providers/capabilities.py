@@ -1,0 +1,90 @@
+"""What some providers offer beyond the interface of all (`base.py`): histories, balances, disputes, texted codes.
+
+Each is a protocol that `isinstance` can ask for; it is asked outside the way of an ordinary payment.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
+
+from guichet.clock import Instant
+from guichet.domain.availability import OperatorState
+from guichet.domain.money import Hundredths
+from guichet.domain.reconciliation import Line
+from guichet.providers.base import Charge, OtpRequestResult, Unknown
+
+DisputedStatus = Literal["open", "won", "lost", "inquiry"]
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeFacts:
+    """A dispute as the provider states it. `payment_reference` is ours; `amount` in hundredths, what it took back.
+
+    An `inquiry` took nothing back (yet).
+    """
+
+    provider_reference: str
+    payment_reference: str | None
+    status: DisputedStatus
+    amount: Hundredths
+    currency: str
+    reason: str
+    opened_at: Instant
+    evidence_due_at: Instant | None
+    is_live: bool
+
+
+@runtime_checkable
+class History(Protocol):
+    """A provider that lists its own transactions; `guichet reconcile --fetch` and the daily comparison use it."""
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        """Every transaction of the days from `since` to `until`; Unknown when the list may be incomplete.
+
+        Where the history takes minutes to make, the provider may tell `notify_url` that it is ready.
+        """
+
+
+@runtime_checkable
+class StatesAvailability(Protocol):
+    """A provider that says which operators work at present."""
+
+    async def availability(self) -> Mapping[str, OperatorState] | Unknown:
+        """By our operator code; an operator of which it says nothing is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatBalance:
+    """Money of ours that a provider holds. `wallet` tells the balances of one account apart, in the provider's own word
+    (MTN's product, pawaPay's country, FeexPay's network); it is empty where an account has only one."""
+
+    wallet: str
+    amount: Hundredths
+    currency: str
+
+
+@runtime_checkable
+class Balances(Protocol):
+    """A provider that states our balances with it."""
+
+    #: Below which balance, by wallet, the staff want to know; the key "" stands for every wallet that is not named.
+    float_alert_below: Mapping[str, Hundredths]
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        """All balances of the account; Unknown when one of them cannot be read."""
+
+
+@runtime_checkable
+class HasDisputes(Protocol):
+    """A provider whose payers can contest a payment with their bank."""
+
+    async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
+        """Every dispute opened after `since`; Unknown when the list may be incomplete."""
+
+
+@runtime_checkable
+class SendsOtpCodes(Protocol):
+    """A provider that texts the customer the code that `initiate` needs."""
+
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
+        """Ask for the code; moves no money. `charge` is the debit to come, not stored yet. Accepted: code sent."""
