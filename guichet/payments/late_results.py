@@ -9,6 +9,9 @@ webhooks stay: the contract has no way back. The money is posted where a person 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+from msgspec import structs
 
 from guichet.clock import Instant, later
 from guichet.context import AppContext
@@ -71,9 +74,10 @@ async def _answer(ctx: AppContext, subject: Payment | Refund, payment: Payment) 
     if is_another_account(provider, subject):
         return ANOTHER_ACCOUNT
     if isinstance(subject, Refund):
-        call = provider.refund_status(reversal_for(ctx, subject, payment))
-        return await call_provider(provider, call, account, "refund_status")
-    return await call_provider(provider, provider.status(charge_for(ctx, subject)), account, "status")
+        reversal = replace(reversal_for(ctx, subject, payment), ask_only=True)
+        return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
+    charge = structs.replace(charge_for(ctx, subject), ask_only=True)
+    return await call_provider(provider, provider.status(charge), account, "status")
 
 
 async def _ask_again(ctx: AppContext, late: LateResult, *, answered: bool) -> None:

@@ -5,9 +5,10 @@ proposes, the other approves within a day. What an override moves is posted agai
 the operator's account, so that reconciliation shows it.
 """
 
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
+
+from msgspec import structs
 
 from guichet.clock import later
 from guichet.context import AppContext
@@ -37,11 +38,13 @@ from guichet.providers.base import (
 
 #: What the provider says, in the terms of the decision. `other amount`: it moved another amount than was asked.
 Answer = Literal["succeeded", "failed", "pending", "not sent", "other amount", "unknown"]
-#: The answers that contradict a decision (True: it succeeded). `pending` does not contradict a failure: a success that
-#: comes all the same is caught as a late result.
-_CONTRARY: Final[dict[bool, frozenset[Answer]]] = {
-    True: frozenset({"failed", "pending", "not sent", "other amount"}),
-    False: frozenset({"succeeded", "other amount"}),
+#: The answers that contradict that it succeeded.
+_AGAINST_SUCCESS: Final[frozenset[Answer]] = frozenset({"failed", "pending", "not sent", "other amount"})
+#: The answers that contradict a failure. A payment may be pending: a success that comes all the same is caught as a
+#: late result. A pending refund may not: its hold would go back to the merchant while the money is on its way.
+_AGAINST_FAILURE: Final[dict[type, frozenset[Answer]]] = {
+    Payment: frozenset({"succeeded", "other amount"}),
+    Refund: frozenset({"succeeded", "other amount", "pending"}),
 }
 
 
@@ -125,10 +128,11 @@ async def _ask(ctx: AppContext, subject: Payment | Refund) -> RefundStatusResult
     if is_another_account(provider, subject):
         return ANOTHER_ACCOUNT
     if isinstance(subject, Payment):
-        return await call_provider(provider, provider.status(charge_for(ctx, subject)), account, "status")
+        charge = structs.replace(charge_for(ctx, subject), ask_only=True)
+        return await call_provider(provider, provider.status(charge), account, "status")
     payment = require(await repository.by_id(ctx.db, subject.payment_id))
-    call: Awaitable[RefundStatusResult] = provider.refund_status(reversal_for(ctx, subject, payment))
-    return await call_provider(provider, call, account, "refund_status")
+    reversal = replace(reversal_for(ctx, subject, payment), ask_only=True)
+    return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
 
 
 async def _read(ctx: AppContext, subject: Payment | Refund, result: RefundStatusResult | None) -> Answer:
@@ -148,7 +152,8 @@ async def _read(ctx: AppContext, subject: Payment | Refund, result: RefundStatus
 
 
 def _refuse_contrary(subject: Payment | Refund, decision: Decision, answer: Answer) -> None:
-    if answer in _CONTRARY[decision.succeeded]:
+    contrary = _AGAINST_SUCCESS if decision.succeeded else _AGAINST_FAILURE[type(subject)]
+    if answer in contrary:
         wanted = "succeeded" if decision.succeeded else "failed"
         raise ActRefused(
             f"The provider says that {subject.reference} is: {answer}. It cannot be settled as {wanted}; "

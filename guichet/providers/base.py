@@ -84,6 +84,9 @@ class Charge(Record, frozen=True):
     #: The provider's reference that a callback about this payment named. Anybody can send a callback: a provider may
     #: ask about it, but must prove that the transaction is this payment before it believes the answer.
     callback_reference: str | None = None
+    #: Ask for its state and nothing else: it ended here, or a person is about to end it, so a request that was lost
+    #: must not be sent again, not even under the same reference.
+    ask_only: bool = False
     #: What `Accepted.provider_data` held when the debit was initiated.
     provider_data: Mapping[str, str] = msgspec.field(default_factory=dict)
 
@@ -107,6 +110,8 @@ class Reversal:
     #: Whether it is proven that no request under this reference ever arrived (`payments/never_arrived.py`). Until then,
     #: what a repeated request is refused for says nothing about the first one.
     never_arrived: bool = False
+    #: As that of `Charge`.
+    ask_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,8 @@ class Mtn(HttpProvider):
         result = await self._collection.get(f"requesttopay/{charge.reference}")
         if not is_not_found(result):
             return read_status(result, charge.reference)
-        if charge.provider_reference is None and 0 <= self._clock.now() - charge.created_at < _RESEND_WITHIN:
+        age = self._clock.now() - charge.created_at
+        if charge.provider_reference is None and 0 <= age < _RESEND_WITHIN and not charge.ask_only:
             return as_repeated(await self.initiate(charge))
         return NotFound(result.raw)
 
@@ -131,7 +132,7 @@ class Mtn(HttpProvider):
         if self._disbursement is None:
             return Unknown("the account has no disbursement keys")
         result = await self._disbursement.get(f"{self._verb(reversal)}/{reversal.reference}")
-        if is_not_found(result) and reversal.provider_reference is None:
+        if is_not_found(result) and reversal.provider_reference is None and not reversal.ask_only:
             return as_repeated_refund(await self.refund(reversal), reversal)
         return read_refund_status(result, reversal.reference)
 

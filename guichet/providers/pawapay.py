@@ -167,7 +167,7 @@ class PawaPay(HttpProvider):
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         resource = "refunds" if reversal.collected_here else "payouts"
         result = await self._get(f"/v2/{resource}/{reversal.reference}")
-        if not is_not_found(result) or reversal.provider_reference is not None:
+        if not is_not_found(result) or reversal.provider_reference is not None or reversal.ask_only:
             return read_refund_status(result, reversal.reference)
         # A first request that is still on its way may be the reason why the second is refused.
         return as_repeated_refund(await self.refund(reversal), reversal)

@@ -99,7 +99,7 @@ class Stripe(HttpProvider):
     async def status(self, charge: Charge) -> StatusResult:
         if charge.provider_reference is not None:
             return self._read_session(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
-        if self._key_expired(charge.created_at):
+        if charge.ask_only or self._key_expired(charge.created_at):
             return Unknown("the response was lost, and its Idempotency-Key may have expired")
         repeated = await self.initiate(charge)
         if isinstance(repeated, Accepted):
@@ -135,7 +135,7 @@ class Stripe(HttpProvider):
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         if reversal.provider_reference is not None:
             return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
-        if self._key_expired(reversal.sent_at or Instant(0)):
+        if reversal.ask_only or self._key_expired(reversal.sent_at or Instant(0)):
             return Unknown("the response was lost, and its Idempotency-Key may have expired")
         return as_refund_status(await self.refund(reversal))
 

@@ -164,6 +164,8 @@ class Wave(HttpProvider):
         """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it."""
         if not reversal.collected_here and reversal.provider_reference is not None:
             return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
+        if reversal.ask_only:
+            return Unknown("Wave tells what became of it only to a repeated request")
         return as_refund_status(await self.refund(reversal))
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:

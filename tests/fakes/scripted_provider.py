@@ -70,6 +70,8 @@ class ScriptedProvider(SilentProvider):
     calls: list[tuple[str, str]] = field(default_factory=list)
     charges: list[Charge] = field(default_factory=list)
     reversals: list[Reversal] = field(default_factory=list)
+    #: What was asked about, by `status` and `refund_status`.
+    questions: list[Charge | Reversal] = field(default_factory=list)
     _scripts: dict[str, list[Scripted]] = field(default_factory=dict)
 
     def script(self, verb: str, *answers: Scripted) -> None:
@@ -84,6 +86,7 @@ class ScriptedProvider(SilentProvider):
         return answer
 
     async def status(self, charge: Charge) -> StatusResult:
+        self.questions.append(charge)
         answer: StatusResult = await self._play("status", charge, Accepted())
         return answer
 
@@ -93,6 +96,7 @@ class ScriptedProvider(SilentProvider):
         return answer
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        self.questions.append(reversal)
         answer: RefundStatusResult = await self._play("refund_status", reversal, Accepted())
         return answer
 

@@ -76,6 +76,7 @@ async def test_a_failed_payment_is_asked_about_after_an_hour_and_after_a_day(liv
     assert live.first.references_of("status") == [payment.reference]
     await live.service.run_worker(1)
     assert live.first.references_of("status") == [payment.reference] * 2
+    assert all(question.ask_only for question in live.first.questions[-2:]), "the customer must not be debited now"
     await live.service.run_worker(10 * DAY)
     assert len(live.first.calls) == 2
     assert await late(live, payment) is None
@@ -268,6 +269,7 @@ async def late_refund(live: LivePayments) -> Refund:
     assert (await refund_row(live, refund)).status == "failed"
     assert await live.balance() == 5000
     await live.service.run_worker(HOUR)
+    assert live.first.questions[-1].ask_only, "its hold is released: it must not be paid now"
     return await refund_row(live, refund)
 
 

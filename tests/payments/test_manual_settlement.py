@@ -50,6 +50,7 @@ async def test_an_unknown_payment_is_settled_as_the_person_says(
 ) -> None:
     payment = await stuck(live)
     done_ = await settle(live, payment, decision)
+    assert live.first.questions[-1].ask_only
     assert (done_.subject.status, done_.answer) == (status, "unknown")
     assert await live.balance() == balance
     assert await live.queued_events() == [f"payment.{status}"]
@@ -198,7 +199,7 @@ async def test_a_refund_is_settled_by_hand(live: LivePayments) -> None:
 
 @pytest.mark.parametrize(
     ("decision", "answer"),
-    [(SUCCEEDED, refused), (SUCCEEDED, FloatEmpty()), (FAILED, AlreadyRefunded()), (FAILED, done)],
+    [(SUCCEEDED, refused), (SUCCEEDED, FloatEmpty()), (FAILED, AlreadyRefunded()), (FAILED, done), (FAILED, taken)],
 )
 async def test_a_refund_is_not_settled_against_its_provider(
     live: LivePayments, decision: Decision, answer: Any
