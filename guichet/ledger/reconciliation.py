@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Executable, Select, Table, and_, bindparam, literal_column, select
+from sqlalchemy import ColumnElement, Executable, Select, and_, bindparam, literal_column, select
 
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database, Row
@@ -20,6 +20,7 @@ from guichet.db.tables import late_results, payments, refunds
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, StatementIndex
+from guichet.ledger.late_results import late_result_of
 
 _STEP: Final = 1000
 #: Lines, or payments and refunds, that are worked on before other tasks run: less than a millisecond.
@@ -29,14 +30,6 @@ _AT_ONCE: Final = 50
 _SLACK: Final = HOUR
 _REFUND_SLACK: Final = 92 * DAY
 _ALWAYS: Final = 2**62
-
-
-def _late_result_of(kind: SubjectType, table: Table) -> ColumnElement[bool]:
-    return and_(
-        late_results.c.merchant_id == table.c.merchant_id,
-        late_results.c.subject_type == kind,
-        late_results.c.subject_id == table.c.id,
-    )
 
 
 _PAYMENTS: Final[Select[Any]] = select(
@@ -54,7 +47,7 @@ _PAYMENTS: Final[Select[Any]] = select(
     literal_column("0").label("request_number"),
     literal_column("NULL").label("payment_reference"),
     literal_column("NULL").label("payment_provider_reference"),
-).outerjoin(late_results, _late_result_of(PAYMENT, payments))
+).outerjoin(late_results, late_result_of(PAYMENT, payments))
 _REFUNDS: Final[Select[Any]] = select(
     refunds.c.id,
     refunds.c.merchant_id,
@@ -73,7 +66,7 @@ _REFUNDS: Final[Select[Any]] = select(
 ).select_from(
     refunds.join(
         payments, and_(payments.c.id == refunds.c.payment_id, payments.c.merchant_id == refunds.c.merchant_id)
-    ).outerjoin(late_results, _late_result_of(REFUND, refunds))
+    ).outerjoin(late_results, late_result_of(REFUND, refunds))
 )
 _SELECTED: Final = {PAYMENT: (payments, _PAYMENTS), REFUND: (refunds, _REFUNDS)}
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, FromClause, and_, bindparam, func, select
+from sqlalchemy import and_, bindparam, func, select
 
 from guichet.db.tables import audit_log, disputes, late_results, payments, postings, refunds
 from guichet.domain.disputes import Bearer, DisputeStatus
@@ -11,7 +11,8 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
-from guichet.domain.payments import PaymentStatus, RefundStatus, SubjectType
+from guichet.domain.payments import PaymentStatus, RefundStatus
+from guichet.ledger.late_results import late_result_of
 from guichet.ledger.postings import OF_DISPUTES, OF_PAYMENTS, OF_REFUNDS
 
 _LEG: Final = (
@@ -24,14 +25,6 @@ _LEG: Final = (
     postings.c.destination,
     postings.c.amount.label("posting_amount"),
 )
-
-
-def _late_result_of(subject_type: SubjectType, subjects: FromClause) -> ColumnElement[bool]:
-    return and_(
-        late_results.c.merchant_id == subjects.c.merchant_id,
-        late_results.c.subject_type == subject_type,
-        late_results.c.subject_id == subjects.c.id,
-    )
 
 
 _some_payments: Final = (
@@ -61,7 +54,7 @@ PAYMENTS: Final = (
         refunds,
         and_(refunds.c.merchant_id == _some_payments.c.merchant_id, refunds.c.payment_id == _some_payments.c.id),
     )
-    .outerjoin(late_results, _late_result_of("payment", _some_payments))
+    .outerjoin(late_results, late_result_of("payment", _some_payments))
     .outerjoin(
         postings,
         and_(
@@ -97,7 +90,7 @@ REFUNDS: Final = (
     )
     .select_from(_some_refunds)
     .join(payments, payments.c.id == _some_refunds.c.payment_id)
-    .outerjoin(late_results, _late_result_of("refund", _some_refunds))
+    .outerjoin(late_results, late_result_of("refund", _some_refunds))
     .outerjoin(
         postings,
         and_(
