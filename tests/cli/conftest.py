@@ -164,3 +164,17 @@ def sqlite_cli(sqlite_settings: Settings) -> Cli:
 def fresh(tmp_path: Path) -> Cli:
     """As a newcomer has it: no settings, nothing in the folder."""
     return Cli(clean_environ(tmp_path / "var"), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def development(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    """The command beside a running server of the development profile."""
+    folder, port = tmp_path_factory.mktemp("serving"), free_port()
+    address = f"http://127.0.0.1:{port}"
+    cli = Cli({**clean_environ(folder / "var"), "GUICHET_PUBLIC_URL": address}, folder)
+    with cli.start("serve", "--port", port) as server:
+        try:
+            until(lambda: answers(f"{address}/readyz"), 20)
+            yield cli
+        finally:
+            server.kill()

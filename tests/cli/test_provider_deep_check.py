@@ -1,26 +1,9 @@
 """`guichet providers check --deep` over the accounts of the development profile, whose simulator a server runs."""
 
 import re
-from collections.abc import Iterator
 
-import pytest
-
-from tests.cli.conftest import Cli, answers, clean_environ, until
+from tests.cli.conftest import Cli
 from tests.ports import free_port
-
-
-@pytest.fixture(scope="module")
-def development(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    """The command beside a running server."""
-    folder, port = tmp_path_factory.mktemp("serving"), free_port()
-    address = f"http://127.0.0.1:{port}"
-    cli = Cli({**clean_environ(folder / "var"), "GUICHET_PUBLIC_URL": address}, folder)
-    with cli.start("serve", "--port", port) as server:
-        try:
-            until(lambda: answers(f"{address}/readyz"), 20)
-            yield cli
-        finally:
-            server.kill()
 
 
 def test_the_accounts_of_the_development_profile_are_right(development: Cli) -> None:

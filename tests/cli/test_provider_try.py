@@ -4,29 +4,13 @@ import json
 import re
 import signal
 import urllib.request
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Cli, answers, clean_environ, until
-from tests.ports import free_port
+from tests.cli.conftest import Cli, until
 
 FAST = ("--every", "0.05", "--yes")
-
-
-@pytest.fixture(scope="module")
-def development(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    """The command beside a running server of the development profile."""
-    folder, port = tmp_path_factory.mktemp("serving"), free_port()
-    address = f"http://127.0.0.1:{port}"
-    cli = Cli({**clean_environ(folder / "var"), "GUICHET_PUBLIC_URL": address}, folder)
-    with cli.start("serve", "--port", port) as server:
-        try:
-            until(lambda: answers(f"{address}/readyz"), 20)
-            yield cli
-        finally:
-            server.kill()
 
 
 def _simulator(cli: Cli, path: str, body: object = None) -> Any:

@@ -13,6 +13,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.reconciliation import MATCHED, MISSING_HERE, Line
 from guichet.ledger.audit import audit
+from guichet.ledger.margin import margins
 from guichet.ledger.reconciliation import reconcile
 from guichet.payments import incidents, late_decisions, refund_repository, repository
 from guichet.payments import late_result_repository as store
@@ -155,6 +156,7 @@ async def test_a_person_credits_the_merchant(live: LivePayments) -> None:
     assert await live.balance() == 5000
     assert await accounts(live) == {"operator:mtn": -5088_00, "wallet": 5000_00, "fees": 87_50, "rounding": 50}
     assert await open_kinds(live) == []
+    assert (await margins(live.ctx.db, None, None))["mtn", "XOF"].fees == 87_50, "late or not, the fee is earned"
     assert await live.state(payment.reference) == "failed"
     with pytest.raises(ActRefused, match="it is credited"):
         await resolve(live, (await late(live, payment)) or found, "wallet")

@@ -10,6 +10,7 @@ from guichet.audit_log import entries
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.payments import Payment, Refund
+from guichet.ledger.margin import margins
 from guichet.payments import refund_repository, repository
 from guichet.payments.manual_settlement import Settled, settle_by_hand
 from guichet.payments.override_approvals import Decision
@@ -117,6 +118,8 @@ async def test_two_people_override_the_provider_and_the_float_is_not_touched(liv
         "fees": 87_50,
         "rounding": 50,
     }
+    earned = (await margins(live.ctx.db, None, None))["mtn", "XOF"]
+    assert (earned.fees, earned.payments) == (87_50, 1)
     settlement, proposal = await acts(live)
     assert (proposal[0], proposal[1]) == ("settlement.proposed", "Awa")
     assert (settlement[0], settlement[1], settlement[2]["approved_by"]) == ("payment.settled", "Awa", "Zoé (zoe)")

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from guichet.db.tables import postings, webhook_deliveries
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.ledger.audit import audit
+from guichet.ledger.margin import margins
 from guichet.payments import dispute_repository, disputes, incidents
 from guichet.settings import Settings
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
@@ -110,6 +111,8 @@ async def test_a_lost_dispute_is_borne_by_whom_a_person_says(
     await disputes.resolve(ctx, lost, bearer, AWA, "no contract")
     assert (await stripe.merchant.live.get("/balance?currency=XOF")).data["balance"] == wallet
     assert "suspense:disputes" not in await sums(stripe)
+    ((_, margin),) = (await margins(ctx.db, None, None)).items()
+    assert margin.fees == (await sums(stripe)).get("fees", 0)
     assert await open_kinds(stripe) == []
     with pytest.raises(ActRefused, match="already"):
         await disputes.resolve(ctx, lost, bearer, AWA, "again")
