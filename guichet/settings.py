@@ -22,6 +22,8 @@ Profile = Literal["development", "production"]
 _TOKEN: Final = re.compile(r"[!-~]{16,}")
 #: A hundred years. More is a typing mistake.
 MAX_DAYS: Final = 36_500
+#: A month. A customer who has not paid by then will not.
+MAX_RESERVATION_MINUTES: Final = 30 * 24 * 60
 DEFAULT_PUBLIC_URL: Final = "http://127.0.0.1:8000"
 
 
@@ -40,6 +42,9 @@ class Settings:
     redis_url: str | None
     rate_limit: int
     page_rate_limit: int
+    phone_prompts: int
+    link_prompts: int
+    link_reservation_minutes: int
     trusted_proxies: tuple[Network, ...]
     secret_keys: tuple[str, ...]
     egress_allow: tuple[Network, ...]
@@ -131,6 +136,12 @@ def _choice(*allowed: str) -> Callable[[str], str]:
 def _count(raw: str) -> int:
     if not raw.isascii() or not raw.isdigit():
         raise ValueError("must be a whole number, 0 or more")
+    return int(raw)
+
+
+def _minutes(raw: str) -> int:
+    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= MAX_RESERVATION_MINUTES:
+        raise ValueError(f"must be a whole number of minutes, 1 to {MAX_RESERVATION_MINUTES}")
     return int(raw)
 
 
@@ -241,6 +252,27 @@ VARIABLES: Final = (
         "60",
         "Requests a minute for hosted pages that do not exist, for one client address; pages that exist may be "
         "requested twenty times as often, because whole networks share an address. 0 switches both limits off.",
+    ),
+    Variable(
+        "GUICHET_PHONE_PROMPTS",
+        _count,
+        "3",
+        "Payments from links that one telephone number may be asked to confirm within ten minutes without confirming "
+        "any, whatever the link and the client address; four times as many within a day. 0 switches both limits off.",
+    ),
+    Variable(
+        "GUICHET_LINK_PROMPTS",
+        _count,
+        "60",
+        "Payments from one link that telephones may be asked to confirm within ten minutes, in addition to those that "
+        "succeed: the numbers confirmed and not confirmed may differ by this many. 0 switches the limit off.",
+    ),
+    Variable(
+        "GUICHET_LINK_RESERVATION_MINUTES",
+        _minutes,
+        "15",
+        "Minutes that a pending payment keeps its use of a `limité` link from other customers. If it succeeds later, "
+        "it is credited all the same, and the link may be used once more than it allows.",
     ),
     Variable(
         "GUICHET_TRUSTED_PROXIES",

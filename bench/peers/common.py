@@ -133,6 +133,7 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "initiation_ended_at": None,
         "not_found_count": 0,
         "not_found_duration": 0,
+        "link_reserved_until": None,
     }, mode
 
 

@@ -38,7 +38,9 @@ class LinkRequest:
     async def closed_state(self) -> StateName | None:
         """The state that keeps the link from being paid now; None if it can be."""
         wallet_status = await wallets.wallet_status(self.pages.ctx.db, self.merchant.id, "live", self.link.currency)
-        return state_pages.closed_state(self.link, self.merchant, wallet_status, self.pages.clock.now())
+        now = self.pages.clock.now()
+        has_room = await link_repository.has_room(self.pages.ctx.db, self.link, now)
+        return state_pages.closed_state(self.link, self.merchant, wallet_status, now, has_room=has_room)
 
     def state_page(self, state: StateName) -> Response:
         return state_pages.link_state_page(self.page, state, self.link, self.merchant)

@@ -93,16 +93,20 @@ def state_page(page: PageRequest, name: StateName, action_href: str | None = Non
     return response
 
 
-def closed_state(link: PaymentLink, merchant: Merchant, wallet_status: WalletStatus, now: Instant) -> StateName | None:
-    """The state that keeps this link from being paid now, the first that holds; None when it can be paid."""
-    uses = link.max_uses
+def closed_state(
+    link: PaymentLink, merchant: Merchant, wallet_status: WalletStatus, now: Instant, *, has_room: bool
+) -> StateName | None:
+    """The state that keeps this link from being paid now, the first that holds; None when it can be paid.
+
+    `has_room`: another payment could have a use of it (`link_repository.has_room`).
+    """
     reasons: tuple[tuple[StateName, bool], ...] = (
         ("suspended", merchant.status != "active"),
         ("expired", link.expires_at is not None and link.expires_at <= now),
-        ("used_up", uses is not None and link.completed_uses >= uses),
+        ("used_up", link.uses_left == 0),
         ("not_open", link.starts_at is not None and now < link.starts_at),
         ("frozen", wallet_status != ACTIVE),
-        ("busy", uses is not None and link.reserved_uses >= uses),
+        ("busy", not has_room),
     )
     return next((name for name, holds in reasons if holds), None)
 

@@ -1,4 +1,4 @@
-"""Payment links: types, open window, uses (docs/contract.md, "States"; D18, D19, D30)."""
+"""Payment links: types, open window, uses (docs/contract.md, "States"; D18, D19, D30, D106)."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -16,8 +16,12 @@ LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 
 @dataclass(frozen=True, slots=True)
 class PaymentLink:
-    """A link; its environment is always live. `reserved_uses` counts pending and succeeded payments, `completed_uses`
-    only the succeeded ones."""
+    """A link; its environment is always live.
+
+    `reserved_uses` counts the payments that hold a use: those that succeeded in time, and pending ones until another
+    payment takes their place. `completed_uses` counts only the former. `late_uses` counts the payments that succeeded
+    after they had lost their place.
+    """
 
     id: LinkId
     merchant_id: MerchantId
@@ -32,11 +36,22 @@ class PaymentLink:
     starts_at: Instant | None
     expires_at: Instant | None
     created_at: Instant
+    late_uses: int = 0
+
+    @property
+    def uses_count(self) -> int:
+        """The payments that succeeded, more than `max_uses` if some were late."""
+        return self.completed_uses + self.late_uses
 
     @property
     def uses_left(self) -> int | None:
         """How many uses are left when only completed ones count, as in the contract; None if there is no limit."""
-        return None if self.max_uses is None else max(0, self.max_uses - self.completed_uses)
+        return None if self.max_uses is None else max(0, self.max_uses - self.uses_count)
+
+    @property
+    def uses_to_free(self) -> int:
+        """How many reservations must lapse before a payment can have a use; 0 if it can have one now."""
+        return 0 if self.max_uses is None else max(0, self.reserved_uses + self.late_uses + 1 - self.max_uses)
 
     @property
     def path(self) -> str:

@@ -128,6 +128,9 @@ class Payment(Record, frozen=True):
     #: microseconds between these answers that the asking process measured (`payments/never_arrived.py`).
     not_found_count: int = 0
     not_found_duration: int = 0
+    #: Until then a pending payment keeps its use of a payment link from others; None once it was given to another
+    #: payment, and without a link (D106).
+    link_reserved_until: Instant | None = None
 
 
 class Refund(Record, frozen=True):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from guichet import tracing
-from guichet.clock import SECOND, Instant, later
+from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.references import new_reference
@@ -160,6 +160,9 @@ def _new_payment(
         poll_count=0,
         lease_expires_at=_initiation_lease(now, provider) if provider.remote else None,
         account_fingerprint=provider.fingerprint,
+        link_reserved_until=None
+        if wanted.link_id is None
+        else later(now, ctx.settings.link_reservation_minutes * MINUTE),
     )
 
 
@@ -174,7 +177,7 @@ async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None
             return None
         if await wallets.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
             raise Conflict("Le portefeuille du marchand n'accepte pas de mouvement pour le moment.")
-        if payment.link_id is not None and not await links.reserve_use(tx, payment.link_id):
+        if payment.link_id is not None and not await links.reserve_use(tx, payment.link_id, payment.created_at):
             raise Conflict("Ce lien de paiement a atteint son nombre maximal d'utilisations.")
     return stored
 

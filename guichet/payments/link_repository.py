@@ -1,14 +1,21 @@
-"""Payment links: SQL and row mapping. A conditional UPDATE reserves a use, so that parallel payments cannot exceed the
-limit (D30)."""
+"""Payment links: SQL and row mapping.
 
-from collections import Counter
+A conditional UPDATE reserves a use, so that parallel payments cannot exceed the limit (D30). A pending payment holds
+its use until `payments.link_reserved_until`, and longer while nobody needs it: a new payment for which there is no room
+takes the place of the one whose time passed first (D106). Whoever clears that column, or ends the payment while it is
+set, gives the use back or completes it: this happens once for each payment, because both lock its row.
+"""
+
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Integer, bindparam, func, insert, or_, select, update
 
+from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
-from guichet.db.tables import payment_links
+from guichet.db.tables import payment_links, payments
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.payment_links import PaymentLink
 
@@ -35,7 +42,10 @@ _RESERVE: Final = (
     update(payment_links)
     .where(
         payment_links.c.id == bindparam("link_id"),
-        or_(payment_links.c.max_uses.is_(None), payment_links.c.reserved_uses < payment_links.c.max_uses),
+        or_(
+            payment_links.c.max_uses.is_(None),
+            payment_links.c.reserved_uses + payment_links.c.late_uses < payment_links.c.max_uses,
+        ),
     )
     .values(reserved_uses=payment_links.c.reserved_uses + 1)
     .returning(payment_links.c.id)
@@ -45,10 +55,35 @@ _RELEASE: Final = (
     .where(payment_links.c.id == bindparam("link_id"))
     .values(reserved_uses=payment_links.c.reserved_uses - bindparam("uses", type_=Integer))
 )
-_COMPLETE: Final = (
+_END_USES: Final = (
     update(payment_links)
     .where(payment_links.c.id == bindparam("link_id"))
-    .values(completed_uses=payment_links.c.completed_uses + bindparam("uses", type_=Integer))
+    .values(
+        reserved_uses=payment_links.c.reserved_uses - bindparam("released", type_=Integer),
+        completed_uses=payment_links.c.completed_uses + bindparam("completed", type_=Integer),
+        late_uses=payment_links.c.late_uses + bindparam("late", type_=Integer),
+    )
+)
+#: Not the key: a payment that was inserted for the link holds a shared lock on that already.
+_LOCK: Final = select(payment_links).where(payment_links.c.id == bindparam("link_id")).with_for_update(key_share=True)
+#: The reservations of a link whose time has passed, the first of them first; reads at most `most` entries of an index.
+_LAPSED: Final = (
+    select(payments.c.id)
+    .where(
+        payments.c.link_id == bindparam("link_id"),
+        payments.c.status == "pending",
+        payments.c.link_reserved_until <= bindparam("now"),
+    )
+    .order_by(payments.c.link_reserved_until)
+    .limit(bindparam("most"))
+)
+#: Passes over a payment that is being settled: its use is completed or given back in a moment.
+_to_end: Final = _LAPSED.with_for_update(skip_locked=True).cte("lapsed")
+_END_RESERVATIONS: Final = (
+    update(payments)
+    .where(payments.c.id.in_(select(_to_end.c.id)))
+    .values(link_reserved_until=None)
+    .returning(payments.c.id)
 )
 
 
@@ -75,24 +110,48 @@ async def page(db: Database, merchant_id: MerchantId, limit: int, offset: int) -
     return [PaymentLink(*row) for row in rows], total
 
 
-async def reserve_use(tx: Transaction, link_id: LinkId) -> bool:
-    """Reserves a use for a new payment; False when none is left."""
+async def reserve_use(tx: Transaction, link_id: LinkId, now: Instant) -> bool:
+    """Reserves a use for a new payment, in the place of one whose time has passed if there is no other; False when none
+    is left. Then the transaction must be rolled back. One statement, a few more when the link is full."""
+    if await tx.write(_RESERVE, link_id=link_id):
+        return True
+    # The row stays locked until the end, so that two payments do not look for the same place.
+    needed = PaymentLink(*require(await tx.one(_LOCK, link_id=link_id))).uses_to_free
+    if needed:
+        ended = await tx.execute_returning(_END_RESERVATIONS, link_id=link_id, now=now, most=needed)
+        await tx.write(_RELEASE, link_id=link_id, uses=len(ended))
     return await tx.write(_RESERVE, link_id=link_id) is not None
 
 
-async def release_uses(tx: Transaction, link_ids: Sequence[LinkId]) -> None:
-    """Gives back one use for each item, when payments failed; a link may occur several times."""
-    await tx.execute_many(_RELEASE, _uses(link_ids))
+async def has_room(db: Reader, link: PaymentLink, now: Instant) -> bool:
+    """Whether `reserve_use` would find a use now. Reads nothing while the link is not full."""
+    needed = link.uses_to_free
+    return not needed or len(await db.all(_LAPSED, link_id=link.id, now=now, most=needed)) == needed
 
 
-async def complete_uses(tx: Transaction, link_ids: Sequence[LinkId]) -> None:
-    """Counts one completed use for each item, when payments succeeded; a link may occur several times."""
-    await tx.execute_many(_COMPLETE, _uses(link_ids))
+@dataclass(frozen=True, slots=True)
+class EndedPayment:
+    """A payment through a link that is final now. `held_use`: no other payment had taken its place."""
+
+    link_id: LinkId
+    held_use: bool
+    succeeded: bool
 
 
-def _uses(link_ids: Sequence[LinkId]) -> list[dict[str, int]]:
-    """The number of uses of each link, ordered by link, so that two transactions cannot deadlock."""
-    return [{"link_id": link_id, "uses": uses} for link_id, uses in sorted(Counter(link_ids).items())]
+async def end_uses(tx: Transaction, ended: Sequence[EndedPayment]) -> None:
+    """A success completes the use that its payment held, or counts as a late one; a failure gives back what it held.
+
+    One statement, whose rows are ordered by link, so that two transactions cannot deadlock.
+    """
+    by_link: dict[LinkId, Counter[str]] = defaultdict(Counter)
+    for each in ended:
+        on_success = "completed" if each.held_use else "late"
+        by_link[each.link_id][on_success if each.succeeded else "released"] += each.succeeded or each.held_use
+    rows = [
+        {"link_id": link_id, "released": uses["released"], "completed": uses["completed"], "late": uses["late"]}
+        for link_id, uses in sorted(by_link.items())
+    ]
+    await tx.execute_many(_END_USES, rows)
 
 
 def _link(row: Row | None) -> PaymentLink | None:

@@ -254,15 +254,15 @@ def _event(change: _Change) -> Event | None:
 
 
 async def _end_link_uses(tx: Transaction, changes: Iterable[_Change]) -> None:
-    """A success completes the use of a payment link, a failure gives it back (D30)."""
-    uses = [
-        (link_id, change.settlement.succeeds)
+    """A success completes the use of a payment link, a failure gives it back (D30). A payment that has lost its use to
+    another one has nothing to give back; its success is counted all the same (D106)."""
+    ended = [
+        links.EndedPayment(link_id, change.payment.link_reserved_until is not None, change.settlement.succeeds)
         for change in changes
         if change.settlement.refund is None and (link_id := change.payment.link_id) is not None
     ]
-    if uses:
-        await links.complete_uses(tx, [link_id for link_id, succeeded in uses if succeeded])
-        await links.release_uses(tx, [link_id for link_id, succeeded in uses if not succeeded])
+    if ended:
+        await links.end_uses(tx, ended)
 
 
 async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:

@@ -30,9 +30,9 @@ class PaymentLinkObject(TypedDict):
     max_uses: Annotated[int | None, example(50)]
     """Nombre d'utilisations permises ; `null` pour un lien permanent."""
     uses_count: Annotated[int, example(3)]
-    """Paiements aboutis par ce lien."""
+    """Paiements aboutis par ce lien. Peut dépasser `max_uses` si un client valide très tard."""
     uses_left: Annotated[int | None, example(47)]
-    """Utilisations restantes ; toujours `null` pour un lien permanent."""
+    """Utilisations restantes, jamais moins de 0 ; toujours `null` pour un lien permanent."""
     starts_at: Annotated[Timestamp | None, example(None)]
     """Ouverture ; `null` : dès la création."""
     expires_at: Annotated[Timestamp | None, example("2026-12-31T23:59:59.000000Z")]
@@ -95,7 +95,7 @@ def payment_link_object(link: PaymentLink, pages_url: str) -> PaymentLinkObject:
         "amount": number(link.amount),
         "description": link.description,
         "max_uses": link.max_uses,
-        "uses_count": link.completed_uses,
+        "uses_count": link.uses_count,
         "uses_left": link.uses_left,
         "starts_at": timestamp(link.starts_at),
         "expires_at": timestamp(link.expires_at),

@@ -150,7 +150,7 @@ async def test_frequent_statements_use_indexes(settings: Settings) -> None:
 MANY: dict[str, tuple[Any, str]] = {
     "record": (deliveries._RECORD, "pk_webhook_deliveries"),
     "finish": (payments._FINISH, "pk_payments"),
-    "complete": (links._COMPLETE, "pk_payment_links"),
+    "end_uses": (links._END_USES, "pk_payment_links"),
     "delete_empty_counts": (_DELETE_EMPTY, "pk_list_counts"),
 }
 

@@ -32,6 +32,9 @@ from guichet.domain.merchants import ENVS
 from guichet.domain.payment_links import LINK_TYPES
 from guichet.domain.payments import PAYMENT_STATUSES, REFUND_STATUSES, SUBJECT_TYPES
 
+#: The payments through links that asked a telephone to confirm (`payments/prompt_limits.py`).
+LINK_PROMPTS: Final = "link_id IS NOT NULL AND phone_number IS NOT NULL"
+
 payment_links: Final = table(
     "payment_links",
     id_column(),
@@ -47,6 +50,7 @@ payment_links: Final = table(
     Column("starts_at", BigInteger),
     Column("expires_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
+    Column("late_uses", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("token", name="uq_payment_links_token"),
     one_of("type", LINK_TYPES, "payment_links"),
     CheckConstraint("amount > 0", name="ck_payment_links_amount"),
@@ -100,6 +104,7 @@ payments: Final = table(
     Column("initiation_ended_at", BigInteger),
     Column("not_found_count", Integer, nullable=False, server_default="0"),
     Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
+    Column("link_reserved_until", BigInteger),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),
@@ -122,6 +127,14 @@ payments: Final = table(
         "provider_reference",
         where="provider_reference IS NOT NULL",
     ),
+    partial_index(
+        "ix_payments_link_reserved_until",
+        "link_id",
+        "link_reserved_until",
+        where="status = 'pending' AND link_reserved_until IS NOT NULL",
+    ),
+    partial_index("ix_payments_link_prompts", "link_id", "created_at", "status", where=LINK_PROMPTS),
+    partial_index("ix_payments_phone_prompts", "phone_number", "created_at", "status", where=LINK_PROMPTS),
 )
 
 refunds: Final = table(
