@@ -74,10 +74,8 @@ def international_number(typed: str, dial_code: str | None) -> str:
     is a national number. Text that is not a number is returned as typed; the check of numbers then refuses it.
     """
     compact = "".join(character for character in typed if character not in " .-()/\u00a0\u202f\u2011")
-    if compact.startswith("+"):
-        return compact[1:]
-    if compact.startswith("00"):
-        return compact[2:]
+    if compact.startswith(("+", "00")):
+        return compact.removeprefix("+").lstrip("0")  # No country code begins with 0.
     if not dial_code or not (compact.isascii() and compact.isdigit()):
         return compact
     # The shortest national number of the countries served has eight digits, the longest ten.

@@ -1,26 +1,34 @@
 """Handles the form on the page of a link: it starts the payment, or requests a code by text message."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from starlette.responses import Response
 
-from guichet.checkout import forms, otp_codes
+from guichet import metrics
+from guichet.checkout import formatting, forms, otp_codes
 from guichet.checkout.fields import FormInput
 from guichet.checkout.links import LinkRequest, find_link, form_page
 from guichet.checkout.page_context import PageContext
 from guichet.checkout.page_request import PageRequest
 from guichet.checkout.state_pages import StateName
 from guichet.checkout.tokens import FormToken
+from guichet.clock import MINUTE, SECOND, later
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.merchants import Caller
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
-from guichet.server.rate_limit import OTP_CODES_PER_PHONE
+from guichet.payments.prompt_limits import LimitName, TooManyPrompts
 
 #: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
 _MEANWHILE: Final[Mapping[StateName, StateName]] = {"busy": "last_taken", "used_up": "last_done"}
+#: The sentence about each limit of prompts.
+_PROMPTS: Final[Mapping[LimitName, str]] = {
+    "prompt-phone": "prompt.too_many_to_phone",
+    "prompt-link": "prompt.too_many_of_link",
+}
 
 
 async def pay(pages: PageContext, page: PageRequest) -> Response:
@@ -51,14 +59,25 @@ async def _handle_form(request: LinkRequest, form: dict[str, str], token: FormTo
     if checked.faults or token is None or kept is None:
         notice = "link.notice_faults" if checked.faults else "link.notice_again"
         return await form_page(request, given, notice=notice, token=kept)
+    return await _pay_once(request, mode, given, checked.clean, token, kept)
+
+
+async def _pay_once(
+    request: LinkRequest, mode: PaymentMode, given: FormInput, clean: dict[str, str], token: FormToken, form_token: str
+) -> Response:
+    """A redirect to the payment, or what prevented it. `given` and `form_token` are kept if the form is shown again."""
     try:
-        await _start(request, mode, checked.clean, token)
+        await _start(request, mode, clean, token)
     except Conflict:
         request = await find_link(request.pages, request.page)
         state = await request.closed_state() or "busy"
         return request.state_page(_MEANWHILE.get(state, state))
+    except TooManyPrompts as refused:
+        metrics.RATE_LIMITED.labels(refused.limit).inc()
+        wait = -(-(refused.retry_at - request.pages.clock.now()) // SECOND)
+        return await _try_later(request, mode, given, "phone_number", _PROMPTS[refused.limit], wait, form_token)
     except InvalidRequest:
-        return await form_page(request, given, notice="link.notice_mode", token=kept)
+        return await form_page(request, given, notice="link.notice_mode", token=form_token)
     except PaymentFailed:
         pass  # The payment is stored as failed, and its page says why.
     return _redirect_to_payment(request, token)
@@ -73,17 +92,36 @@ async def _send_code(request: LinkRequest, mode: PaymentMode, checked: forms.Che
     if token is None:
         return await form_page(request, given, notice="link.notice_again")
     phone_number = checked.clean["phone_number"]
-    if not await pages.limits.allows_otp_code(page.request, phone_number):
-        refused = otp_codes.with_too_many_fault(page, given)
-        response = await form_page(request, refused, notice="code.notice", token=token, status=429)
-        response.headers["Retry-After"] = str(OTP_CODES_PER_PHONE.minutes * 60)
-        return response
+    wait = await pages.limits.count_otp_code(page.request, phone_number, request.link.id)
+    if wait is not None:
+        return await _try_later(request, mode, given, "otp", "code.too_many", wait, token)
     notice: str | None
     try:
         given, notice = await otp_codes.request_code(pages.ctx, page, request.link, mode, phone_number, given)
     except InvalidRequest:
         notice = "link.notice_mode"
     return await form_page(request, given, notice=notice, token=token)
+
+
+async def _try_later(
+    request: LinkRequest,
+    mode: PaymentMode,
+    given: FormInput,
+    field: str,
+    sentence: str,
+    seconds: int,
+    token: str | None,
+) -> Response:
+    """429: the same form, with a sentence beside `field` that says from when on it can be sent again."""
+    page = request.page
+    # The page shows whole minutes.
+    retry_at = later(request.pages.clock.now(), max(1, seconds) * SECOND + MINUTE)
+    moment = formatting.date_time(retry_at, page.language, mode.country_code)
+    refused = replace(given, faults={field: [page.text(sentence, moment=moment)]})
+    notice = "code.notice" if field == "otp" else "prompt.notice"
+    response = await form_page(request, refused, notice=notice, token=token, status=429)
+    response.headers["Retry-After"] = str(max(1, seconds))
+    return response
 
 
 async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str], token: FormToken) -> None:

@@ -12,7 +12,6 @@ from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.payment_links import PaymentLink
 from guichet.payments.otp_codes import CodeNotSent, send_code
-from guichet.server.rate_limit import OTP_CODES_PER_PHONE
 
 #: Name and value of the button that requests the code instead of paying.
 BUTTON: Final = ("do", "code")
@@ -46,11 +45,6 @@ async def request_code(
         return replace(given, faults={field: [sentence]}), notice
     shown = formatting.masked_phone(phone_number, mode.dial_code)
     return replace(given, code_sent=page.text("code.sent", phone=shown)), None
-
-
-def with_too_many_fault(page: PageRequest, given: FormInput) -> FormInput:
-    sentence = page.text("code.too_many", minutes=OTP_CODES_PER_PHONE.minutes)
-    return replace(given, faults={"otp": [sentence]})
 
 
 def _fault(page: PageRequest, mode: PaymentMode, reason: str | None) -> tuple[str, str]:

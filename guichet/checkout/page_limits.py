@@ -1,13 +1,17 @@
-"""How often one client may ask for pages, and for codes by text message (D40; the limits stand in
+"""How often one client may ask for pages, and for codes by text message (D40, D105; the limits stand in
 `server/rate_limit.py`).
 """
 
 from starlette.requests import Request
 
 from guichet import metrics
+from guichet.domain.ids import LinkId
+from guichet.domain.phone_numbers import written_forms
 from guichet.server.rate_limit import (
     OTP_CODES_PER_ADDRESS,
+    OTP_CODES_PER_LINK,
     OTP_CODES_PER_PHONE,
+    OTP_CODES_PER_PHONE_A_DAY,
     RateLimiter,
     client_address,
     pages_limit,
@@ -39,12 +43,20 @@ class PageLimits:
         """The request named a page that does not exist."""
         await self._limiter.hit(self._unknown_pages, self._address(request))
 
-    async def allows_otp_code(self, request: Request, phone_number: str) -> bool:
-        """Counts a code by text message, whether pages are limited or not; False when none may be sent."""
-        address = self._address(request)
-        return await self._limiter.hit(OTP_CODES_PER_ADDRESS, address) and await self._limiter.hit(
-            OTP_CODES_PER_PHONE, phone_number
-        )
+    async def count_otp_code(self, request: Request, phone_number: str, link_id: LinkId) -> int | None:
+        """Counts a code by text message, whether pages are limited or not. None when it may be sent, otherwise the
+        seconds after which one may be sent again."""
+        number, _ = written_forms(phone_number)
+        for limit, key in (
+            (OTP_CODES_PER_ADDRESS, self._address(request)),
+            (OTP_CODES_PER_PHONE, number),
+            (OTP_CODES_PER_PHONE_A_DAY, number),
+            (OTP_CODES_PER_LINK, str(link_id)),
+        ):
+            if not await self._limiter.hit(limit, key):
+                metrics.RATE_LIMITED.labels(limit.name).inc()
+                return (await self._limiter.allowance(limit, key)).retry_after
+        return None
 
     def _address(self, request: Request) -> str:
         return client_address(request.scope, self._trusted_proxies)

@@ -40,6 +40,29 @@ class in_materialized(ColumnElement[bool]):  # noqa: N801 - reads as a SQL opera
         return self  # In SQLAlchemy's own form SQLite compares the result with 1, and uses no index.
 
 
+class lock_until_commit(ColumnElement[None]):  # noqa: N801 - reads as a SQL function
+    """Waits until no other transaction holds the lock of this text, and holds it until the end of the transaction.
+
+    Statements after this one see what the others committed. SQLite has one writer at a time and needs no lock.
+    """
+
+    inherit_cache = True
+
+    def __init__(self, parameter: ColumnElement[str]) -> None:
+        self.parameter = coercions.expect(roles.ExpressionElementRole, parameter)
+
+
+@compiles(lock_until_commit, "sqlite")
+def _lock_until_commit_sqlite(element: lock_until_commit, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.parameter, **kw)
+
+
+@compiles(lock_until_commit, "postgresql")
+def _lock_until_commit_postgresql(element: lock_until_commit, compiler: SQLCompiler, **kw: Any) -> str:
+    parameter = compiler.process(element.parameter, **kw)
+    return f"CAST(pg_advisory_xact_lock(hashtextextended(CAST({parameter} AS text), 0)) AS text)"
+
+
 @compiles(in_materialized, "sqlite")
 def _in_materialized_sqlite(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} IN ({compiler.process(element.subquery, **kw)})"

@@ -23,7 +23,7 @@ from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
 from guichet.ledger import wallets
 from guichet.logs import log
-from guichet.payments import integrity, repository
+from guichet.payments import integrity, prompt_limits, repository
 from guichet.payments import link_repository as links
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
@@ -94,8 +94,8 @@ class CreatedPayment:
 async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest) -> CreatedPayment:
     """The new payment, `pending`, or the one that already holds the request's external_id or checkout_token.
 
-    Raises InvalidRequest (payment mode, missing fields, bounds), Conflict (wallet not `Actif`, link used up) and
-    PaymentFailed (refused at initiation; the payment is stored as `failed`).
+    Raises InvalidRequest (payment mode, missing fields, bounds), Conflict (wallet not `Actif`, link used up),
+    TooManyPrompts (through links only) and PaymentFailed (refused at initiation; the payment is stored as `failed`).
     """
     catalogue = await ctx.catalogues.of(caller.merchant.id)
     quoted = check_request(catalogue.choose(wanted.operator, wanted.payment_mode_id), wanted)
@@ -168,7 +168,7 @@ def _new_payment(
 
 async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
     """Inserts the payment; None when one with the same unique key exists. Raises Conflict if the wallet is not `Actif`
-    or the link has no use left."""
+    or the link has no use left, and TooManyPrompts."""
     if payment.env == "test" and payment.link_id is None:
         return await repository.insert_new(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:
@@ -177,8 +177,10 @@ async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None
             return None
         if await wallets.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
             raise Conflict("Le portefeuille du marchand n'accepte pas de mouvement pour le moment.")
-        if payment.link_id is not None and not await links.reserve_use(tx, payment.link_id, payment.created_at):
-            raise Conflict("Ce lien de paiement a atteint son nombre maximal d'utilisations.")
+        if payment.link_id is not None:
+            if not await links.reserve_use(tx, payment.link_id, payment.created_at):
+                raise Conflict("Ce lien de paiement a atteint son nombre maximal d'utilisations.")
+            await prompt_limits.check(tx, ctx.settings, stored)
     return stored
 
 

@@ -60,6 +60,10 @@ CALLBACKS: Final = RateLimit("callbacks", 3000)
 OTP_CODES_PER_PHONE: Final = RateLimit("otp-phone", 3, minutes=10)
 #: And that one address may ask for: more, since an address may stand for a whole town, but not enough to try numbers.
 OTP_CODES_PER_ADDRESS: Final = RateLimit("otp-address", 10, minutes=10)
+#: And that may be asked for on one link, whatever the address.
+OTP_CODES_PER_LINK: Final = RateLimit("otp-link", 60, minutes=10)
+#: Against somebody who has a telephone buzz all day.
+OTP_CODES_PER_PHONE_A_DAY: Final = RateLimit("otp-phone-day", 12, minutes=24 * 60)
 
 
 def api_limit(settings: Settings) -> RateLimit:

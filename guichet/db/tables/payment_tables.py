@@ -133,8 +133,10 @@ payments: Final = table(
         "link_reserved_until",
         where="status = 'pending' AND link_reserved_until IS NOT NULL",
     ),
-    partial_index("ix_payments_link_prompts", "link_id", "created_at", "status", where=LINK_PROMPTS),
-    partial_index("ix_payments_phone_prompts", "phone_number", "created_at", "status", where=LINK_PROMPTS),
+    partial_index("ix_payments_link_prompts", "link_id", "created_at", "status", "failure_reason", where=LINK_PROMPTS),
+    partial_index(
+        "ix_payments_phone_prompts", "phone_number", "created_at", "status", "failure_reason", where=LINK_PROMPTS
+    ),
 )
 
 refunds: Final = table(

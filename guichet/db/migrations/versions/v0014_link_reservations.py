@@ -21,7 +21,7 @@ def upgrade() -> None:
     op.execute(_RESERVATIONS)
     for name, columns, where in (
         ("ix_payments_link_reserved_until", ["link_id", "link_reserved_until"], _RESERVED),
-        ("ix_payments_link_prompts", ["link_id", "created_at", "status"], _PROMPTS),
-        ("ix_payments_phone_prompts", ["phone_number", "created_at", "status"], _PROMPTS),
+        ("ix_payments_link_prompts", ["link_id", "created_at", "status", "failure_reason"], _PROMPTS),
+        ("ix_payments_phone_prompts", ["phone_number", "created_at", "status", "failure_reason"], _PROMPTS),
     ):
         op.create_index(name, "payments", columns, postgresql_where=where, sqlite_where=where)
