@@ -2,8 +2,8 @@
 
 Anybody can open a public link and type somebody else's number. What counts are the stored payments, so that every
 process sees the same, whatever the client address, also after a restart. Payments through the API are not counted:
-their merchant has a key and answers for them. Neither are payments that succeeded, nor those that failed before the telephone
-was asked: who pays several times, or while the operator is down, harasses nobody.
+their merchant has a key and answers for them. Neither are payments that succeeded, nor those that failed before the
+telephone was asked: who pays several times, or while the operator is down, harasses nobody.
 """
 
 from collections.abc import Sequence
