@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import asyncpg
+from msgspec import structs
 from sqlalchemy import Executable, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
@@ -20,6 +21,7 @@ from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
 from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
+from guichet.domain.payment_links import PaymentLink
 from guichet.domain.reconciliation import Line
 from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger import suspense, wallets
@@ -28,14 +30,14 @@ from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.payments import callback_repository as callbacks
 from guichet.payments import link_repository as links
+from guichet.payments import prompt_limits, unmatched_callbacks
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
-from guichet.payments import unmatched_callbacks
 from guichet.payments.repository import PaymentFilter
-from guichet.settings import Settings
+from guichet.settings import Settings, load
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
-from tests.db.rows import DELIVERY, REFERENCE
+from tests.db.rows import DELIVERY, LINK, REFERENCE
 from tests.fakes.recording_database import RecordingDatabase
 
 NOW = Instant(1_000 * SECOND)
@@ -70,6 +72,23 @@ async def _named_reference(db: Database) -> None:
     await callbacks.named_reference(db, payment)
 
 
+async def _take_place(db: Database) -> None:
+    async with db.transaction() as tx:
+        await tx.execute_returning(links._END_RESERVATIONS, link_id=1, now=NOW, most=2)
+
+
+async def _check_prompts(db: Database) -> None:
+    payment = structs.replace(
+        require(await payments.by_id(db, PaymentId(1))), link_id=LinkId(1), phone_number="22990000001"
+    )
+    async with db.transaction() as tx:
+        await prompt_limits.check(tx, load({}), payment)
+
+
+#: As many payments as the link allows hold a use of it.
+FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1, starts_at=None, expires_at=None)
+
+
 #: The statements that run often, through the functions that run them.
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
@@ -98,6 +117,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "refund by reference": lambda db: refunds.by_reference(db, *MINE, REFERENCE),
     "link by token": lambda db: links.by_token(db, "t1"),
     "link by id": lambda db: links.by_id(db, MerchantId(1), LinkId(1)),
+    "lapsed reservations of a link": lambda db: links.has_room(db, FULL_LINK, NOW),
+    "place of a lapsed reservation": _take_place,
+    "prompts of a link": _check_prompts,
     "list payments": _listed(),
     "list payments of a status": _listed(status="failed"),
     "list payments of a time": _listed(since=1, until=3_000),
@@ -119,6 +141,8 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
 BY_INDEX = {
     "exhausted deliveries": "ix_webhook_deliveries_exhausted",
     "reopened wallets": "ix_wallets_release_pending",
+    "place of a lapsed reservation": "ix_payments_link_reserved_until",
+    "lapsed reservations of a link": "ix_payments_link_reserved_until",
 }
 
 
@@ -243,6 +267,8 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1 FROM {number.format(rows)}",
         "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "
         f"SELECT 1 + n % 50, 'live', 'XOF', 1, n, {no}, 1 FROM {number.format(rows)}",
+        "UPDATE payments SET link_id = 1 + id % 50, phone_number = '22990000' || id % 100, link_reserved_until = 1000 "
+        "WHERE id % 20 = 0",
     )
     await _run(db, "ANALYZE")
 
