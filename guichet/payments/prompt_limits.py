@@ -68,8 +68,8 @@ _OF_LINK: Final = (
     .limit(bindparam("most_of_link"))
     .subquery()
 )
-#: Reads two ranges of partial indexes, which hold payments of links only: what the number was asked in a day, and the
-#: newest payments of the link. The limits themselves keep the first range short.
+#: Reads two ranges of partial indexes, which hold payments of links only. Its cost grows with what one number paid or
+#: tried through links in a day, which the limits keep small, and with the newest payments of the link.
 _PROMPTS: Final = union_all(select(_TO_PHONE), select(_OF_LINK))
 
 
