@@ -20,6 +20,11 @@ from structlog.processors import TimeStamper, format_exc_info
 
 log: Final[structlog.typing.FilteringBoundLogger] = structlog.get_logger("guichet")
 
+#: For the lines that are written whatever `GUICHET_LOG_LEVEL` says.
+unfiltered_log: Final[structlog.typing.FilteringBoundLogger] = structlog.wrap_logger(
+    None, wrapper_class=structlog.make_filtering_bound_logger(logging.INFO)
+)
+
 #: The id of the request that is being served, which is put on every line written meanwhile; None outside requests.
 request_id_of_line: Final[ContextVar[str | None]] = ContextVar("request_id_of_line", default=None)
 
