@@ -32,6 +32,8 @@ async def publish_heads(
     """
     last = await last_published(db)
     heads = await current_heads(db, last.database_id, now)
+    if last.published_at is None and not (heads.posting_id or heads.act):
+        return True  # Nothing happened yet in this database.
     fresh = last.published_at is not None and last.published_at > earlier(now, REPEATED_AFTER)
     if fresh and last.covers(heads) and not always:
         return True

@@ -74,9 +74,11 @@ async def test_doctor_reports_one_line_for_each_fault(settings: Settings, cli: C
     assert "it found: Payment " in _checks(cli)["ledger audit"]["problems"][0]
     await raw_sql.run(f"UPDATE ledger_audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
     assert _checks(cli)["ledger audit"]["problems"] == ["the last one is 8 days old"]
+    [stale] = said["published heads"]["problems"]
+    assert stale.startswith("they last left the machine 23 hours ago")
     shown = cli("doctor")
     assert shown.code == 1
-    assert shown.out.count("✗") == 7
+    assert shown.out.count("✗") == 8
 
 
 async def test_doctor_reports_a_failing_route(settings: Settings, cli: Cli) -> None:
