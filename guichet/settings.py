@@ -168,8 +168,8 @@ def _heads_target(raw: str) -> Path | str | None:
             raise ValueError(f"{raw} must be file: and the absolute path of a file in a folder that exists")
         return path
     parts = urlsplit(raw)
-    if parts.scheme != "https" or not parts.hostname:
-        raise ValueError("must be log, file:/absolute/path or an https address")
+    if parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("must be log, file:/absolute/path or an https address without a user")
     return raw
 
 

@@ -39,7 +39,7 @@ async def publish_heads(
         return True
     unfiltered_log.info(**msgspec.structs.asdict(heads))
     if (problem := await _deliver(http_client, settings, heads, now)) is not None:
-        log.warning("ledger.head_not_published", to=str(settings.ledger_heads), error=problem)
+        log.warning("ledger.head_not_published", error=problem)
         return False
     await set_published(db, heads, now)
     return True

@@ -98,6 +98,7 @@ def test_a_receiver_needs_a_secret_and_a_file_its_folder(fresh: Cli) -> None:
     for value, refusal in (
         ("https://heads.example.com/x", "GUICHET_LEDGER_HEADS_SECRET is required when GUICHET_LEDGER_HEADS is"),
         ("http://heads.example.com/x", "GUICHET_LEDGER_HEADS is wrong: must be log, file:/absolute/path or an https"),
+        ("https://user:key@heads.example.com/x", "GUICHET_LEDGER_HEADS is wrong: must be log, file:/absolute/path or"),
         ("file:heads.jsonl", "GUICHET_LEDGER_HEADS is wrong: file:heads.jsonl must be file: and the absolute path"),
         ("file:/nowhere/at/all/heads.jsonl", "GUICHET_LEDGER_HEADS is wrong"),
     ):
