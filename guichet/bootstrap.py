@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from guichet import __version__, tracing
 from guichet.audit_log import entries as audit_log
@@ -34,7 +35,12 @@ from guichet.merchants.vault import Vault
 from guichet.payments.settlement import settle_batch
 from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.base import Provider
-from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig, read_providers_file
+from guichet.providers.providers_file import (
+    NO_PROVIDERS,
+    ProvidersConfig,
+    first_real_account,
+    read_providers_file,
+)
 from guichet.providers.registry import Registry
 from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
@@ -154,6 +160,23 @@ def live_providers(settings: Settings) -> ProvidersConfig:
     if not settings.development:
         providers.refuse_sandboxes()
     return providers
+
+
+def refuse_real_providers(settings: Settings) -> None:
+    """Raises SettingsError in development when the providers' file has an account with a real provider (D104).
+
+    Somebody forgot GUICHET_PROFILE then: the simulator, the demo merchant and loopback webhooks would be open beside
+    real money.
+    """
+    if not settings.development or settings.providers_file is None:
+        return
+    real = first_real_account(settings.providers_file, os.environ)
+    if real is not None:
+        raise SettingsError(
+            f"GUICHET_PROFILE is development, but [accounts.{real.name}] of GUICHET_PROVIDERS_FILE leads to a real "
+            f"provider ({urlsplit(real.base_url).hostname}): set GUICHET_PROFILE=production, or use its sandbox or the "
+            "simulator."
+        )
 
 
 def simulator(

@@ -18,7 +18,14 @@ import msgspec
 import structlog
 from structlog.processors import TimeStamper, format_exc_info
 
+from guichet.printable import printable, printable_json
+
 log: Final[structlog.typing.FilteringBoundLogger] = structlog.get_logger("guichet")
+
+#: For the lines that are written whatever `GUICHET_LOG_LEVEL` says.
+unfiltered_log: Final[structlog.typing.FilteringBoundLogger] = structlog.wrap_logger(
+    None, wrapper_class=structlog.make_filtering_bound_logger(logging.INFO)
+)
 
 #: The id of the request that is being served, which is put on every line written meanwhile; None outside requests.
 request_id_of_line: Final[ContextVar[str | None]] = ContextVar("request_id_of_line", default=None)
@@ -72,7 +79,8 @@ def _json_line(logger: Any, level: str, event: Event) -> bytes:
     event["level"] = level
     if "exc_info" in event:  # The traceback has no local variables: they would show keys and phone numbers.
         event = format_exc_info(logger, level, event)
-    return _ENCODE(_ADD_TIMESTAMP(logger, level, event))
+    line = _ENCODE(_ADD_TIMESTAMP(logger, level, event))
+    return line if line.isascii() and b"\x7f" not in line else printable_json(line.decode()).encode()
 
 
 def _console_line(logger: Any, level: str, event: Event) -> bytes:
@@ -89,8 +97,8 @@ def _console_line(logger: Any, level: str, event: Event) -> bytes:
     if "request_id" in event:
         event["request_id"] = event["request_id"][:8]
     fields = " ".join(f"{field}={_printable(value)}" for field, value in event.items())
-    line = f"{time.strftime('%H:%M:%S')} [{level:<7}] {name:<32} {fields}".rstrip()
-    return (f"{line}\n{traceback}" if traceback else line).encode("utf-8", "backslashreplace")
+    line = printable(f"{time.strftime('%H:%M:%S')} [{level:<7}] {name:<32} {fields}".rstrip())
+    return (line + "\n" + printable(traceback, keep="\n") if traceback else line).encode()
 
 
 def _printable(value: object) -> str:

@@ -54,6 +54,8 @@ class Settings:
     allow_simulator: bool
     keep_deliveries_days: int
     keep_incidents_days: int
+    ledger_heads: Path | str | None
+    ledger_heads_secret: str | None
     log_level: str
     metrics_port: int | None
     metrics_host: str
@@ -164,6 +166,21 @@ def _address(raw: str) -> str:
 def _token(raw: str) -> str:
     if not _TOKEN.fullmatch(raw):
         raise ValueError("must be at least 16 characters, and none of them a space or outside ASCII")
+    return raw
+
+
+def _heads_target(raw: str) -> Path | str | None:
+    """A file, the https address of a receiver, or None for the log alone."""
+    if raw == "log":
+        return None
+    if raw.startswith("file:"):
+        path = Path(raw.removeprefix("file:"))
+        if not path.is_absolute() or not path.parent.is_dir() or path.is_dir():
+            raise ValueError(f"{raw} must be file: and the absolute path of a file in a folder that exists")
+        return path
+    parts = urlsplit(raw)
+    if parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("must be log, file:/absolute/path or an https address without a user")
     return raw
 
 
@@ -328,6 +345,19 @@ VARIABLES: Final = (
         "365",
         "Days that closed incidents, callbacks of providers and daily comparisons are kept; 0 keeps them for ever.",
     ),
+    Variable(
+        "GUICHET_LEDGER_HEADS",
+        _heads_target,
+        "log",
+        "Where the heads of the hash chains go besides the log: `log` (nowhere else), `file:/path` (one line is added "
+        "each time; audits read it) or an `https://…` address (they are sent there, signed).",
+    ),
+    Variable(
+        "GUICHET_LEDGER_HEADS_SECRET",
+        _token,
+        None,
+        "Signs the heads that are sent to an `https://…` address: 16 characters or more.",
+    ),
     Variable("GUICHET_LOG_LEVEL", _choice("debug", "info", "warning", "error"), "info", "Least severe level logged."),
     Variable(
         "GUICHET_METRICS_PORT",
@@ -375,6 +405,8 @@ def load(environ: Mapping[str, str] | None = None) -> Settings:
     if not values["secret_keys"]:
         values["secret_keys"] = ()
     settings = Settings(**values)
+    if isinstance(settings.ledger_heads, str) and not settings.ledger_heads_secret:
+        raise SettingsError("GUICHET_LEDGER_HEADS_SECRET is required when GUICHET_LEDGER_HEADS is an https address.")
     if settings.profile == "production":
         _check_production(settings)
     return settings

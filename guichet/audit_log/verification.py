@@ -1,11 +1,11 @@
 """Proves that nobody changed, removed or cut off entries of the audit log."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 from guichet.audit_log.entries import digest_of, head, page
 from guichet.db.engine import Database
+from guichet.domain.chain_heads import HeadComparison, KnownHead, KnownHeads
 
 #: Stands for the previous digest in the first entry.
 FIRST_DIGEST: Final = "0" * 64
@@ -20,11 +20,16 @@ class Verification:
     fault: str | None
 
 
-async def verify(db: Database, known_heads: Collection[str] = ()) -> Verification:
-    """Reads the whole log, in steps. `known_heads`: digests that were written down earlier; the log must still contain
-    them."""
+_NO_HEADS: Final = KnownHeads()
+
+
+async def verify(db: Database, known: KnownHeads = _NO_HEADS) -> Verification:
+    """Reads the whole log, in steps. `known`: heads that left this database; the log must still contain them."""
     end, end_digest = await head(db)
-    number, digest, digests = 0, FIRST_DIGEST, set[str]()
+    heads = HeadComparison(known.acts, "audit log", "entry")
+    # Entries may have been added since the head was read: it must be one of those that are read now.
+    kept = HeadComparison([KnownHead(end_digest, end, "its own head")], "audit log", "entry")
+    number, digest = 0, FIRST_DIGEST
     while entries := await page(db, number):
         for entry in entries:
             if entry.number != number + 1:
@@ -32,11 +37,8 @@ async def verify(db: Database, known_heads: Collection[str] = ()) -> Verificatio
             if entry.digest != digest_of(digest, entry):
                 return Verification(number, digest, f"Entry {entry.number} was changed: its digest does not fit.")
             number, digest = entry.number, entry.digest
-            digests.add(digest)
-    # Entries may have been added since the head was read: it must be one of those that were read, then.
-    if end > number or (end and end_digest not in digests):
+            heads.reached(number, digest)
+            kept.reached(number, digest)
+    if kept.fault is not None:
         return Verification(number, digest, f"Entries after {number} are missing: the log once had {end}.")
-    for known in known_heads:
-        if known not in digests:
-            return Verification(number, digest, f"No entry has the digest {known}: the log was rewritten.")
-    return Verification(number, digest, None)
+    return Verification(number, digest, heads.fault or known.fault)

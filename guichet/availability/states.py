@@ -7,10 +7,10 @@ from typing import Final
 from sqlalchemy import bindparam, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from guichet.clock import Clock, Instant, later
+from guichet.clock import Clock, Instant
 from guichet.db.engine import Database
 from guichet.db.read_cache import ReadCache
-from guichet.db.tables import operator_availability, worker_leases
+from guichet.db.tables import operator_availability
 from guichet.domain.availability import OperatorState
 
 _table: Final = operator_availability
@@ -20,12 +20,6 @@ _SET: Final = _insert.on_conflict_do_update(
     index_elements=["operator"],
     set_={column.name: _insert.excluded[column.name] for column in _table.c if column.name != "operator"},
 )
-_lease: Final = upsert(worker_leases).values(name=bindparam("name"), until=bindparam("until"))
-_CLAIM: Final = _lease.on_conflict_do_update(
-    index_elements=["name"],
-    set_={"until": _lease.excluded.until},
-    where=worker_leases.c.until <= bindparam("now"),
-).returning(worker_leases.c.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +44,6 @@ async def availabilities(db: Database) -> list[OperatorAvailability]:
 
 async def set_availability(db: Database, found: OperatorAvailability) -> None:
     await db.write(_SET, **{column.name: getattr(found, column.name) for column in _table.c})
-
-
-async def claim_turn(db: Database, name: str, now: Instant, duration: int) -> bool:
-    """Whether this process may do the work `name` now; no other one may for `duration` (microseconds)."""
-    return await db.write(_CLAIM, name=name, now=now, until=later(now, duration)) is not None
 
 
 class AvailabilityReader:

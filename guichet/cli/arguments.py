@@ -3,6 +3,7 @@
 import getpass
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -92,6 +93,17 @@ def actor(name: str | None = None) -> Actor:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+#: What a hash chain must still contain.
+KnownDigests = Annotated[
+    list[str] | None,
+    typer.Option("--known-head", metavar="DIGEST", help="Head digest that an earlier check printed; may be repeated."),
+]
+KnownHeadsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--known-heads", exists=True, dir_okay=False, readable=True, help="File of published heads, one JSON line each."
+    ),
+]
 MerchantId = Annotated[
     MerchantIdValue, typer.Argument(parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it.")
 ]

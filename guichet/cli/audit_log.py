@@ -8,10 +8,11 @@ import typer
 from guichet.audit_log import entries, verification
 from guichet.audit_log.entries import Entry
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json
+from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
 from guichet.cli.console import console, fail, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import iso
+from guichet.heads.known import known_heads
 
 app = typer.Typer(no_args_is_help=True, help="What people did, in a log that nobody can change unnoticed.")
 
@@ -50,21 +51,22 @@ def _described(entry: Entry) -> dict[str, object]:
     return {**entry._asdict(), **facts, "at": iso(entry.at)}
 
 
-@app.command(epilog="Example: `guichet audit-log verify`")
+@app.command(epilog="Example: `guichet audit-log verify --known-heads heads.jsonl`")
 def verify(
-    known_head: Annotated[
-        list[str] | None,
-        typer.Option("--known-head", metavar="DIGEST", help="A head digest of an earlier check; may be repeated."),
-    ] = None,
+    known_head: KnownDigests = None,
+    known_heads_file: KnownHeadsFile = None,
     as_json: Json = False,
 ) -> None:
     """Prove that no entry was changed, removed or cut off. Exit code 1 when one was.
 
-    Keep the head digest in another place and give it to the next check: then even a rewritten log is found.
+    The log must still contain the heads in the file of `GUICHET_LEDGER_HEADS`, and those that are given: so even a log
+    that was rewritten as a whole is found.
     """
 
     async def work(opened: Service) -> verification.Verification:
-        return await verification.verify(opened.ctx.db, known_head or ())
+        ctx = opened.ctx
+        known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
+        return await verification.verify(ctx.db, known)
 
     done = run(work, "Reading the audit log…")
     if as_json:

@@ -4,21 +4,45 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
 from guichet.clock import Instant, iso
+from guichet.printable import printable, printable_json
 from guichet.schemas.json_codec import encode
 
 #: Columns when stdout is not a terminal: wide enough for any table, so that a pipe receives whole lines.
 _PIPE_WIDTH: Final = 200
 
-console = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
-error_console = Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+class _SafeConsole(Console):
+    """A console on which nothing that others wrote can act: a text is one line with every control shown as an escape,
+    and is never read as markup. What has lines or colours of our own is a `Text` or a table."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(printable(each) if isinstance(each, str) else each for each in objects), **options)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """rich reads a status as markup unless it is a `Text`."""
+        return super().status(Text(printable(status)) if isinstance(status, str) else status, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Whatever is printed comes through here, the cells of tables too. Control segments are rich's own."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=printable(segment.text, keep="\n"))
+
+
+console = _SafeConsole(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+error_console = _SafeConsole(stderr=True, soft_wrap=True)
 
 
 class CommandError(Exception):
@@ -27,19 +51,24 @@ class CommandError(Exception):
 
 def fail(sentence: str, code: int = 1) -> NoReturn:
     """Prints one sentence on stderr and exits."""
-    error_console.print(Text.assemble(("✗", "red"), f" {sentence}"))
+    error_console.print(Text.assemble(("✗", "red"), f" {printable(sentence)}"))
     raise typer.Exit(code)
+
+
+def json_text(value: object) -> str:
+    """JSON on one line, in which a terminal finds nothing to obey."""
+    return printable_json(encode(value).decode())
 
 
 def print_json(value: object) -> None:
     """Prints one JSON object on stdout."""
-    sys.stdout.write(encode(value).decode() + "\n")
+    sys.stdout.write(json_text(value) + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     table = Table(*columns, header_style="bold")
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        table.add_row(*("" if cell is None else printable(str(cell)) for cell in row))
     console.print(table)
 
 

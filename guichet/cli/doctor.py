@@ -10,9 +10,11 @@ from guichet.cli.console import console, print_json
 from guichet.cli.doctor_check import Check, age
 from guichet.cli.doctor_providers import availability, reconciliation
 from guichet.cli.runner import run
-from guichet.clock import DAY, HOUR, Instant, iso
+from guichet.clock import DAY, HOUR, Instant, earlier, iso
 from guichet.db.engine import Database
 from guichet.domain.money import plain
+from guichet.heads.publication import REPEATED_AFTER
+from guichet.heads.published import current_heads, last_published
 from guichet.ledger.audit import last_audit
 from guichet.payments import provider_balances
 from guichet.server import health_checks
@@ -24,6 +26,8 @@ _ROUTE_FAILURES: Final = ("configuration", "not_connected", "operator_unavailabl
 _BALANCES_EVERY: Final = HOUR
 #: The ledger must be audited this often.
 _AUDIT_EVERY: Final = 7 * DAY
+#: The heads must leave the machine this often; the worker repeats them every hour.
+_HEADS_EVERY: Final = 2 * REPEATED_AFTER
 
 
 def register(app: typer.Typer) -> None:
@@ -32,8 +36,8 @@ def register(app: typer.Typer) -> None:
 
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
-    that expire, incidents, low balances with providers, the hash chain, the audit, the daily comparison with providers
-    and operators that do not work.
+    that expire, incidents, low balances with providers, the hash chain, the audit, heads that do not leave the machine,
+    the daily comparison with providers and operators that do not work.
 
     Exit code 1 when there is a problem.
     """
@@ -50,6 +54,7 @@ def doctor(as_json: Json = False) -> None:
             await _floats(db, now),
             await _hash_chain(db, now),
             await _audit(db, now),
+            await _published_heads(db, now),
             await reconciliation(db, now),
             await availability(db, now),
         ]
@@ -227,3 +232,18 @@ async def _audit(db: Database, now: Instant) -> Check:
     if last.finished_at < now - _AUDIT_EVERY:
         return Check("ledger audit", [f"the last one is {age(last.finished_at, now)} old"], [row])
     return Check("ledger audit", [], [row])
+
+
+async def _published_heads(db: Database, now: Instant) -> Check:
+    last = await last_published(db)
+    if last.published_at is None:
+        heads = await current_heads(db, last.database_id, now)
+        never = ["they never left the machine: does a worker run?"] if heads.posting_id or heads.act else []
+        return Check("published heads", never)
+    rows: list[dict[str, object]] = [
+        {"published_at": iso(last.published_at), "posting_id": last.posting_id, "act": last.act}
+    ]
+    if last.published_at > earlier(now, _HEADS_EVERY):
+        return Check("published heads", [], rows)
+    problem = f"they last left the machine {age(last.published_at, now)} ago: look for ledger.head_not_published"
+    return Check("published heads", [problem], rows)

@@ -1,17 +1,17 @@
 """`guichet ledger …`: the audit of the ledger, a wallet's statement, the margin of each operator."""
 
-from typing import Annotated
-
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import Json
+from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
 from guichet.cli.console import console, error_console, fail, print_json, print_table
 from guichet.cli.ledger_margin import margin
 from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
 from guichet.clock import iso
 from guichet.domain.money import plain
+from guichet.heads.known import known_heads
+from guichet.heads.publication import publish_heads
 from guichet.ledger import audit as ledger
 from guichet.schemas.json_codec import number
 
@@ -31,25 +31,27 @@ app.command(
 app.command("margin", epilog="Example: `guichet ledger margin --from 2026-11-01 --to 2026-11-30`")(margin)
 
 
-@app.command(epilog="Example: `guichet ledger audit --known-head 5f0c…`")
+@app.command(epilog="Example: `guichet ledger audit --known-heads heads.jsonl`")
 def audit(
-    known_head: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DIGEST", help="Head digest that an earlier audit printed; may be repeated."),
-    ] = None,
+    known_head: KnownDigests = None,
+    known_heads_file: KnownHeadsFile = None,
     as_json: Json = False,
 ) -> None:
     """Check the whole ledger: the hash chain, every payment, refund, posting, wallet and operator balance.
 
-    Exit code 1 when something is wrong, with one sentence that names the first wrong row. Keep the head digest
-    somewhere else: a later audit with `--known-head` proves that nothing before it was rewritten.
+    The hash chain must still contain the heads of earlier audits, those in the file of `GUICHET_LEDGER_HEADS`, and
+    those that are given. Exit code 1 when something is wrong, with one sentence that names the first wrong row.
     """
 
     async def work(opened: Service) -> ledger.Report:
         with error_console.status("Reading the ledger…") as shown:
             ctx = opened.ctx
             tell = lambda read: shown.update(f"Reading the ledger… {read}")  # noqa: E731
-            return await ledger.audit(ctx.db, ctx.clock, tell, known_head or ())
+            known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
+            report = await ledger.audit(ctx.db, ctx.clock, tell, known)
+        if report.fault is None:
+            await publish_heads(ctx.db, opened.http_client, ctx.settings, ctx.clock.now())
+        return report
 
     report = run(work, message=None)
     if as_json:
@@ -65,6 +67,7 @@ def _described(report: ledger.Report) -> dict[str, object]:
         "clean": report.fault is None,
         "fault": report.fault,
         "head": report.head,
+        "head_posting_id": report.head_posting_id,
         "started_at": iso(report.started_at),
         "finished_at": iso(report.finished_at),
         "hash_chain_links": report.hash_chain_links,

@@ -17,6 +17,7 @@ from guichet.cli.console import console
 from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
 from guichet.cli.runner import load_settings, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
+from guichet.printable import printable
 from guichet.server.http_server import Server, bind_socket, url_of
 from guichet.server.processes import on_stop
 from guichet.settings import Settings
@@ -101,6 +102,6 @@ def _summary(event: Mapping[str, Any]) -> Text:
     """Event name, reference, status and amount; for `webhook.test`, its message."""
     data = event["data"]
     if "reference" not in data:
-        return Text.assemble((event["event"], "bold"), f"  {data.get('message', '')}")
+        return Text.assemble((printable(event["event"]), "bold"), printable(f"  {data.get('message', '')}"))
     facts = f"  {data['reference']}  {data['status']}  {data['amount']} {data['currency']}"
-    return Text.assemble((f"{event['event']:<17}", "bold"), facts)
+    return Text.assemble((printable(f"{event['event']:<17}"), "bold"), printable(facts))

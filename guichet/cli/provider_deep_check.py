@@ -10,6 +10,7 @@ from rich.table import Table
 
 from guichet.cli.console import console, error_console, print_json
 from guichet.cli.provider_accounts import open_registry
+from guichet.printable import printable
 from guichet.providers.account_checks import (
     AccountSetup,
     ChecksAccount,
@@ -56,5 +57,5 @@ def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:
     title = f"{name}: {account.provider} at {account.base_url} ({count['wrong']} wrong)"
     table = Table("", "What", "Finding", title=title, title_justify="left", header_style="bold")
     for each in found:
-        table.add_row(_MARKS[each.state], each.subject, each.sentence, style=_STYLES[each.state])
+        table.add_row(_MARKS[each.state], each.subject, printable(each.sentence), style=_STYLES[each.state])
     console.print(table)

@@ -58,8 +58,8 @@ def mtn_sandbox(
         print_json({"product": product, "callback_host": host, **lines})
         return
     step("Put these into the account of the providers' file (secrets better as { env = … }); they are shown once:")
-    step('provider = "mtn"\n' + f'base_url = "{base_url}"\n' + 'target_env = "sandbox"')
-    step("\n".join(f'{name} = "{value}"' for name, value in lines.items()))
+    for name, value in {"provider": "mtn", "base_url": base_url, "target_env": "sandbox", **lines}.items():
+        step(f'{name} = "{value}"')
     step(f'{prefix}subscription_key = {{ env = "MTN_SUBSCRIPTION_KEY" }}')
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 from msgspec import structs
+from rich.text import Text
 
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, error_console, print_json
@@ -16,6 +17,7 @@ from guichet.cli.runner import load_settings
 from guichet.clock import SystemClock
 from guichet.domain.money import CURRENCIES
 from guichet.merchants.catalogue_file import load_catalogue
+from guichet.printable import printable
 from guichet.providers.base import CARDS, Accepted, Charge, Provider
 from guichet.providers.capabilities import SendsOtpCodes
 from guichet.providers.provider_types import served_operators
@@ -125,13 +127,16 @@ def _run(
     def say(text: str) -> None:
         printer.print(text, soft_wrap=True)
 
+    def show(text: str) -> None:
+        status.update(Text(printable(text)))  # A str would be read as markup.
+
     async def main() -> bool:
         async with open_registry(settings, providers) as registry:
             provider = registry.provider(account)
             known = await _with_code(settings, provider, charge, say)
             if known is None:
                 return False
-            trial = Trial(account, provider, SystemClock(), say, status.update, every, wait)
+            trial = Trial(account, provider, SystemClock(), say, show, every, wait)
             trials.append(trial)
             with status:
                 return await trial.run(known)

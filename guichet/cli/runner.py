@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
-from guichet.bootstrap import Service, ensure_schema, service
+from guichet.bootstrap import Service, ensure_schema, refuse_real_providers, service
 from guichet.cli.console import CommandError, error_console, fail
 from guichet.db.engine import Reader
 from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
@@ -24,11 +24,14 @@ T = TypeVar("T")
 
 
 def load_settings() -> Settings:
-    """The settings; a wrong one ends the command with one sentence."""
+    """The settings of any command; a wrong one, or a profile that does not fit the providers, ends it with one
+    sentence."""
     try:
-        return load()
+        settings = load()
+        refuse_real_providers(settings)
     except SettingsError as error:
         fail(str(error))
+    return settings
 
 
 def run(

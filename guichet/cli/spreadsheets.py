@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import IO, Any, Final
 
 from guichet.clock import Instant, to_datetime
+from guichet.printable import printable
 
 BOM: Final = "\ufeff"
 #: A spreadsheet takes a cell that begins with one of these for a formula.
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@")
 
 
 def writer(file: IO[str], columns: Sequence[str]) -> Any:
@@ -31,7 +32,7 @@ def moment(instant: Instant | None) -> str:
 
 
 def text(value: str | None) -> str:
-    """Text from outside, with an apostrophe in front if a spreadsheet would run it as a formula."""
-    if value is None:
-        return ""
-    return "'" + value if value.startswith(_FORMULA) else value
+    """Text from outside, on one line without control characters, and with an apostrophe in front if a spreadsheet would
+    run it as a formula."""
+    shown = printable(value or "")
+    return "'" + shown if shown.startswith(_FORMULA) else shown

@@ -8,14 +8,14 @@ import typer
 from guichet.bootstrap import Service
 from guichet.cli import spreadsheets
 from guichet.cli.arguments import Json, MerchantId, Since, Until
-from guichet.cli.console import CommandError, console, iso_or_none, print_table
+from guichet.cli.console import CommandError, console, iso_or_none, json_text, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
 from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, plain
 from guichet.ledger.wallet_statement import Movement, Statement
-from guichet.schemas.json_codec import encode, number
+from guichet.schemas.json_codec import number
 
 #: Rows of one table on screen; a longer statement continues in another table.
 _PAGE_ROWS: Final = 500
@@ -141,7 +141,7 @@ async def _json(statement: Statement) -> None:
         "from": iso_or_none(statement.since),
         "to": iso(statement.until),
     }
-    sys.stdout.write(_encoded(start)[:-1] + ',"movements":[')
+    sys.stdout.write(json_text(start)[:-1] + ',"movements":[')
     separator = ""
     async for each in statement.movements():
         row = {
@@ -154,7 +154,7 @@ async def _json(statement: Statement) -> None:
             "amount": number(each.amount),
             "balance": number(each.balance),
         }
-        sys.stdout.write(separator + _encoded(row))
+        sys.stdout.write(separator + json_text(row))
         separator = ","
     totals = statement.totals
     sums = {name: number(getattr(totals, name)) for name in ("collections", "refunds", "fees", "debits", "credits")}
@@ -162,11 +162,7 @@ async def _json(statement: Statement) -> None:
         "closing": number(statement.closing),
         "totals": {**sums, "movements": totals.movements},
     }
-    sys.stdout.write("]," + _encoded(end)[1:] + "\n")
-
-
-def _encoded(value: object) -> str:
-    return encode(value).decode()
+    sys.stdout.write("]," + json_text(end)[1:] + "\n")
 
 
 def _kind(movement: Movement) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from sqlalchemy import bindparam, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import MINUTE, Instant
-from guichet.db.engine import Database, Row
+from guichet.db.engine import Database, Reader, Row
 from guichet.db.tables import ledger_hash_chain, postings
 
 #: The most postings of one link.
@@ -29,7 +29,7 @@ FIRST_DIGEST: Final = "0" * 64
 ROW_HASH_LENGTH: Final = 16
 
 _HEAD: Final = (
-    select(ledger_hash_chain.c.last_posting_id, ledger_hash_chain.c.digest)
+    select(ledger_hash_chain.c.id, ledger_hash_chain.c.last_posting_id, ledger_hash_chain.c.digest)
     .order_by(ledger_hash_chain.c.first_posting_id.desc())
     .limit(1)
 )
@@ -42,6 +42,14 @@ _APPEND: Final = (
     .values({column.name: bindparam(column.name) for column in ledger_hash_chain.c if column.name != "id"})
     .on_conflict_do_nothing()
 )
+
+
+class ChainHead(NamedTuple):
+    """Where the chain ends. While it is empty: 0, 0 and FIRST_DIGEST."""
+
+    link_id: int
+    last_posting_id: int
+    digest: str
 
 
 class HashChainLink(NamedTuple):
@@ -59,7 +67,7 @@ class HashChainLink(NamedTuple):
 async def extend_hash_chain(db: Database, now: Instant) -> int:
     """Adds a link with the next settled postings, at most POSTINGS_PER_LINK; returns how many. Cost: those rows, and
     one row written."""
-    last_posting_id, digest = await chain_head(db)
+    _, last_posting_id, digest = await chain_head(db)
     following = await db.scan(_FOLLOWING, after=last_posting_id, most=POSTINGS_PER_LINK)
     settled = list(_settled(following, now))
     if settled:
@@ -75,10 +83,10 @@ async def extend_hash_chain(db: Database, now: Instant) -> int:
     return len(settled)
 
 
-async def chain_head(db: Database) -> tuple[int, str]:
-    """The id of the last posting in the chain, and the last digest; 0 and FIRST_DIGEST while the chain is empty."""
+async def chain_head(db: Reader) -> ChainHead:
+    """Reads one row."""
     row = await db.one(_HEAD)
-    return (row[0], row[1]) if row else (0, FIRST_DIGEST)
+    return ChainHead(*row) if row else ChainHead(0, 0, FIRST_DIGEST)
 
 
 def _settled(rows: Iterable[Row], now: Instant) -> Iterator[Row]:

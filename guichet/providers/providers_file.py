@@ -28,10 +28,9 @@ from guichet.providers.base import Provider
 from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES, served_operators
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
-from guichet.providers.sandbox_accounts import sandbox_reason
+from guichet.providers.sandbox_accounts import is_real, leads_to_simulator, sandbox_reason
 from guichet.settings import SettingsError
 
-SIMULATOR_PATH: Final = "/simulator/"
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
 _COMMON: Final = ("provider", "base_url")
 #: A whole number of main units for every wallet of the account, or a table of numbers by wallet.
@@ -57,7 +56,7 @@ class ProvidersConfig:
     @property
     def simulated(self) -> list[str]:
         """The accounts that lead to the simulator."""
-        return [name for name, account in self.accounts.items() if SIMULATOR_PATH in account.base_url]
+        return [name for name, account in self.accounts.items() if leads_to_simulator(account)]
 
     def refuse_sandboxes(self) -> None:
         """Raises ProvidersFileError when an account leads to a provider's sandbox, where no money moves."""
@@ -107,6 +106,31 @@ def read_providers_file(
     except tomllib.TOMLDecodeError as error:
         raise ProvidersFileError(f"{path.name}: {error}.") from None
     return _Reader(path.name, text, environ).read(raw, operator_codes)
+
+
+def first_real_account(path: Path, environ: Mapping[str, str]) -> ProviderAccount | None:
+    """The first account of the file that leads to a real provider; None when there is none.
+
+    For every command, also those that need no provider: it raises nothing, because whoever uses the file reports what
+    is wrong with it, and a secret need not be in `environ`. Only Stripe's key tells its sandbox from its live side, so
+    an account of Stripe without one is passed over: it cannot be used either.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("accounts", {})
+    except (OSError, ValueError):
+        return None
+    for name, table in tables.items() if isinstance(tables, dict) else ():
+        if not isinstance(table, dict):
+            continue
+        values = {
+            key: environ.get(str(value.get("env"))) if isinstance(value, dict) else value
+            for key, value in table.items()
+        }
+        settings = {key: str(value) for key, value in values.items() if value is not None}
+        account = ProviderAccount(name, settings.get("provider", ""), settings.get("base_url", ""), settings)
+        if is_real(account) and (account.provider != "stripe" or "secret_key" in settings):
+            return account
+    return None
 
 
 class _Reader:

@@ -1,10 +1,13 @@
-"""Accounts that lead to a provider's sandbox: no money moves there, so production refuses them (D83)."""
+"""Where an account leads: to a provider's sandbox, where no money moves, so production refuses it (D83); or to a real
+provider, which development refuses (D104)."""
 
 from typing import Final
 from urllib.parse import urlsplit
 
+from guichet.http_client import is_loopback_host
 from guichet.providers.client import ProviderAccount
 
+SIMULATOR_PATH: Final = "/simulator/"
 _STRIPE_TEST_KEYS: Final = ("sk_test_", "rk_test_")
 
 
@@ -27,3 +30,14 @@ def sandbox_reason(account: ProviderAccount) -> str | None:
     if is_test_key(account.settings.get("secret_key", "")):
         return "secret_key is a test key"
     return None
+
+
+def leads_to_simulator(account: ProviderAccount) -> bool:
+    return SIMULATOR_PATH in account.base_url + "/"
+
+
+def is_real(account: ProviderAccount) -> bool:
+    """Whether money may move there: it is not on this machine, not a simulator, and not known as a sandbox."""
+    host = urlsplit(account.base_url).hostname or ""
+    here = not host or is_loopback_host(host) or leads_to_simulator(account)
+    return not here and sandbox_reason(account) is None

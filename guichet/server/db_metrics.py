@@ -15,6 +15,7 @@ from guichet.availability.states import availabilities
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
 from guichet.domain.availability import OperatorState
+from guichet.heads.published import last_published
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
 from guichet.payments import provider_balances
@@ -148,7 +149,13 @@ async def _ledger(db: Database, now: Instant) -> list[GaugeMetricFamily]:
         "Age of the oldest posting that is not in the hash chain yet; about two minutes is normal.",
         0 if unchained is None else _seconds(unchained[1], now),
     )
-    return [state, age, lag]
+    published = GaugeMetricFamily(
+        "guichet_ledger_head_age_seconds",
+        "How long ago the heads of the hash chains left the machine; absent before the first time.",
+    )
+    if (published_at := (await last_published(db)).published_at) is not None:
+        published.add_metric((), _seconds(published_at, now))
+    return [state, age, lag, published]
 
 
 async def _incidents(db: Database, now: Instant) -> list[GaugeMetricFamily]:

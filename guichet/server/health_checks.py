@@ -252,7 +252,7 @@ async def unmatched_callbacks_since(db: Database, now: Instant) -> int:
 
 async def first_unchained(db: Database) -> tuple[int, Instant] | None:
     """(id, date) of the first posting that is not in the hash chain yet; None when there is none."""
-    chained, _ = await chain_head(db)
+    chained = (await chain_head(db)).last_posting_id
     row = await db.one(_UNCHAINED, chained=chained)
     return None if row is None else (row[0], row[1])
 

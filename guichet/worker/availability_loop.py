@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Final
 
 from guichet.availability.attempts import prune_attempts, recent_attempts
-from guichet.availability.states import OperatorAvailability, availabilities, claim_turn, set_availability
+from guichet.availability.states import OperatorAvailability, availabilities, set_availability
 from guichet.clock import MINUTE, SECOND, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
+from guichet.db.worker_leases import claim_turn
 from guichet.domain.availability import UP, Attempts, Verdict, measured, worse
 from guichet.logs import log
 from guichet.providers.base import Unknown

@@ -21,6 +21,7 @@ from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJ
 from guichet.worker.availability_loop import Availability
 from guichet.worker.balance_reader import BalanceReader
 from guichet.worker.dispute_loop import DisputeLoop
+from guichet.worker.head_publication import HeadPublication
 from guichet.worker.housekeeping import Housekeeping
 from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
 from guichet.worker.reconciliation_loop import Reconciliation
@@ -46,6 +47,7 @@ class Worker:
             BalanceReader(ctx),
             DisputeLoop(ctx),
             Housekeeping(ctx),
+            HeadPublication(ctx, http_client),
             Reconciliation(ctx),
             Availability(ctx),
         ]

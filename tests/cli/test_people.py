@@ -208,4 +208,6 @@ def test_every_act_of_the_staff_is_in_the_audit_log(cli: Cli) -> None:
     assert cli("audit-log", "list", "--about", key, "--json").json["entries"] == entries[1:3]
     done = cli("audit-log", "verify", "--json").json
     assert (done["entries"], done["fault"], done["head"]) == (5, None, entries[0]["digest"])
-    assert cli("audit-log", "verify", "--known-head", "f" * 64).refusal.startswith("No entry has the digest")
+    assert cli("audit-log", "verify", "--known-head", "f" * 64).refusal.startswith(
+        "The audit log does not contain the known head"
+    )

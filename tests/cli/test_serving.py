@@ -34,6 +34,8 @@ WRONG = {
     "GUICHET_ALLOW_SIMULATOR": "perhaps",
     "GUICHET_KEEP_DELIVERIES_DAYS": "90d",
     "GUICHET_KEEP_INCIDENTS_DAYS": "40000",
+    "GUICHET_LEDGER_HEADS": "http://heads.example.com",
+    "GUICHET_LEDGER_HEADS_SECRET": "short",
     "GUICHET_LOG_LEVEL": "loud",
     "GUICHET_METRICS_PORT": "70000",
     "GUICHET_METRICS_HOST": "localhost",

@@ -37,7 +37,7 @@ def parses(line: str) -> str:
         command = command.commands[path[-1]]
     with TemporaryDirectory() as folder, chdir(folder):
         for word in words:
-            if word.endswith(".csv"):
+            if word.endswith((".csv", ".jsonl")):
                 Path(word).touch()  # an example may name a file
         command.make_context(" ".join(path), words)
     return " ".join(path)

@@ -149,6 +149,7 @@ AVAILABILITY: Final[dict[str, Any]] = {
     "reason": "",
     "measured": "up",
 }
+PUBLISHED_HEADS: Final[dict[str, Any]] = {"singleton": 1, "database_id": "d"}
 AUDIT_HEAD: Final[dict[str, Any]] = {"singleton": 1, "number": 0, "digest": "d"}
 LATE_RESULT: Final[dict[str, Any]] = {
     "merchant_id": 1,

@@ -199,11 +199,13 @@ async def test_a_rewritten_hash_chain_contradicts_a_recorded_digest(
         await raw_sql.run("DELETE FROM ledger_hash_chain")
         await raw_sql.run("UPDATE postings SET created_at = created_at + 1")
         await service.run_worker(200)
+    await raw_sql.run("DELETE FROM ledger_audits")
+    await raw_sql.run("UPDATE published_heads SET published_at = NULL")
     assert cli("ledger", "audit").code == 0, "the new chain is sound in itself"
     said = cli("ledger", "audit", "--known-head", known_head)
     assert said.code == 1
     assert said.err.splitlines()[-1] == (
-        f"✗ No link of the hash chain has the known head digest {known_head}: the chain was cut short or rewritten."
+        f"✗ The hash chain does not contain the known head, digest {known_head}: it was cut short or rewritten."
     )
 
 

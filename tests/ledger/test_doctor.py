@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from guichet.clock import DAY, MINUTE, SystemClock, earlier, iso, later
+from guichet.clock import DAY, HOUR, MINUTE, SystemClock, earlier, iso, later
 from guichet.domain.money import Hundredths
 from guichet.payments import incidents, provider_balances, unmatched_callbacks
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
@@ -74,9 +74,13 @@ async def test_doctor_reports_one_line_for_each_fault(settings: Settings, cli: C
     assert "it found: Payment " in _checks(cli)["ledger audit"]["problems"][0]
     await raw_sql.run(f"UPDATE ledger_audits SET fault = NULL, finished_at = {SystemClock().now() - 8 * DAY}")
     assert _checks(cli)["ledger audit"]["problems"] == ["the last one is 8 days old"]
+    assert said["published heads"]["problems"] == ["they never left the machine: does a worker run?"]
+    await raw_sql.run(f"UPDATE published_heads SET published_at = {SystemClock().now() - 3 * HOUR}")
+    [stale] = _checks(cli)["published heads"]["problems"]
+    assert stale.startswith("they last left the machine 3 hours ago")
     shown = cli("doctor")
     assert shown.code == 1
-    assert shown.out.count("✗") == 7
+    assert shown.out.count("✗") == 8
 
 
 async def test_doctor_reports_a_failing_route(settings: Settings, cli: Cli) -> None:

@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from guichet.availability.attempts import AttemptCounts, recent_attempts
-from guichet.availability.states import availabilities, claim_turn
+from guichet.availability.states import availabilities
 from guichet.clock import HOUR, MINUTE, SECOND, later
 from guichet.db.engine import Database
 from guichet.db.errors import StorageUnavailable
+from guichet.db.worker_leases import claim_turn
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
 from guichet.settings import Settings
 from guichet.worker.availability_loop import writing_attempts

@@ -3,6 +3,7 @@
 from guichet.db.tables.audit_tables import audit_log, audit_log_head
 from guichet.db.tables.columns import metadata
 from guichet.db.tables.dispute_tables import disputes
+from guichet.db.tables.head_tables import published_heads
 from guichet.db.tables.late_result_tables import late_results
 from guichet.db.tables.ledger_tables import ledger_audits, ledger_hash_chain, postings, wallet_entries, wallets
 from guichet.db.tables.merchant_tables import api_keys, merchants, payment_mode_overrides, webhook_endpoints
@@ -43,6 +44,7 @@ __all__ = [
     "provider_balances",
     "provider_callbacks",
     "provider_merchants",
+    "published_heads",
     "reconciliation_runs",
     "refunds",
     "unmatched_callbacks",

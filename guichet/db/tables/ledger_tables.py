@@ -91,7 +91,8 @@ ledger_hash_chain: Final = table(
     CheckConstraint("last_posting_id >= first_posting_id", name="ck_ledger_hash_chain_id_range"),
 )
 
-#: One run of the audit: how many rows it read, the last digest of the chain, and the first fault (null: none).
+#: One run of the audit: how many rows it read, the last digest of the chain with the posting that it covers last, and
+#: the first fault (null: none). The next audit expects the head of a clean one at the same place.
 ledger_audits: Final = table(
     "ledger_audits",
     id_column(),
@@ -102,4 +103,6 @@ ledger_audits: Final = table(
     Column("payments", BigInteger, nullable=False),
     Column("refunds", BigInteger, nullable=False),
     Column("fault", Text),
+    Column("head_posting_id", BigInteger),
+    Column("hash_chain_links", BigInteger),
 )

@@ -5,15 +5,16 @@ ends at a posting id (the horizon) before which no row can appear any more. Memo
 many rows there are.
 """
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import bindparam, insert, select
 
-from guichet.clock import Clock, Instant
+from guichet.clock import Clock, Instant, iso
 from guichet.db.engine import Database
 from guichet.db.tables import ledger_audits
+from guichet.domain.chain_heads import HeadComparison, KnownHead, KnownHeads
 from guichet.ledger.audit.accounts import check_operators, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.hash_chain_check import check_hash_chain
@@ -23,6 +24,17 @@ _RECORD: Final = insert(ledger_audits).values(
     {column.name: bindparam(column.name) for column in ledger_audits.c if column.name != "id"}
 )
 _LAST: Final = select(ledger_audits).order_by(ledger_audits.c.id.desc()).limit(1)
+#: How many clean audits are remembered: three years of them, one a day.
+_REMEMBERED: Final = 1000
+_CLEAN: Final = (
+    select(ledger_audits.c.head, ledger_audits.c.head_posting_id, ledger_audits.c.finished_at)
+    .where(ledger_audits.c.fault.is_(None), ledger_audits.c.head.is_not(None))
+    .order_by(ledger_audits.c.id.desc())
+    .limit(_REMEMBERED)
+)
+
+
+_NO_HEADS: Final = KnownHeads()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +47,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`head`: the last digest of the hash chain (None while it is empty), to be written down elsewhere. `owed`: what
-    each operator owes us, by (env, currency, operator code), in hundredths. The other numbers count the rows read."""
+    """`head`: the last digest of the hash chain (None while it is empty), to be written down elsewhere;
+    `head_posting_id`: the last posting that it covers. `owed`: what each operator owes us, by (env, currency, operator
+    code), in hundredths. The other numbers count the rows read."""
 
     started_at: Instant
     finished_at: Instant
     head: str | None
+    head_posting_id: int | None
     hash_chain_links: int
     postings: int
     payments: int
@@ -65,19 +79,23 @@ class LastAudit:
     payments: int
     refunds: int
     fault: str | None
+    head_posting_id: int | None
+    hash_chain_links: int | None
 
 
-async def audit(
-    db: Database, clock: Clock, progress: Callable[[str], None], known_heads: Collection[str] = ()
-) -> Report:
+async def audit(db: Database, clock: Clock, progress: Callable[[str], None], known: KnownHeads = _NO_HEADS) -> Report:
     """Runs every check, also after a fault, and records the result in `ledger_audits`.
 
-    `progress` is called with a text about what was read so far. `known_heads`: head digests of earlier audits; the hash
-    chain must still contain them.
+    `progress` is called with a text about what was read so far. `known`: heads that left this database; the hash chain
+    must still contain them, and those of the clean audits before.
     """
     started_at = clock.now()
     state = AuditState(db, started_at, progress)
-    checks: list[Check] = [Check("chain", await check_hash_chain(state, known_heads))]
+    heads = HeadComparison([*known.ledger, *await _audited_heads(db)], "hash chain", "posting")
+    checks: list[Check] = [
+        Check("chain", await check_hash_chain(state, heads)),
+        Check("known heads", known.fault),
+    ]
     await sum_accounts(state)
     rest: dict[str, Callable[[AuditState], Awaitable[str | None]]] = {
         "payments": check_payments,
@@ -93,6 +111,7 @@ async def audit(
         started_at=started_at,
         finished_at=clock.now(),
         head=state.head,
+        head_posting_id=state.head_posting_id,
         hash_chain_links=state.read["hash chain links"],
         postings=state.read["postings"],
         payments=state.read["payments"],
@@ -109,6 +128,13 @@ async def last_audit(db: Database) -> LastAudit | None:
     return LastAudit(*row) if row else None
 
 
+async def _audited_heads(db: Database) -> list[KnownHead]:
+    return [
+        KnownHead(digest, place, f"the head of the audit of {iso(finished_at)}")
+        for digest, place, finished_at in await db.scan(_CLEAN)
+    ]
+
+
 async def _record(db: Database, report: Report) -> None:
     await db.write(
         _RECORD,
@@ -119,6 +145,8 @@ async def _record(db: Database, report: Report) -> None:
         payments=report.payments,
         refunds=report.refunds,
         fault=report.fault,
+        head_posting_id=report.head_posting_id,
+        hash_chain_links=report.hash_chain_links,
     )
 
 

@@ -123,7 +123,7 @@ _SUSPENDED_ENTRIES: Final = (
 async def sum_accounts(state: AuditState) -> None:
     """Sets the horizon, and sums every account's postings up to it."""
     settled = await state.db.scan(_LAST_SETTLED, settled=earlier(state.now, SETTLED_AFTER))
-    chained, _ = await chain_head(state.db)
+    chained = (await chain_head(state.db)).last_posting_id
     state.horizon = max(chained, settled[0][0] if settled else 0)
     async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS, _POSTINGS_AT_ONCE):
         upper = min(last, state.horizon)

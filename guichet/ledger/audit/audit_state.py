@@ -33,8 +33,8 @@ class AuditState:
     horizon: int = 0
     #: The last digest of the hash chain; None while the chain is empty.
     head: str | None = None
-    #: Every digest of the hash chain.
-    digests: set[str] = field(default_factory=set)
+    #: The last posting that the hash chain covers; None while it is empty.
+    head_posting_id: int | None = None
     #: The sum of each account's postings up to the horizon, in hundredths.
     totals: Counter[Account] = field(default_factory=Counter)
     #: What the operators' accounts must hold by the states of payments and refunds, up to the horizon, in hundredths.

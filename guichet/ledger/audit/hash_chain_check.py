@@ -1,11 +1,12 @@
 """Checks the hash chain from its beginning, and names the first posting that is not as it was when it was added."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sqlalchemy import bindparam, select
 
 from guichet.db.tables import ledger_hash_chain, postings
+from guichet.domain.chain_heads import HeadComparison
 from guichet.ledger.audit.audit_state import BEFORE_ALL, AuditState
 from guichet.ledger.hash_chain import (
     FIRST_DIGEST,
@@ -31,9 +32,8 @@ _POSTINGS: Final = (
 )
 
 
-async def check_hash_chain(state: AuditState, known_heads: Collection[str]) -> str | None:
-    """The first fault of the chain, in one sentence. `known_heads`: head digests of earlier audits; each must
-    still be in the chain."""
+async def check_hash_chain(state: AuditState, heads: HeadComparison) -> str | None:
+    """The first fault of the chain, in one sentence. `heads`: what the chain must still contain."""
     too_low = await state.db.scan(_POSTINGS, first_posting_id=BEFORE_ALL, last_posting_id=0, most=1)
     if too_low:
         return f"Posting {too_low[0][0]} was inserted before the first link of the hash chain."
@@ -45,14 +45,11 @@ async def check_hash_chain(state: AuditState, known_heads: Collection[str]) -> s
             if fault := await _check_link(state, link, previous):
                 return fault
             previous = link
-            state.head = link.digest
-            state.digests.add(link.digest)
+            state.head, state.head_posting_id = link.digest, link.last_posting_id
+            heads.reached(link.last_posting_id, link.digest)
             after = link.first_posting_id
         state.count("hash chain links", len(rows))
-    unknown = next((digest for digest in known_heads if digest not in state.digests), None)
-    if unknown is not None:
-        return f"No link of the hash chain has the known head digest {unknown}: the chain was cut short or rewritten."
-    return None
+    return heads.fault
 
 
 async def _check_link(state: AuditState, link: HashChainLink, previous: HashChainLink | None) -> str | None:

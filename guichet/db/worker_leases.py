@@ -1,0 +1,22 @@
+"""Turns: work that one process does for all of them at times."""
+
+from typing import Final
+
+from sqlalchemy import bindparam
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant, later
+from guichet.db.engine import Database
+from guichet.db.tables import worker_leases
+
+_lease: Final = upsert(worker_leases).values(name=bindparam("name"), until=bindparam("until"))
+_CLAIM: Final = _lease.on_conflict_do_update(
+    index_elements=["name"],
+    set_={"until": _lease.excluded.until},
+    where=worker_leases.c.until <= bindparam("now"),
+).returning(worker_leases.c.until)
+
+
+async def claim_turn(db: Database, name: str, now: Instant, duration: int) -> bool:
+    """Whether this process may do the work `name` now; no other one may for `duration` (microseconds)."""
+    return await db.write(_CLAIM, name=name, now=now, until=later(now, duration)) is not None

@@ -1,0 +1,118 @@
+"""Heads of the two hash chains, as they leave the machine and as they come back to be compared (D103).
+
+One line is one JSON object, the same in the log, in the file and in the body of the POST:
+
+    {"event":"ledger.head","at":"2026-11-20T10:15:30.123456Z","database":"…","posting_id":812,"link":31,"digest":"…",
+     "act":7,"act_digest":"…"}
+
+`posting_id` is the last posting that the ledger's chain covered, `link` the id of its last link; `act` is the number
+of the last entry of the audit log. A chain without a row has 0 and a digest of zeros. Other members are ignored: a log
+adds its own.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from guichet.domain.records import Record
+
+EVENT: Final = "ledger.head"
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class ChainHeads(Record, frozen=True):
+    """Where both chains ended at one time. `at` is ISO 8601; `database` is the database's id."""
+
+    event: Literal["ledger.head"]
+    at: str
+    database: str
+    posting_id: _Count
+    link: _Count
+    digest: _Digest
+    act: _Count
+    act_digest: _Digest
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHead:
+    """A digest that a chain must still contain. `place`: the posting or the entry that it ends with, None if unknown;
+    `origin`: who knows it, for the sentence of a fault ("the head published at …")."""
+
+    digest: str
+    place: int | None
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownHeads:
+    """The known heads of the ledger's chain and of the audit log's. `fault`: why they cannot all be compared, in one
+    sentence."""
+
+    ledger: tuple[KnownHead, ...] = ()
+    acts: tuple[KnownHead, ...] = ()
+    fault: str | None = None
+
+
+class UnreadableHead(ValueError):
+    """A line is not a head. The message says which line, and why."""
+
+
+def read_heads(lines: Iterable[bytes], source: str) -> Iterator[ChainHeads]:
+    """The heads of a file, one a line; empty lines are passed over. Raises UnreadableHead: a line that cannot be read
+    must not count as compared."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                yield _DECODE(line)
+            except msgspec.DecodeError as error:
+                raise UnreadableHead(f"{source}, line {number} is not a head: {error}") from None
+
+
+_DECODE: Final = msgspec.json.Decoder(ChainHeads).decode
+
+
+class HeadComparison:
+    """Finds out which known heads a chain does not contain, while somebody reads the chain from its beginning.
+
+    `chain`, `row`: what the chain and its rows are called in a fault. Memory: the known heads, not the chain.
+    """
+
+    def __init__(self, known: Iterable[KnownHead], chain: str, row: str) -> None:
+        self._chain, self._row = chain, row
+        self._end = 0
+        self._missing: dict[str, list[KnownHead]] = {}
+        for head in known:
+            if head.place != 0:  # The chain was empty then: it contains nothing to be compared.
+                self._missing.setdefault(head.digest, []).append(head)
+
+    def reached(self, place: int, digest: str) -> None:
+        """The chain has this digest at this posting or entry."""
+        self._end = place
+        if digest in self._missing:
+            others = [head for head in self._missing.pop(digest) if head.place not in (None, place)]
+            if others:
+                self._missing[digest] = others
+
+    @property
+    def fault(self) -> str | None:
+        """One sentence about a head that is missing once the whole chain was read; None if there is none."""
+        missing = [head for heads in self._missing.values() for head in heads]
+        beyond = [(head.place, head) for head in missing if head.place is not None and head.place > self._end]
+        if beyond:
+            place, head = max(beyond, key=lambda each: each[0])
+            return (
+                f"The {self._chain} ends at {self._row} {self._end}, but {head.origin} covered it up to {self._row} "
+                f"{place}: rows are missing at its end, or this is a restored backup."
+            )
+        if missing:
+            head = min(missing, key=lambda each: each.place or 0)
+            at = f" at {self._row} {head.place}" if head.place is not None else ""
+            return (
+                f"The {self._chain} does not contain {head.origin}, digest {head.digest}{at}: "
+                "it was cut short or rewritten."
+            )
+        return None
