@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "v0014"
-down_revision = "v0010"
+down_revision = "v0013"
 
 #: What is pending holds its use for the default time, which has passed for most of it.
 _RESERVATIONS = """
