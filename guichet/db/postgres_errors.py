@@ -9,10 +9,12 @@ import asyncpg
 from guichet.db.errors import (
     ConnectionLost,
     ConstraintViolated,
+    DiskFull,
     ReadOnlyServer,
     StatementNotSent,
     StorageError,
     StorageUnavailable,
+    ValueRefused,
 )
 
 #: No connection was made: the server is away, not ready yet, or accepts no more connections.
@@ -45,6 +47,9 @@ _UNAVAILABLE: Final = (
     asyncpg.ObjectNotInPrerequisiteStateError,
     asyncpg.TransactionRollbackError,
 )
+#: The server's words for a value that no column or index can hold. The driver has its own: an InterfaceError that is a
+#: ValueError, raised before anything is sent.
+_REFUSED_VALUES: Final = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
 #: Errors of the driver that end a transaction without a rollback of ours.
 BROKEN: Final = (*_LOST, *_UNAVAILABLE)
 
@@ -65,11 +70,21 @@ def translate(error: BaseException) -> StorageError | None:
     """The driver's error as ours; None when it is not one of the driver's."""
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         return ConstraintViolated(str(error.constraint_name))
+    if _is_refused_value(error):  # Not its text: the driver quotes the value, and logs would show it.
+        return ValueRefused(type(error).__name__)
     if isinstance(error, _LOST):
         lost = StatementNotSent if str(error).startswith(_REFUSED_TO_SEND) else ConnectionLost
         return lost(str(error) or type(error).__name__)
     if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
         return ReadOnlyServer(str(error))
+    if isinstance(error, asyncpg.DiskFullError):
+        return DiskFull(str(error))
     if isinstance(error, _UNAVAILABLE):
         return StorageUnavailable(str(error) or type(error).__name__)
-    return None
+    return StorageError(str(error)) if isinstance(error, asyncpg.PostgresError) else None
+
+
+def _is_refused_value(error: BaseException) -> bool:
+    if isinstance(error, asyncpg.InterfaceError):
+        return isinstance(error, ValueError) and not isinstance(error, asyncpg.ClientConfigurationError)
+    return isinstance(error, _REFUSED_VALUES)
