@@ -23,6 +23,7 @@ from guichet.payments.poll_schedule import next_question_at
 from guichet.payments.polling import poll_payment_at_most
 from guichet.payments.unmatched_callbacks import UNKNOWN_ACCOUNT, UnmatchedReason
 from guichet.providers.base import Callback, CallbackReference
+from guichet.providers.fields import REPLACEMENT
 
 #: Microseconds until a callback is looked at again while another process works on its payment or refund.
 _RETRY: Final = SECOND
@@ -93,7 +94,7 @@ async def _find(
 def _bounded(named: CallbackReference) -> CallbackReference:
     """Without a provider's reference that can be none: anybody can send callbacks, and this one is stored."""
     theirs = named.provider_reference
-    if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable()):
+    if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable() and REPLACEMENT not in theirs):
         return named
     return replace(named, provider_reference=None)
 

@@ -54,9 +54,7 @@ async def outcomes_of(db: Database) -> list[BaseException | None]:
 
 
 @pytest.mark.parametrize("header", [True, False])
-async def test_a_file_damaged_while_it_is_open_fails_reads_and_writes_at_once(
-    filled: Settings, header: bool
-) -> None:
+async def test_a_file_damaged_while_it_is_open_fails_reads_and_writes_at_once(filled: Settings, header: bool) -> None:
     db = database(filled)
     await db.open()
     damage(filled.sqlite_path, header=header)
