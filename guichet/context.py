@@ -16,6 +16,7 @@ from guichet.db.engine import Database
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.settlement import Settlement
+from guichet.domain.token_buckets import TokenBuckets
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.vault import Vault
@@ -63,6 +64,10 @@ class AppContext:
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: RedisStorage | None = None
     wakeups: WakeUps = field(default_factory=WakeUps)
+    #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
+    unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
+    #: How often callbacks about one payment or refund are written. A provider sends a few for each.
+    repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
     #: Initiations that this process counted and the worker has not written yet.
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
     availability: AvailabilityReader = field(init=False)

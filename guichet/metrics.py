@@ -113,6 +113,13 @@ UNMATCHED_CALLBACKS: Final = Counter(
     ("provider_account", "reason"),
     registry=REGISTRY,
 )
+UNMATCHED_CALLBACKS_SAMPLED: Final = Counter(
+    "guichet_unmatched_callbacks_sampled",
+    "What became of them: kept in the sample that `guichet incidents` shows, or dropped because it is full or was"
+    " written too often.",
+    ("provider_account", "result"),
+    registry=REGISTRY,
+)
 LOOP_TURNS: Final = Counter("guichet_worker_turns", "Iterations of each loop.", ("loop",), registry=REGISTRY)
 LOOP_FAILURES: Final = Counter(
     "guichet_worker_failures",
