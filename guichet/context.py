@@ -13,6 +13,7 @@ from guichet.availability.states import AvailabilityReader
 from guichet.clock import Clock
 from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
+from guichet.db.write_probe import WriteProbe
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.settlement import Settlement
@@ -72,6 +73,7 @@ class AppContext:
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
     availability: AvailabilityReader = field(init=False)
     settlements: Batching[Settlement, Payment | Refund] = field(init=False)
+    write_probe: WriteProbe = field(init=False)
     #: Questions to providers that are running, which others may join (`payments/polling.py`).
     questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
     #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
@@ -83,3 +85,5 @@ class AppContext:
         batching = Batching(partial(self.settle_batch, self.db), SETTLEMENTS_PER_TRANSACTION)
         object.__setattr__(self, "settlements", batching)
         object.__setattr__(self, "availability", AvailabilityReader(self.db, self.clock))
+        disk = self.settings.sqlite_path.parent if self.settings.embedded else None
+        object.__setattr__(self, "write_probe", WriteProbe(self.db, self.clock, disk))

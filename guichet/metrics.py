@@ -140,6 +140,11 @@ for _interface in ("api", "callbacks", "checkout"):
 WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
     result: WEBHOOK_ATTEMPTS.labels(result) for result in ("delivered", "refused", "unanswered", "unsigned")
 }
+DATABASE_WRITABLE: Final = Gauge(
+    "guichet_database_writable",
+    "1 if the last small write to the database worked, else 0; tried at each scrape, as `/readyz` does.",
+    registry=REGISTRY,
+)
 COMMIT_GROUP: Final = Histogram(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",

@@ -50,6 +50,13 @@ _UNAVAILABLE: Final = (
 #: The server's words for a value that no column or index can hold. The driver has its own: an InterfaceError that is a
 #: ValueError, raised before anything is sent.
 _REFUSED_VALUES: Final = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
+#: Ours by the driver's class; the first that fits.
+_OURS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[StorageError]], ...]] = (
+    (asyncpg.ReadOnlySQLTransactionError, ReadOnlyServer),
+    (asyncpg.DiskFullError, DiskFull),
+    (_UNAVAILABLE, StorageUnavailable),
+    (asyncpg.PostgresError, StorageError),
+)
 #: Errors of the driver that end a transaction without a rollback of ours.
 BROKEN: Final = (*_LOST, *_UNAVAILABLE)
 
@@ -75,13 +82,10 @@ def translate(error: BaseException) -> StorageError | None:
     if isinstance(error, _LOST):
         lost = StatementNotSent if str(error).startswith(_REFUSED_TO_SEND) else ConnectionLost
         return lost(str(error) or type(error).__name__)
-    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-        return ReadOnlyServer(str(error))
-    if isinstance(error, asyncpg.DiskFullError):
-        return DiskFull(str(error))
-    if isinstance(error, _UNAVAILABLE):
-        return StorageUnavailable(str(error) or type(error).__name__)
-    return StorageError(str(error)) if isinstance(error, asyncpg.PostgresError) else None
+    for kind, ours in _OURS:
+        if isinstance(error, kind):
+            return ours(str(error) or type(error).__name__)
+    return None
 
 
 def _is_refused_value(error: BaseException) -> bool:
