@@ -17,6 +17,7 @@ from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit
 from guichet.db.sqlite_errors import translate
 from guichet.db.sqlite_statements import execute, execute_many
 from guichet.db.statement_cache import StatementCache
+from guichet.private_files import make_private_file, make_private_folder
 
 #: Threads, each with a connection, for reads that may take long.
 _SCAN_THREADS: Final = 2
@@ -32,7 +33,8 @@ class SqliteDatabase:
         self._statements = _STATEMENTS
 
     async def open(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._path.parent)
+        make_private_file(self._path)
         self._writer = GroupCommit(self._connect())
         self._reader = self._connect(read_only=True)
         self._scan_threads = ThreadPoolExecutor(_SCAN_THREADS, thread_name_prefix="scan")

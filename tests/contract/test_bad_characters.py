@@ -10,8 +10,10 @@ from yarl import URL
 from guichet.api.endpoints import ENDPOINTS
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
-from tests.payments.conftest import live  # noqa: F401 - the fixture
-from tests.payments.conftest import LivePayments
+from tests.payments.conftest import (
+    LivePayments,
+    live,  # noqa: F401 - the fixture
+)
 from tests.service_fixture import ServiceFixture
 
 #: Percent-encoded texts that one database or the other refuses, and texts as long as an identifier.
@@ -81,7 +83,7 @@ INSIDE = {
 
 def spoiled(fields: dict[str, str], bad: str) -> Iterator[tuple[str, bytes]]:
     """(what is bad, body): each text replaced by a bad one, alone or in an object."""
-    for name, value in fields.items():
+    for name in fields:
         for text in INSIDE.get(name, ("{}",)):
             hostile = text.replace("{}", bad)
             body = {**fields, name: hostile}

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,14 +20,14 @@ AT_ONCE = 5.0
 
 
 @pytest.fixture
-async def filled(sqlite_settings: Settings) -> AsyncIterator[Settings]:
+async def filled(sqlite_settings: Settings) -> Settings:
     opened = database(sqlite_settings)
     await opened.open()
     async with opened.transaction() as tx:
         for number in range(ROWS):
             await tx.write(ADD.values(name=f"{number} " + "x" * 500))
     await opened.close()
-    yield sqlite_settings
+    return sqlite_settings
 
 
 def damage(path: Path, *, header: bool) -> None:
