@@ -62,8 +62,8 @@ class RequestContext:
             request_id_of_line.reset(token)
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
-        """Counts the request and logs it. Not all requests without a key are logged (those that match no route, those that
-        the rate limit refused, callbacks): anybody could fill the disk with them (D101)."""
+        """Counts the request and logs it. Not all requests without a key are logged (those that match no route or were
+        refused by the rate limit, and callbacks): anybody could fill the disk with them (D101)."""
         method, route = scope["method"], route_template(scope)
         metrics.request(method, route, status, seconds)
         strangers = status < 500 and (route is None or route.startswith(_CALLBACKS))

@@ -1,5 +1,6 @@
 """What Guichet writes is private, whatever the umask; what was not is made so at the start."""
 
+import json
 import os
 import stat
 import subprocess
@@ -17,17 +18,8 @@ from tests.ports import free_port
 def running_with_umask_0(cli: Cli, *arguments: str) -> Iterator[None]:
     """The real command in a shell whose umask takes nothing away, until it is ready."""
     port = free_port()
-    command = [
-        "sh",
-        "-c",
-        'umask 000; exec "$0" "$@"',
-        sys.executable,
-        "-m",
-        "guichet",
-        *arguments,
-        "--port",
-        str(port),
-    ]
+    guichet = (sys.executable, "-m", "guichet", *arguments, "--port", str(port))
+    command = ["sh", "-c", 'umask 000; exec "$0" "$@"', *guichet]
     log = cli.folder / "output"
     with (
         log.open("wb") as output,
@@ -53,14 +45,8 @@ def test_a_new_data_folder_is_private_whatever_the_umask(fresh: Cli) -> None:
     home = fresh.folder / "deep" / "var"
     with running_with_umask_0(fresh.having(GUICHET_HOME=str(home)), "demo"):
         found = modes(home)
-        assert {
-            "guichet.db",
-            "guichet.db-wal",
-            "guichet.db-shm",
-            "secret.key",
-            "demo.json",
-            "simulator.db",
-        } <= found.keys()
+        databases = {f"{name}.db{suffix}" for name in ("guichet", "simulator") for suffix in ("", "-wal", "-shm")}
+        assert databases | {"secret.key", "demo.json"} <= found.keys()
         assert found.pop(".") == "0700"
         assert set(found.values()) == {"0600"}, found
         assert modes(home.parent)["."] == "0700"
@@ -72,7 +58,7 @@ def test_files_of_an_earlier_version_are_made_private_at_the_start(sqlite_cli: C
     (home / "guichet.db").chmod(0o644)
     home.chmod(0o755)
     said = {each.partition(" has mode ")[0] for each in _modes_check(sqlite_cli)["problems"]}
-    assert said == {str(home), str(home / "guichet.db")}
+    assert said >= {str(home), str(home / "guichet.db")}
     with running_with_umask_0(sqlite_cli, "serve"):
         assert modes(home)["."] == "0700"
         assert {name: mode for name, mode in modes(home).items() if name.startswith("guichet.db")} == dict.fromkeys(
@@ -106,6 +92,4 @@ def test_an_export_is_private(sqlite_cli: Cli) -> None:
 
 
 def _modes_check(cli: Cli) -> dict[str, object]:
-    import json
-
     return dict(json.loads(cli("doctor", "--json").out)["checks"]["modes of files"])

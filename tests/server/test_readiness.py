@@ -134,7 +134,10 @@ async def test_a_standby_or_a_read_only_server_is_not_ready(settings: Settings, 
 async def test_a_worker_whose_loop_died_is_not_ready(sqlite_settings: Settings) -> None:
     async with bootstrap.service(sqlite_settings) as opened:
         worker = opened.worker()
-        async with serving(application(opened, worker)) as address, aiohttp.ClientSession() as client:
-            async with client.get(address + "/readyz") as answer:
-                assert answer.status == 503
-                assert (await answer.json())["worker"] == "stopped"
+        async with (
+            serving(application(opened, worker)) as address,
+            aiohttp.ClientSession() as client,
+            client.get(address + "/readyz") as answer,
+        ):
+            assert answer.status == 503
+            assert (await answer.json())["worker"] == "stopped"
