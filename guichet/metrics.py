@@ -137,6 +137,8 @@ WEBHOOK_ATTEMPTS: Final = Counter(
 # Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.
 for _interface in ("api", "callbacks", "checkout"):
     RATE_LIMITED.labels(_interface)
+for _result in ("kept", "dropped"):
+    UNMATCHED_CALLBACKS_SAMPLED.labels("unknown", _result)
 WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
     result: WEBHOOK_ATTEMPTS.labels(result) for result in ("delivered", "refused", "unanswered", "unsigned")
 }
