@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, answers, cli_for, until
@@ -91,5 +92,5 @@ def test_an_export_is_private(sqlite_cli: Cli) -> None:
         os.umask(before)
 
 
-def _modes_check(cli: Cli) -> dict[str, object]:
+def _modes_check(cli: Cli) -> dict[str, Any]:
     return dict(json.loads(cli("doctor", "--json").out)["checks"]["modes of files"])
