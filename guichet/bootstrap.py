@@ -140,6 +140,7 @@ async def _end_tasks(ctx: AppContext) -> None:
     for question in questions:
         question.cancel()
     await asyncio.gather(*questions, return_exceptions=True)
+    await ctx.write_probe.close()
 
 
 def live_providers(settings: Settings) -> ProvidersConfig:
@@ -232,7 +233,7 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     routes: list[BaseRoute] = [
         *api_routes(ctx),
         Route("/healthz", healthz),
-        Route("/readyz", readyz(ctx.db, worker)),
+        Route("/readyz", readyz(ctx.write_probe, worker)),
         *routes_behind_token(ctx),
         *doc_routes(ctx.settings),
         *callback_routes(ctx),

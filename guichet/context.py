@@ -13,9 +13,11 @@ from guichet.availability.states import AvailabilityReader
 from guichet.clock import Clock
 from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
+from guichet.db.write_probe import WriteProbe
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.settlement import Settlement
+from guichet.domain.token_buckets import TokenBuckets
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.vault import Vault
@@ -63,10 +65,15 @@ class AppContext:
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: RedisStorage | None = None
     wakeups: WakeUps = field(default_factory=WakeUps)
+    #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
+    unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))
+    #: How often callbacks about one payment or refund are written. A provider sends a few for each.
+    repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
     #: Initiations that this process counted and the worker has not written yet.
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
     availability: AvailabilityReader = field(init=False)
     settlements: Batching[Settlement, Payment | Refund] = field(init=False)
+    write_probe: WriteProbe = field(init=False)
     #: Questions to providers that are running, which others may join (`payments/polling.py`).
     questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
     #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
@@ -78,3 +85,5 @@ class AppContext:
         batching = Batching(partial(self.settle_batch, self.db), SETTLEMENTS_PER_TRANSACTION)
         object.__setattr__(self, "settlements", batching)
         object.__setattr__(self, "availability", AvailabilityReader(self.db, self.clock))
+        disk = self.settings.sqlite_path.parent if self.settings.embedded else None
+        object.__setattr__(self, "write_probe", WriteProbe(self.db, self.clock, disk))

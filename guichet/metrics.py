@@ -113,6 +113,13 @@ UNMATCHED_CALLBACKS: Final = Counter(
     ("provider_account", "reason"),
     registry=REGISTRY,
 )
+UNMATCHED_CALLBACKS_SAMPLED: Final = Counter(
+    "guichet_unmatched_callbacks_sampled",
+    "What became of them: kept in the sample that `guichet incidents` shows, or dropped because it is full or was"
+    " written too often.",
+    ("provider_account", "result"),
+    registry=REGISTRY,
+)
 LOOP_TURNS: Final = Counter("guichet_worker_turns", "Iterations of each loop.", ("loop",), registry=REGISTRY)
 LOOP_FAILURES: Final = Counter(
     "guichet_worker_failures",
@@ -130,9 +137,16 @@ WEBHOOK_ATTEMPTS: Final = Counter(
 # Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.
 for _interface in ("api", "callbacks", "checkout"):
     RATE_LIMITED.labels(_interface)
+for _result in ("kept", "dropped"):
+    UNMATCHED_CALLBACKS_SAMPLED.labels("unknown", _result)
 WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
     result: WEBHOOK_ATTEMPTS.labels(result) for result in ("delivered", "refused", "unanswered", "unsigned")
 }
+DATABASE_WRITABLE: Final = Gauge(
+    "guichet_database_writable",
+    "1 if the last small write to the database worked, else 0; tried at each scrape, as `/readyz` does.",
+    registry=REGISTRY,
+)
 COMMIT_GROUP: Final = Histogram(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",

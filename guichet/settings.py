@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 
+from guichet.private_files import FILE_MODE, make_private_folder, sqlite_files
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Profile = Literal["development", "production"]
 
@@ -74,6 +76,16 @@ class Settings:
     @property
     def sqlite_path(self) -> Path:
         return Path(self.database_url.removeprefix("sqlite:///"))
+
+    @property
+    def private_paths(self) -> list[Path]:
+        """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
+        databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
+        named = (self.home, self.home / "secret.key", self.home / "demo.json")
+        return [
+            *(path for path in named if path.exists()),
+            *(file for path in databases for file in sqlite_files(path)),
+        ]
 
     def callback_url(self, provider_account: str) -> str:
         """Where a provider may tell us something about this account."""
@@ -423,10 +435,10 @@ def with_development_key(settings: Settings) -> Settings:
     """In development, if there are no keys: one that is created once in the data folder, readable by its owner only."""
     if settings.secret_keys or settings.profile == "production":
         return settings
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.home)
     path = settings.home / "secret.key"
     if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(descriptor, "wb") as file:
             file.write(Fernet.generate_key())
     return replace(settings, secret_keys=(path.read_text().strip(),))

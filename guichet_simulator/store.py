@@ -42,7 +42,8 @@ class Store:
     def __init__(self, path: Path | None) -> None:
         """`path` None keeps everything in memory."""
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(0o700, parents=True, exist_ok=True)
+            path.touch(0o600)  # SQLite gives its files beside it the same mode.
         self._db = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False, timeout=5)
         self._db.row_factory = sqlite3.Row
         self._db.execute("PRAGMA journal_mode = WAL")

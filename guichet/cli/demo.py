@@ -21,6 +21,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import key_env, key_hash, new_key
+from guichet.private_files import make_private_folder
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 
@@ -107,7 +108,7 @@ def _read_keys(file: Path) -> dict[Environment, str] | None:
 
 def _write_keys(file: Path, keys: dict[Environment, str]) -> dict[Environment, str]:
     """Writes the file atomically, readable by its owner only."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(file.parent)
     draft = file.with_suffix(".new")
     draft.unlink(missing_ok=True)
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:

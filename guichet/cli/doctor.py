@@ -9,9 +9,11 @@ from guichet.cli.arguments import Json
 from guichet.cli.console import console, print_json
 from guichet.cli.doctor_check import Check, age
 from guichet.cli.doctor_providers import availability, reconciliation
+from guichet.cli.doctor_storage import database_file, file_modes
 from guichet.cli.runner import run
 from guichet.clock import DAY, HOUR, Instant, earlier, iso
 from guichet.db.engine import Database
+from guichet.db.errors import DatabaseDamaged
 from guichet.domain.money import plain
 from guichet.heads.publication import REPEATED_AFTER
 from guichet.heads.published import current_heads, last_published
@@ -37,27 +39,19 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
     that expire, incidents, low balances with providers, the hash chain, the audit, heads that do not leave the machine,
-    the daily comparison with providers and operators that do not work.
+    the daily comparison with providers, operators that do not work, a damaged or full database and files that others
+    can read.
 
     Exit code 1 when there is a problem.
     """
 
     async def work(opened: Service) -> list[Check]:
         db, now = opened.ctx.db, opened.ctx.clock.now()
-        return [
-            await _stuck(db, now),
-            await _queues(db, now),
-            await _routes(db, now),
-            await _endpoints(db, now),
-            await _keys(db, now),
-            await _incidents(db, now),
-            await _floats(db, now),
-            await _hash_chain(db, now),
-            await _audit(db, now),
-            await _published_heads(db, now),
-            await reconciliation(db, now),
-            await availability(db, now),
-        ]
+        storage = [await database_file(opened.ctx), file_modes(opened.ctx.settings)]
+        try:
+            return [*await _of_the_service(db, now), *storage]
+        except DatabaseDamaged:  # Nothing else can be said.
+            return storage
 
     checks = run(work)
     healthy = not any(check.problems for check in checks)
@@ -73,6 +67,23 @@ def doctor(as_json: Json = False) -> None:
                 console.print(f"    {problem}", soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
+
+
+async def _of_the_service(db: Database, now: Instant) -> list[Check]:
+    return [
+        await _stuck(db, now),
+        await _queues(db, now),
+        await _routes(db, now),
+        await _endpoints(db, now),
+        await _keys(db, now),
+        await _incidents(db, now),
+        await _floats(db, now),
+        await _hash_chain(db, now),
+        await _audit(db, now),
+        await _published_heads(db, now),
+        await reconciliation(db, now),
+        await availability(db, now),
+    ]
 
 
 async def _stuck(db: Database, now: Instant) -> Check:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import gc
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from guichet.cli.runner import load_settings, run_async
 from guichet.context import AppContext
 from guichet.logs import configure_logs, log
 from guichet.payments.slow_initiation import finish_slow_initiations
+from guichet.private_files import make_private_folder, tighten
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_socket, inherited_socket, url_of
@@ -108,6 +110,7 @@ def serve(
 def _serve_processes(settings: Settings, listen: Listen, workers: int, arguments: list[str]) -> None:
     """The parent of `--workers`: checks everything once, then starts the processes."""
     configure_logs(settings.log_level, machine_readable=not settings.development)
+    _tighten_files(settings)
     options = listen.options
 
     async def main() -> None:
@@ -135,6 +138,7 @@ def serve_process(
     on PostgreSQL too.
     """
     configure_logs(settings.log_level, machine_readable=not settings.development)
+    _tighten_files(settings)
 
     async def main() -> None:
         if listen.options.tls:
@@ -191,6 +195,7 @@ def worker(grace: Grace = GRACE) -> None:
     """Run the loops alone: poll payments, disburse refunds, deliver webhooks."""
     settings = load_settings()
     configure_logs(settings.log_level, machine_readable=not settings.development)
+    _tighten_files(settings)
 
     async def main() -> None:
         with _lock_database(settings):
@@ -212,6 +217,8 @@ def migrate(as_json: Json = False) -> None:
     from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
 
     settings = load_settings()
+    configure_logs("warning", machine_readable=not sys.stderr.isatty())
+    _tighten_files(settings)
     with error_console.status("Migrating…"):
         before, after = run_async(upgrade(settings))
     if as_json:
@@ -257,6 +264,12 @@ async def _open_service(
         yield opened
 
 
+def _tighten_files(settings: Settings) -> None:
+    """Takes away the rights that others have on files of an earlier version, or that somebody gave them."""
+    for path, mode in tighten(settings.private_paths):
+        log.warning("files.tightened", path=str(path), mode=f"{mode:04o}")
+
+
 @contextmanager
 def _lock_database(settings: Settings) -> Iterator[None]:
     """Lets only one service use a SQLite database; its processes of `--workers` count as one service.
@@ -266,7 +279,7 @@ def _lock_database(settings: Settings) -> Iterator[None]:
     if not settings.embedded:
         yield
         return
-    settings.sqlite_path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.sqlite_path.parent)
     with settings.sqlite_path.with_suffix(".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

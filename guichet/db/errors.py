@@ -2,10 +2,13 @@
 
 StorageError
 ├── ConstraintViolated          a named constraint refused a row
+├── ValueRefused                a value that no column can hold: a NUL, an integer of more than 64 bits
 ├── StorageUnavailable          unreachable, or busy for too long
 │   ├── ConnectionLost          the connection broke while a statement ran
 │   │   └── StatementNotSent    it had broken before: the statement never left
-│   └── ReadOnlyServer          the primary became a standby
+│   ├── ReadOnlyServer          the primary became a standby, or the file may not be written
+│   ├── DiskFull                no room for the write
+│   └── DatabaseDamaged         the embedded database's file is corrupt
 ├── DatabaseUnusable            it answered the question for its schema with an error
 ├── UnknownSchema               its schema is of a revision that this code does not know
 └── DevelopmentSchema           its schema is older than the first release
@@ -22,6 +25,10 @@ class ConstraintViolated(StorageError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(name)
+
+
+class ValueRefused(StorageError):
+    """A value that no column can hold; the statement was refused because of it and changed nothing."""
 
 
 class StorageUnavailable(StorageError):
@@ -42,6 +49,20 @@ class StatementNotSent(ConnectionLost):
 
 class ReadOnlyServer(StorageUnavailable):
     """The primary became a standby under an open connection: only a new connection finds the new primary."""
+
+
+class DiskFull(StorageUnavailable):
+    """No room for the write. Nothing is lost, and writes work again as soon as there is room."""
+
+
+class DatabaseDamaged(StorageUnavailable):
+    """The file of the embedded database is corrupt: only a backup helps. The message names the file."""
+
+    def __init__(self, path: str, found: str) -> None:
+        super().__init__(
+            f"the database file {path} is damaged ({found}): stop Guichet, keep the file and restore a backup "
+            "(docs/operations/runbook.md)"
+        )
 
 
 class DatabaseUnusable(StorageError):

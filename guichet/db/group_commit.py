@@ -13,14 +13,16 @@ import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from guichet import metrics
 from guichet.db.engine import Row
-from guichet.db.errors import StorageError, StorageUnavailable
+from guichet.db.errors import ConstraintViolated, StorageError, StorageUnavailable
+from guichet.db.sqlite_errors import DRIVER_ERRORS, result_code, translate
 from guichet.db.sqlite_statements import execute
 from guichet.db.statement_cache import CompiledStatement
+from guichet.logs import log
 
 #: How long to wait while another process writes, in seconds.
 BUSY_TIMEOUT: Final = 10.0
@@ -81,7 +83,7 @@ class GroupCommit:
         except BaseException as error:
             self._roll_back_block()
             if isinstance(error, sqlite3.Error):
-                raise StorageUnavailable(str(error)) from error
+                raise translate(error, self._connection) from error
             raise
         finally:
             self._open_block, self._block_suspended = None, False
@@ -100,6 +102,11 @@ class GroupCommit:
         except sqlite3.Error:
             # SQLite rolled back the whole group by itself (a full or failing disk). The commit will then fail, and
             # every writer of the group gets an error.
+            self._roll_back_group()
+
+    def _roll_back_group(self) -> None:
+        """If even this fails, the next BEGIN tries it again."""
+        with suppress(sqlite3.Error):
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
 
@@ -135,12 +142,13 @@ class GroupCommit:
             raise StorageError("a transaction inside a transaction")
 
     def _try_begin(self) -> bool:
-        """False while another process writes."""
+        """False while another process writes. Raises StorageError."""
+        self._roll_back_group()  # What a rollback that failed left behind; nothing otherwise.
         try:
             self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise StorageUnavailable(str(error)) from error
+        except sqlite3.Error as error:
+            if result_code(error) != sqlite3.SQLITE_BUSY:
+                raise translate(error, self._connection) from error
             return False
         self._begun, self._busy_since = True, None
         return True
@@ -152,6 +160,14 @@ class GroupCommit:
             asyncio.get_running_loop().call_soon(self._start_commit)
 
     def _start_commit(self) -> None:
+        try:
+            self._write_group()
+        except Exception as error:  # Nobody may wait for a commit that will never come.
+            log.error("database.group_failed", error=repr(error), exc_info=True)
+            self._fail_group(error if isinstance(error, StorageError) else StorageUnavailable(repr(error)))
+
+    def _write_group(self) -> None:
+        """Begins a group if none is open, runs the queue in it and has it committed; or comes again later."""
         loop = asyncio.get_running_loop()
         if self._open_block is not None:  # The block was suspended: wait until it has been rolled back.
             self._block_suspended = True
@@ -175,7 +191,7 @@ class GroupCommit:
         try:
             if self._try_begin():
                 return True
-        except StorageUnavailable as error:
+        except StorageError as error:
             self._fail_queue(error)
             return False
         self._busy_since = self._busy_since or loop.time()
@@ -185,7 +201,16 @@ class GroupCommit:
             self._fail_queue(StorageUnavailable(_STAYED_LOCKED))
         return False
 
-    def _fail_queue(self, error: StorageUnavailable) -> None:
+    def _fail_group(self, error: StorageError) -> None:
+        """Undoes the open group; everybody who wrote in it, or waits for it, gets the error."""
+        self._roll_back_group()
+        self._begun = self._committing = False
+        written, self._written = self._written, []
+        for waiter, _ in written:
+            _fail(waiter, error)
+        self._fail_queue(error)
+
+    def _fail_queue(self, error: StorageError) -> None:
         self._busy_since, self._commit_scheduled = None, False
         while self._queue:
             _fail(self._queue.popleft()[2], error)
@@ -207,8 +232,7 @@ class GroupCommit:
         try:
             self._connection.execute("COMMIT")
         except sqlite3.Error:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
+            self._roll_back_group()
             raise
 
     def _committed(self, commit: asyncio.Future[None]) -> None:
@@ -217,12 +241,20 @@ class GroupCommit:
         self._wake_waiting()  # Before the queue runs: a queue that is always full would keep transactions waiting.
         if self._queue:
             self._schedule_commit()  # Before the writers are answered: they go on while the next group is committed.
-        error = commit.exception()
+        error = self._failure_of(commit)
         for waiter, rows in written:
             if error is not None:
-                _fail(waiter, StorageUnavailable(str(error)))
+                _fail(waiter, error)
             elif not waiter.done():
                 waiter.set_result(rows)
+
+    def _failure_of(self, commit: asyncio.Future[None]) -> StorageError | None:
+        error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
+        if error is None:
+            return None
+        ours = translate(error, self._connection) if isinstance(error, DRIVER_ERRORS) else None
+        # A constraint that is checked at the commit concerns all who wrote, whoever violated it.
+        return ours if ours and not isinstance(ours, ConstraintViolated) else StorageUnavailable(str(error))
 
     def _wake_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []

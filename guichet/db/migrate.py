@@ -21,6 +21,7 @@ from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import DatabaseUnusable, UnknownSchema
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
+from guichet.private_files import make_private_file, make_private_folder
 from guichet.settings import Settings
 
 T = TypeVar("T")
@@ -86,7 +87,8 @@ async def _with_connection(settings: Settings, work: Callable[[Connection], T]) 
 
 
 def _with_sqlite(path: Path, work: Callable[[Connection], T]) -> T:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
+    make_private_file(path)
     engine = create_engine(f"sqlite:///{path}", poolclass=NullPool, connect_args={"timeout": 30})
     try:
         with engine.connect() as connection:

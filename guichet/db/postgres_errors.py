@@ -9,10 +9,12 @@ import asyncpg
 from guichet.db.errors import (
     ConnectionLost,
     ConstraintViolated,
+    DiskFull,
     ReadOnlyServer,
     StatementNotSent,
     StorageError,
     StorageUnavailable,
+    ValueRefused,
 )
 
 #: No connection was made: the server is away, not ready yet, or accepts no more connections.
@@ -45,6 +47,16 @@ _UNAVAILABLE: Final = (
     asyncpg.ObjectNotInPrerequisiteStateError,
     asyncpg.TransactionRollbackError,
 )
+#: The server's words for a value that no column or index can hold. The driver has its own: an InterfaceError that is a
+#: ValueError, raised before anything is sent.
+_REFUSED_VALUES: Final = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
+#: Ours by the driver's class; the first that fits.
+_OURS: Final[tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[StorageError]], ...]] = (
+    (asyncpg.ReadOnlySQLTransactionError, ReadOnlyServer),
+    (asyncpg.DiskFullError, DiskFull),
+    (_UNAVAILABLE, StorageUnavailable),
+    (asyncpg.PostgresError, StorageError),
+)
 #: Errors of the driver that end a transaction without a rollback of ours.
 BROKEN: Final = (*_LOST, *_UNAVAILABLE)
 
@@ -65,11 +77,18 @@ def translate(error: BaseException) -> StorageError | None:
     """The driver's error as ours; None when it is not one of the driver's."""
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         return ConstraintViolated(str(error.constraint_name))
+    if _is_refused_value(error):  # Not its text: the driver quotes the value, and logs would show it.
+        return ValueRefused(type(error).__name__)
     if isinstance(error, _LOST):
         lost = StatementNotSent if str(error).startswith(_REFUSED_TO_SEND) else ConnectionLost
         return lost(str(error) or type(error).__name__)
-    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-        return ReadOnlyServer(str(error))
-    if isinstance(error, _UNAVAILABLE):
-        return StorageUnavailable(str(error) or type(error).__name__)
+    for kind, ours in _OURS:
+        if isinstance(error, kind):
+            return ours(str(error) or type(error).__name__)
     return None
+
+
+def _is_refused_value(error: BaseException) -> bool:
+    if isinstance(error, asyncpg.InterfaceError):
+        return isinstance(error, ValueError) and not isinstance(error, asyncpg.ClientConfigurationError)
+    return isinstance(error, _REFUSED_VALUES)

@@ -12,7 +12,8 @@ from typing import Final
 
 import asyncpg
 
-from guichet.db.errors import DatabaseUnusable, DevelopmentSchema
+from guichet.db.errors import DatabaseDamaged, DatabaseUnusable, DevelopmentSchema
+from guichet.db.sqlite_errors import is_damage
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
@@ -23,8 +24,8 @@ _REVISION: Final = "SELECT version_num FROM alembic_version"
 
 
 async def current_revision(settings: Settings) -> str | None:
-    """The revision of the schema; None when the database is empty. Raises DevelopmentSchema, DatabaseUnusable, and
-    OSError when a PostgreSQL server cannot be reached."""
+    """The revision of the schema; None when the database is empty. Raises DevelopmentSchema, DatabaseUnusable,
+    DatabaseDamaged, and OSError when a PostgreSQL server cannot be reached."""
     if settings.embedded:
         revision = await asyncio.to_thread(_sqlite_revision, settings.sqlite_path)
     else:
@@ -58,5 +59,7 @@ def _sqlite_revision(path: Path) -> str | None:
             migrated = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone()
             row = connection.execute(_REVISION).fetchone() if migrated else None
     except sqlite3.Error as error:
+        if is_damage(error):
+            raise DatabaseDamaged(str(path), str(error)) from error
         raise DatabaseUnusable(str(error)) from error
     return row[0] if row else None

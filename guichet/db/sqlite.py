@@ -14,8 +14,10 @@ from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.db.engine import Row
 from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit
+from guichet.db.sqlite_errors import translate
 from guichet.db.sqlite_statements import execute, execute_many
 from guichet.db.statement_cache import StatementCache
+from guichet.private_files import make_private_file, make_private_folder
 
 #: Threads, each with a connection, for reads that may take long.
 _SCAN_THREADS: Final = 2
@@ -31,7 +33,8 @@ class SqliteDatabase:
         self._statements = _STATEMENTS
 
     async def open(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._path.parent)
+        make_private_file(self._path)
         self._writer = GroupCommit(self._connect())
         self._reader = self._connect(read_only=True)
         self._scan_threads = ThreadPoolExecutor(_SCAN_THREADS, thread_name_prefix="scan")
@@ -50,19 +53,11 @@ class SqliteDatabase:
         connection = sqlite3.connect(
             self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, cached_statements=512
         )
-        # The file is locked for a moment while another process opens it first or closes it last.
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        # What a rollback of a block would restore stays in memory: a temporary file costs 7 % of the loop's time.
-        connection.execute("PRAGMA temp_store = MEMORY")
-        if read_only:
-            # In WAL mode a reader never waits for the writer, but may meet a checkpoint or a recovery.
-            connection.execute("PRAGMA busy_timeout = 1000")
-            connection.execute("PRAGMA query_only = ON")
-        else:
-            connection.execute("PRAGMA cache_size = -8000")
-            connection.execute("PRAGMA busy_timeout = 0")  # `GroupCommit` waits itself, without blocking the loop.
+        try:
+            _configure(connection, read_only=read_only)
+        except sqlite3.Error as error:
+            connection.close()
+            raise translate(error, connection) from error
         return connection
 
     async def one(self, statement: Executable, **params: Any) -> Row | None:
@@ -116,6 +111,22 @@ class SqliteDatabase:
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         async with self._writer.transaction() as connection:
             yield _Transaction(connection, self._statements)
+
+
+def _configure(connection: sqlite3.Connection, *, read_only: bool) -> None:
+    # The file is locked for a moment while another process opens it first or closes it last.
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # What a rollback of a block would restore stays in memory: a temporary file costs 7 % of the loop's time.
+    connection.execute("PRAGMA temp_store = MEMORY")
+    if read_only:
+        # In WAL mode a reader never waits for the writer, but may meet a checkpoint or a recovery.
+        connection.execute("PRAGMA busy_timeout = 1000")
+        connection.execute("PRAGMA query_only = ON")
+    else:
+        connection.execute("PRAGMA cache_size = -8000")
+        connection.execute("PRAGMA busy_timeout = 0")  # `GroupCommit` waits itself, without blocking the loop.
 
 
 class _Transaction:

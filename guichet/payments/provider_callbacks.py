@@ -12,6 +12,7 @@ from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.references import parse_reference
 from guichet.db.work_queue import Claim
+from guichet.domain.errors import RateLimited
 from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
@@ -23,6 +24,7 @@ from guichet.payments.poll_schedule import next_question_at
 from guichet.payments.polling import poll_payment_at_most
 from guichet.payments.unmatched_callbacks import UNKNOWN_ACCOUNT, UnmatchedReason
 from guichet.providers.base import Callback, CallbackReference
+from guichet.providers.fields import REPLACEMENT
 
 #: Microseconds until a callback is looked at again while another process works on its payment or refund.
 _RETRY: Final = SECOND
@@ -35,7 +37,8 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
     sample of the callbacks that name none of ours.
 
     `name` is a provider account, or a provider that sends all its callbacks to one address. `reference` is the one in
-    the callback's address. The callback may be answered 200 only after this function has returned.
+    the callback's address. The callback may be answered 200 only after this function has returned. Raises RateLimited,
+    and stores nothing, when one payment or refund is named too often.
     """
     providers = ctx.registry.callback_providers(name)
     if not providers:
@@ -60,6 +63,8 @@ async def receive(ctx: AppContext, name: str, reference: str | None, callback: C
 
 
 async def _record(ctx: AppContext, subject: Payment | Refund, account: str, named: CallbackReference) -> None:
+    if not ctx.repeated_callbacks.take((type(subject), subject.id), ctx.clock.monotonic()):
+        raise RateLimited
     now = ctx.clock.now()
     await callback_repository.record(
         ctx.db,
@@ -93,22 +98,26 @@ async def _find(
 def _bounded(named: CallbackReference) -> CallbackReference:
     """Without a provider's reference that can be none: anybody can send callbacks, and this one is stored."""
     theirs = named.provider_reference
-    if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable()):
+    if theirs is None or (len(theirs) <= _MAX_REFERENCE and theirs.isprintable() and REPLACEMENT not in theirs):
         return named
     return replace(named, provider_reference=None)
 
 
 async def _keep_unmatched(ctx: AppContext, account: str, callback: Callback, reason: UnmatchedReason) -> None:
-    log.warning("callback.unmatched", provider_account=account, path=callback.path[:200], reason=reason)
+    """Counts the callback; few of many are logged and offered to the sample."""
     metrics.UNMATCHED_CALLBACKS.labels(account, reason).inc()
-    await unmatched_callbacks.keep_sample(
-        ctx.db,
-        provider_account=account,
-        path=callback.path,
-        body=callback.body,
-        reason=reason,
-        now=ctx.clock.now(),
-    )
+    kept = False
+    if ctx.unmatched_callbacks.take(account, ctx.clock.monotonic()):
+        log.warning("callback.unmatched", provider_account=account, path=callback.path[:200], reason=reason)
+        kept = await unmatched_callbacks.keep_sample(
+            ctx.db,
+            provider_account=account,
+            path=callback.path,
+            body=callback.body,
+            reason=reason,
+            now=ctx.clock.now(),
+        )
+    metrics.UNMATCHED_CALLBACKS_SAMPLED.labels(account, "kept" if kept else "dropped").inc()
 
 
 async def _ask_about(ctx: AppContext, callback: ProviderCallback) -> Instant | None:

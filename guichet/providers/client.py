@@ -29,7 +29,7 @@ from guichet.providers.base import (
     StatusResult,
     Unknown,
 )
-from guichet.providers.fields import decode_json, decode_json_object
+from guichet.providers.fields import clean_text, decode_json, decode_json_object
 
 #: The settings that say whose account it is. None of them is a secret.
 _IDENTITY: Final = ("target_env", "api_user", "country", "client_id", "merchant_code", "shop", "code_pv")
@@ -91,7 +91,7 @@ class ProviderResponse:
     @property
     def raw(self) -> str:
         """The status and the beginning of the body, for the log."""
-        return f"{self.status} {self.body[:300].decode('utf-8', 'replace')}"
+        return f"{self.status} {clean_text(self.body[:300].decode('utf-8', 'replace'))}"
 
 
 #: What a call returns: the response; NotProcessed when nothing was sent; Unknown when no response came back.
@@ -132,9 +132,9 @@ class ProviderClient:
                 method, url, headers=sent_headers, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
             )
         except NotSent as error:
-            return NotProcessed(raw=str(error))
+            return NotProcessed(raw=clean_text(str(error)))
         except Lost as error:
-            return Unknown(raw=str(error))
+            return Unknown(raw=clean_text(str(error)))
         return _provider_response(response)
 
     async def download(self, url: str, *, timeout: float, max_bytes: int) -> CallResult:
@@ -142,7 +142,7 @@ class ProviderClient:
         try:
             response = await self._http_client.request("GET", url, timeout=timeout, max_bytes=max_bytes)
         except (NotSent, Lost) as error:
-            return Unknown(raw=str(error))
+            return Unknown(raw=clean_text(str(error)))
         return _provider_response(response)
 
 

@@ -1,6 +1,7 @@
 """What all providers share in requests, responses and callbacks: JSON, amounts, numbers, references, texts, addresses.
 
 JSON is decoded here and nowhere else: a number with a fraction becomes a Decimal, so that no amount becomes a float.
+Text is cleaned here too, before anybody sees it: no database refuses it, no terminal obeys it (D101).
 """
 
 import re
@@ -17,8 +18,24 @@ from guichet.providers.base import Callback, Charge
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 #: A body that is nested too deeply is as unreadable as one that is not JSON.
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-#: More digits than any real amount has; a provider may send anything.
-_MAX_DIGITS: Final = 20
+#: More digits than any real amount has; a provider may send anything. In hundredths they still fit in 64 bits.
+_MAX_DIGITS: Final = 15
+#: Bytes in UTF-8 of a reference or an address. PostgreSQL can index no text of more than 2 700.
+_MAX_TEXT: Final = 2048
+#: What no text may hold: control characters other than tabs and ends of lines, and halves of surrogate pairs.
+_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+#: What stands in its place: nothing of ours contains it, so that "a\0b" is never taken for "ab".
+REPLACEMENT: Final = "\ufffd"
+#: A cheap test that most bodies fail: whether `_JSON_PART` can find anything to replace.
+_SUSPECT: Final = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\\(?:[bf]|u00[0189]|u007[fF]|u[dD][89a-fA-F])"
+)
+#: The escapes of JSON one after the other, whole surrogate pairs first, and characters that are not escaped.
+_JSON_PART: Final = re.compile(
+    rb"(?P<kept>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u(?P<code>[0-9a-fA-F]{4})|\\(?P<letter>.)"
+    rb"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]",
+    re.DOTALL,
+)
 _SEPARATORS: Final = re.compile(r"[ .()-]+")
 #: With their country code, the numbers of our operators have eleven to thirteen digits.
 _FULL_NUMBER: Final = re.compile(r"[1-9][0-9]{10,14}")
@@ -28,11 +45,24 @@ _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9 ]+")
 
 
 def decode_json(body: bytes) -> Any:
-    """The value in `body`; None when it is not JSON."""
+    """The value in `body`, its texts clean as by `clean_text`; None when it is not JSON."""
+    if _SUSPECT.search(body):
+        body = _JSON_PART.sub(_cleaned_part, body)
     try:
         return _DECODER.decode(body)
     except _UNREADABLE:
         return None
+
+
+def _cleaned_part(part: re.Match[bytes]) -> bytes:
+    code, letter = part["code"], part["letter"]
+    bad = _FORBIDDEN.match(chr(int(code, 16))) if code else letter in (None, b"b", b"f")
+    return REPLACEMENT.encode() if bad and not part["kept"] else part[0]
+
+
+def clean_text(text: str) -> str:
+    """`text` with REPLACEMENT in place of each character that no database, log or terminal should be given."""
+    return _FORBIDDEN.sub(REPLACEMENT, text)
 
 
 def decode_json_object(body: bytes) -> dict[str, Any] | None:
@@ -63,8 +93,12 @@ def hundredths(value: object) -> Hundredths | None:
 
 
 def text_or_none(value: object) -> str | None:
-    """A reference, an address or a currency of a response, as text; None when it is absent, empty or something else."""
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) and value != "" else None
+    """A reference, an address or a currency of a response, as text; None when it is absent, empty, longer than any real
+    one or something else."""
+    if not isinstance(value, str | int) or isinstance(value, bool) or value == "":
+        return None
+    text = str(value)
+    return text if len(text.encode()) <= _MAX_TEXT else None
 
 
 def full_number(stated: object, country_code: str = "") -> str | None:

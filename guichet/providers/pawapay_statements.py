@@ -17,7 +17,7 @@ from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.domain.records import Record
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.fields import hundredths, text_or_none
+from guichet.providers.fields import clean_text, hundredths, text_or_none
 from guichet.providers.history_lines import as_lines
 from guichet.providers.results import as_unknown
 
@@ -136,7 +136,7 @@ async def _read(file: ProviderResponse, movements: list[_Movement], fees: Counte
             return
         if len(row) != len(header):
             raise UnreadableStatement(f"{len(row)} columns where the header has {len(header)}")
-        _take(dict(zip(header, (cell.strip() for cell in row), strict=True)), movements, fees)
+        _take(dict(zip(header, (clean_text(cell.strip()) for cell in row), strict=True)), movements, fees)
 
     await as_lines(rows, take)
 

@@ -3,15 +3,10 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from guichet.db.engine import Database
-from guichet.db.errors import StorageError
-from guichet.db.tables import merchants
-
-_PROBE = select(merchants.c.id).limit(1)
+from guichet.db.write_probe import WriteProbe
 
 
 class Alive(Protocol):
@@ -25,21 +20,22 @@ async def healthz(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-def readyz(db: Database, worker: Alive | None) -> Callable[[Request], Awaitable[Response]]:
-    """The handler of `/readyz`: 200 if the database answers and the loops of this process's worker run, else 503.
+def readyz(write_probe: WriteProbe, worker: Alive | None) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of `/readyz`: 200 if a write to the database works and the loops of this process's worker run, else
+    503, after two seconds at most.
 
-    `worker`: None if this process has none. The body says which of them does not work.
+    `worker`: None if this process has none. The body says which of them does not work, and why.
     """
 
     async def ready(request: Request) -> Response:
-        try:
-            await db.one(_PROBE)
-            database = "ok"
-        except StorageError:
-            database = "unavailable"
+        fault = await write_probe.fault()
         working = "elsewhere" if worker is None else "ok" if worker.alive else "stopped"
-        ok = database == "ok" and working != "stopped"
-        body = {"status": "ok" if ok else "unavailable", "database": database, "worker": working}
-        return JSONResponse(body, 200 if ok else 503)
+        ok = fault is None and working != "stopped"
+        body = {
+            "status": "ok" if ok else "unavailable",
+            "database": "ok" if fault is None else "unavailable",
+            "worker": working,
+        }
+        return JSONResponse(body if fault is None else {**body, "reason": fault}, 200 if ok else 503)
 
     return ready

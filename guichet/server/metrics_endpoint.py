@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from guichet.context import AppContext
-from guichet.metrics import REGISTRY
+from guichet.metrics import DATABASE_WRITABLE, REGISTRY
 from guichet.server.db_metrics import DatabaseMetrics
 
 PATH: Final = "/metrics"
@@ -27,7 +27,8 @@ def routes(ctx: AppContext) -> list[Route]:
     async def metrics(request: Request) -> Response:
         if expected is not None and not _authorized(request, expected):
             return Response(status_code=401, headers={"WWW-Authenticate": "Bearer"})
-        await database_metrics.refresh()
+        _, fault = await asyncio.gather(database_metrics.refresh(), ctx.write_probe.fault())
+        DATABASE_WRITABLE.set(fault is None)
         text = await asyncio.to_thread(_text, database_registry)  # Thousands of lines: not on the event loop.
         return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 

@@ -12,9 +12,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.domain.errors import ServerError
+from guichet.domain.token_buckets import TokenBuckets
 from guichet.logs import log, request_id_of_line
 from guichet.server.json_response import error_response
 
+#: How the route of a provider's callback begins.
+_CALLBACKS: Final = "/providers/"
 _ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -26,6 +29,8 @@ class RequestContext:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        #: The lines of requests that anybody can send without a key, of all addresses together.
+        self._strangers_lines = TokenBuckets(burst=200, per_second=10)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,21 +58,25 @@ class RequestContext:
         except Exception as error:  # A bug. The error handler has answered it already, and Starlette raises it again.
             log.error("request.crashed", error=repr(error), exc_info=True)
         finally:
-            _record(scope, status, time.perf_counter() - started_at)
+            self._record(scope, status, time.perf_counter() - started_at)
             request_id_of_line.reset(token)
+
+    def _record(self, scope: Scope, status: int, seconds: float) -> None:
+        """Counts the request and logs it. Not all requests without a key are logged (those that match no route or were
+        refused by the rate limit, and callbacks): anybody could fill the disk with them (D101)."""
+        method, route = scope["method"], route_template(scope)
+        metrics.request(method, route, status, seconds)
+        strangers = status < 500 and (route is None or route.startswith(_CALLBACKS))
+        if strangers and not self._strangers_lines.take("all", time.monotonic_ns() // 1000):
+            return
+        path = route or _first_segment(scope["path"])
+        log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1))
 
 
 def _request_id(scope: Scope) -> str:
     """The caller's own, or a new one, which is unique but no secret."""
     given = Headers(scope=scope).get("x-request-id")
     return given if given and _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
-
-
-def _record(scope: Scope, status: int, seconds: float) -> None:
-    method, route = scope["method"], route_template(scope)
-    metrics.request(method, route, status, seconds)
-    path = route or _first_segment(scope["path"])
-    log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1))
 
 
 def _first_segment(path: str) -> str:

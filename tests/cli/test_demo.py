@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import pytest
 
 from guichet.clock import SECOND, SystemClock
+from guichet.private_files import make_private_file, make_private_folder
 from guichet.webhooks.signing import sign
 from tests.cli.child import Child
 from tests.cli.conftest import Cli, until
@@ -124,7 +125,8 @@ def test_demo_refuses_production_and_a_damaged_file(fresh: Cli) -> None:
         refusal = production(command).refusal
         assert refusal == "There is no demo merchant in production: GUICHET_PROFILE must be development."
     kept = fresh.folder / "var" / "demo.json"
-    kept.parent.mkdir()
+    make_private_folder(kept.parent)
+    make_private_file(kept)
     kept.write_text("{}")
     assert "demo.json is damaged: delete it" in fresh("demo", "--port", free_port()).refusal
 

@@ -14,7 +14,7 @@ from sqlalchemy import func, insert, select, text
 
 from guichet.bootstrap import database
 from guichet.db.engine import Database
-from guichet.db.errors import ConstraintViolated, StorageError, StorageUnavailable
+from guichet.db.errors import ConstraintViolated, DiskFull, StorageError, StorageUnavailable
 from guichet.db.tables import merchants, payment_links
 from guichet.settings import Settings
 from tests.db.merchant_rows import ADD, NAMES, add, names
@@ -186,7 +186,7 @@ async def test_the_database_recovers_after_a_full_disk(embedded: Database) -> No
     outcomes = await asyncio.gather(*(add(embedded, "x" * 3000) for _ in range(12)), return_exceptions=True)
     failed = [each for each in outcomes if each is not None]
     assert failed
-    assert {type(each) for each in failed} == {StorageUnavailable}
+    assert {type(each) for each in failed} == {DiskFull}
     stored = len(await names(embedded))
     assert stored == 12 - len(failed), "acknowledged rows exist, refused ones do not"
     async with embedded.transaction() as tx:

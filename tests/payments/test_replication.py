@@ -42,8 +42,11 @@ async def test_a_repeated_request_waits_for_the_standby(base_settings: Settings,
         for _ in range(2):
             answer = await merchant.post("/payments", order)
             assert (answer.status, answer.error["code"]) == (500, "server_error")
+        assert (await service.call("GET", "/readyz")).status == 503
         stored = await administrator.fetchval("SELECT reference FROM payments WHERE external_id = 'order-1'")
         await wait_for("")
         answer = await merchant.post("/payments", order)
         assert (answer.status, answer.data["reference"]) == (201, str(stored))
+        service.clock.advance(1)
+        assert (await service.call("GET", "/readyz")).status == 200
     await administrator.close()

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import bindparam, func, insert, select
 
 from guichet.clock import SECOND
-from guichet.db.tables import unmatched_callbacks
+from guichet.db.tables import provider_callbacks, unmatched_callbacks
 from guichet.metrics import REGISTRY
-from guichet.payments.unmatched_callbacks import MOST, UNKNOWN_ACCOUNT
+from guichet.payments.unmatched_callbacks import MOST, MOST_BYTES, UNKNOWN_ACCOUNT
 from tests.payments.conftest import LivePayments
 
 
@@ -88,3 +88,68 @@ async def test_the_body_that_is_kept_is_bounded(sqlite_live: LivePayments) -> No
     await send(sqlite_live, "first", b"x" * 60_000)
     (body,) = await sqlite_live.ctx.db.one(select(unmatched_callbacks.c.body))
     assert len(body) == 8 * 1024
+
+
+@pytest.mark.parametrize("body", [b"\xff" * 60_000, "€".encode() * 20_000, b"\x00\x1b" * 30_000])
+async def test_a_row_is_bounded_in_bytes_whatever_was_sent(live: LivePayments, body: bytes) -> None:
+    """Each of these characters takes three bytes once it is stored as text."""
+    await send(live, "first", body)
+    (stored, path) = await live.ctx.db.one(select(unmatched_callbacks.c.body, unmatched_callbacks.c.path))
+    assert len(stored.encode()) + len(path.encode()) <= MOST_BYTES // MOST
+    assert not {"\0", "\x1b"} & set(stored)
+
+
+def sampled(account: str, result: str) -> float:
+    labels = {"provider_account": account, "result": result}
+    return REGISTRY.get_sample_value("guichet_unmatched_callbacks_sampled_total", labels) or 0
+
+
+async def test_a_flood_is_mostly_dropped_before_it_reaches_the_database_or_the_log(
+    live: LivePayments, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """400 callbacks at once from one stranger, then one a second for a minute."""
+    before = total("first", "no_match"), sampled("first", "kept"), sampled("first", "dropped")
+    for _ in range(400):
+        await send(live, "first", b'{"reference": "nothing of ours", "more": "%s"}' % (b"x" * 30_000))
+    assert await count(live, "first") == 20
+    assert total("first", "no_match") == before[0] + 400
+    assert (sampled("first", "kept"), sampled("first", "dropped")) == (before[1] + 20, before[2] + 380)
+    lines = capsys.readouterr().out.splitlines()
+    assert len([line for line in lines if "callback.unmatched" in line]) == 20
+    for _ in range(60):
+        live.service.clock.advance(1)
+        await send(live, "first")
+    assert await count(live, "first") == 50
+    # Another account is not affected.
+    await send(live, "second")
+    assert await count(live, "second") == 1
+
+
+async def test_access_lines_of_strangers_are_sampled_and_all_are_counted(
+    sqlite_live: LivePayments, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Requests that need no key: callbacks, and addresses that do not exist."""
+    for number in range(200):
+        await send(sqlite_live, "first")
+        assert (await sqlite_live.service.call("GET", f"/nothing/{number}")).status == 404
+    lines = [line for line in capsys.readouterr().out.splitlines() if "request  " in line]
+    assert 200 <= len(lines) <= 320, "two hundred at once, and ten a second"
+    # A request with a key has its line.
+    await sqlite_live.merchant.get("/balance")
+    assert "/v1/balance" in capsys.readouterr().out
+
+
+async def test_callbacks_about_one_payment_are_one_row_and_few_writes(live: LivePayments) -> None:
+    """Whoever knows a payment's reference may send many; what is refused was not stored, so it is not acknowledged."""
+    payment = await live.merchant.pay()
+    path = f"/providers/first/callback/{payment['reference']}"
+    statuses = [(await live.service.call("POST", path, {})).status for _ in range(200)]
+    assert statuses == [200] * 60 + [429] * 140
+    counted = select(provider_callbacks.c.received_count)
+    assert [tuple(row) for row in await live.ctx.db.scan(counted)] == [(60,)]
+    live.service.clock.advance(3)
+    statuses = [(await live.service.call("POST", path, {})).status for _ in range(10)]
+    assert statuses == [200] * 3 + [429] * 7
+    assert [tuple(row) for row in await live.ctx.db.scan(counted)] == [(63,)]
+    other = await live.merchant.pay()
+    assert (await live.service.call("POST", f"/providers/first/callback/{other['reference']}", {})).status == 200

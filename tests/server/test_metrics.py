@@ -26,7 +26,8 @@ async def test_metrics_require_the_token(sqlite_settings: Settings) -> None:
             answer = await service.call("GET", "/metrics", headers=headers)
             assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
             assert answer.raw == b""
-        assert value(await scrape(service), "guichet_database_up") == 1
+        scraped = await scrape(service)
+        assert value(scraped, "guichet_database_up") == value(scraped, "guichet_database_writable") == 1
 
 
 async def test_metrics_are_served_on_their_own_port(sqlite_settings: Settings) -> None:

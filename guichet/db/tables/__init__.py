@@ -16,6 +16,7 @@ from guichet.db.tables.operations_tables import (
     reconciliation_runs,
     unmatched_callbacks,
     worker_leases,
+    write_probe,
 )
 from guichet.db.tables.payment_tables import payment_links, payments, provider_callbacks, refunds
 from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
@@ -53,4 +54,5 @@ __all__ = [
     "webhook_deliveries",
     "webhook_endpoints",
     "worker_leases",
+    "write_probe",
 ]

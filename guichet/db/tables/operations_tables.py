@@ -101,6 +101,14 @@ worker_leases: Final = table(
     PrimaryKeyConstraint("name", name="pk_worker_leases"),
 )
 
+#: One row, written again and again: if that works, a payment can be written too (`db/write_probe.py`).
+write_probe: Final = table(
+    "write_probe",
+    Column("name", String(16), nullable=False),
+    Column("written_at", BigInteger, nullable=False),
+    PrimaryKeyConstraint("name", name="pk_write_probe"),
+)
+
 #: How many rows a long list has, by hour and by day of creation, so that a total and a distant page cost the same
 #: however many rows there are. Triggers (made by the first migration) append each change to `list_count_changes`; the
 #: worker adds the changes to `list_counts`. `status` is empty for lists that cannot be filtered by it.

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "v0013"
-down_revision = "v0010"
+down_revision = "v0012"
 
 
 def upgrade() -> None:

@@ -1,0 +1,43 @@
+"""The checks of `guichet doctor` about where the data lies: the database's file, room to write, modes of files."""
+
+from sqlalchemy import text
+
+from guichet.cli.doctor_check import Check
+from guichet.context import AppContext
+from guichet.db.errors import DatabaseDamaged
+from guichet.private_files import FILE_MODE, FOLDER_MODE, too_wide
+from guichet.settings import Settings
+
+#: Reads the whole file, apart from the contents of indexes; one line says "ok" or what is wrong first.
+_QUICK_CHECK = text("PRAGMA quick_check(1)")
+
+
+async def database_file(ctx: AppContext) -> Check:
+    """Whether an embedded database's file is sound, and whether a write works now. Reads the whole file."""
+    name = "database file" if ctx.settings.embedded else "writing to the database"
+    if ctx.settings.embedded and (damage := await _damage(ctx)):
+        return Check(name, [str(DatabaseDamaged(str(ctx.settings.sqlite_path), damage))])
+    fault = await ctx.write_probe.fault()
+    return Check(name, [f"nothing can be written: {fault}"] if fault else [])
+
+
+async def _damage(ctx: AppContext) -> str | None:
+    """What is wrong with the file, on one line; None if nothing is."""
+    try:
+        [(found,), *_] = await ctx.db.scan(_QUICK_CHECK)
+    except DatabaseDamaged as error:
+        return str(error.__cause__)
+    return None if found == "ok" else " ".join(str(found).split())
+
+
+def file_modes(settings: Settings) -> Check:
+    found = too_wide(settings.private_paths)
+    return Check(
+        "modes of files",
+        [
+            f"{path} has mode {mode:04o}: others on this machine may read it. `chmod "
+            f"{FOLDER_MODE if path.is_dir() else FILE_MODE:04o} {path}`, or restart the service, which does it"
+            for path, mode in found
+        ],
+        [{"path": str(path), "mode": f"{mode:04o}"} for path, mode in found],
+    )

@@ -1,0 +1,105 @@
+"""Whether a write would work now: one small row is really written and committed, seldom, and answered in bounded time.
+
+Nothing less would do: on a full disk a database still answers questions, and on PostgreSQL a commit may wait for a
+standby that is gone (D102).
+"""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import SECOND, Clock
+from guichet.db.engine import Database
+from guichet.db.errors import (
+    ConnectionLost,
+    DatabaseDamaged,
+    DiskFull,
+    ReadOnlyServer,
+    StorageError,
+    StorageUnavailable,
+)
+from guichet.db.tables import merchants, write_probe
+from guichet.logs import log
+
+#: Seconds after which the answer is no, whatever becomes of the write.
+TIMEOUT: Final = 1.5
+#: Microseconds for which an answer is repeated: `/readyz` is public.
+FRESH_FOR: Final = SECOND
+#: Bytes that must be left on the disk of an embedded database. Its log may have room for a small write when the disk
+#: has none for the next payment.
+MIN_FREE: Final = 1024 * 1024
+TOO_SLOW: Final = f"no write within {TIMEOUT:g} s"
+_READ: Final = select(merchants.c.id).limit(1)
+_probe: Final = upsert(write_probe).values(name="probe", written_at=bindparam("now"))
+_WRITE: Final = _probe.on_conflict_do_update(
+    index_elements=["name"], set_={"written_at": _probe.excluded.written_at}
+).returning(write_probe.c.name)
+#: What is said of an error; the first class that fits. The error's own text is for the log: `/readyz` is public.
+_WORDS: Final[tuple[tuple[type[StorageError], str], ...]] = (
+    (DiskFull, "the disk is full"),
+    (DatabaseDamaged, "the database file is damaged"),
+    (ReadOnlyServer, "the database is read-only"),
+    (ConnectionLost, "the connection was lost"),
+    (StorageUnavailable, "the database is unavailable"),
+    (StorageError, "the database refuses the write"),
+)
+
+
+class WriteProbe:
+    """At most one write runs at a time, and its result is shared by all who ask within FRESH_FOR.
+
+    `disk`: a folder on the disk of an embedded database; None for PostgreSQL.
+    """
+
+    def __init__(self, db: Database, clock: Clock, disk: Path | None) -> None:
+        self._db = db
+        self._clock = clock
+        self._disk = disk
+        self._fault: str | None = None
+        self._checked_at: int | None = None
+        self._running: asyncio.Task[None] | None = None
+        #: When the running write must have ended, in the loop's time.
+        self._deadline = 0.0
+
+    async def fault(self) -> str | None:
+        """None if a write works; otherwise why not, in a few words of ours. Takes TIMEOUT at most."""
+        loop = asyncio.get_running_loop()
+        if self._running is None and not self._is_fresh():
+            self._running = asyncio.create_task(self._check())
+            self._deadline = loop.time() + TIMEOUT
+        if self._running is not None:
+            await asyncio.wait({self._running}, timeout=max(0.0, self._deadline - loop.time()))
+        return self._fault if self._running is None else TOO_SLOW
+
+    async def close(self) -> None:
+        """Ends a write that hangs, before the database is closed."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait({self._running})
+
+    def _is_fresh(self) -> bool:
+        return self._checked_at is not None and self._clock.monotonic() - self._checked_at < FRESH_FOR
+
+    async def _check(self) -> None:
+        try:
+            fault = await self._write()
+        finally:
+            self._running = None
+        if fault != self._fault:
+            log.warning("readiness.changed", fault=fault)
+        self._fault, self._checked_at = fault, self._clock.monotonic()
+
+    async def _write(self) -> str | None:
+        try:
+            if self._disk is not None and shutil.disk_usage(self._disk).free < MIN_FREE:
+                raise DiskFull(f"less than {MIN_FREE} bytes are left on the disk of {self._disk}")
+            await self._db.one(_READ)
+            await self._db.write(_WRITE, now=self._clock.now())
+        except (StorageError, OSError) as error:
+            log.error("readiness.write_failed", error=repr(error))
+            return next((words for kind, words in _WORDS if isinstance(error, kind)), "the disk does not answer")
+        return None
