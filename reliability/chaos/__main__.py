@@ -88,9 +88,9 @@ async def _print_progress(trials: list[Trial]) -> None:
 
 
 def _summary(trial: Trial) -> str:
-    lines = [
-        f"{trial.plan.database}: {trial.journal.payments} payments, {trial.kills} kills {dict(trial.killer.counts) if trial.killer else ''}"
-    ]
+    killer, api = require(trial.killer), require(trial.api)
+    lines = [f"{trial.plan.database}: {trial.journal.payments} payments, {trial.kills} kills {dict(killer.counts)}"]
+    lines.append(f"  longest restarts {killer.longest_restart}, longest silence {api.longest_outage:.1f} s")
     lines.append(f"  traffic {trial.traffic_took:.0f} s, settling {trial.settling_took:.0f} s")
     lines.append(f"  answers {dict(api.statuses)} {dict(trial.journal.counts)}")
     lines.append(f"  {dict(trial.comparison.figures)}")

@@ -182,7 +182,8 @@ async def _services(plan: Plan) -> AsyncIterator[_Services]:
         assert code == 0, out + err
         simulator = installation.simulator()
         started = [simulator, *_guichet_processes(installation, several=several)]
-        victims: list[tuple[Victim, int]] = [(process, 4) for process in started[1:]] + [(simulator, 1)]
+        victims: list[tuple[Victim, int]] = [(simulator, 1)]
+        victims += [(process, 4) for process in started[1:]]
         if postgresql is not None:
             victims.append((postgresql, 1))
         yield _Services(installation, receiver_port, simulator, started[1:], victims)
