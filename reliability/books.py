@@ -13,7 +13,8 @@ from sqlalchemy import select
 
 from guichet.bootstrap import service
 from guichet.db.engine import Database
-from guichet.db.tables import incidents, late_results, payments, refunds, webhook_deliveries
+from guichet.db.tables import incidents, late_results, payment_links, payments, refunds, webhook_deliveries
+from guichet.domain.ids import LinkId
 from guichet.domain.late_results import LateResult
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
@@ -42,6 +43,7 @@ class OurBooks:
     late: dict[str, LateResult]
     open_incidents: dict[str, set[str]]
     waiting_deliveries: int
+    link_uses: dict[LinkId, int]
     #: By provider account.
     providers: dict[str, str]
 
@@ -58,6 +60,10 @@ class Comparison:
     figures: Counter[str] = field(default_factory=Counter)
     #: Payments and refunds that wait without a reason: the provider may just need to be asked again.
     unexplained: list[Payment | Refund] = field(default_factory=list)
+    #: Those that only people can end, and whether the provider moved the money.
+    for_staff: list[tuple[Payment | Refund, bool]] = field(default_factory=list)
+    #: Payments that failed and that a provider took all the same, without telling so yet.
+    taken_untold: list[str] = field(default_factory=list)
 
     def differs(self, kind: str, detail: str) -> None:
         self.differences[kind].append(detail)
@@ -87,6 +93,7 @@ async def _read(db: Database, installation: Installation) -> OurBooks:
         {each.reference: each for each in late},
         opened,
         len(waiting),
+        dict(await db.scan(select(payment_links.c.id, payment_links.c.completed_uses))),  # type: ignore[arg-type]
         {name: account["provider"] for name, account in installation.accounts.items()},
     )
 
@@ -155,10 +162,21 @@ def _compare_journal(found: Comparison, journal: Journal, ours: OurBooks, mercha
     for paid in journal.link_payments:
         if paid.nonce not in by_nonce:
             found.differs("an acknowledged payment of a link is lost", f"{paid.link_id} {paid.nonce}")
+    _compare_links(found, ours)
     for payment_reference, reference in journal.refunds.items():
         refund = ours.refunds.get(payment_reference)
         if reference and (refund is None or refund.reference != reference):
             found.differs("an acknowledged refund is lost", reference)
+
+
+def _compare_links(found: Comparison, ours: OurBooks) -> None:
+    """A link counts the payments that succeeded through it."""
+    paid = Counter(
+        each.link_id for each in ours.payments.values() if each.link_id and each.status in ("succeeded", "refunded")
+    )
+    for link_id, completed_uses in ours.link_uses.items():
+        if paid[link_id] != completed_uses:
+            found.differs("a link counts wrongly", f"{link_id}: {completed_uses}, but {paid[link_id]} succeeded")
 
 
 # What the providers moved
@@ -190,8 +208,9 @@ def _compare_debits(found: Comparison, ours: OurBooks, payment: Payment, known: 
             late = ours.late.get(payment.reference)
             if moved and (late is None or late.stage == "asking"):
                 found.differs("failed, but the customer was debited", about)
+                found.taken_untold.append(payment.reference)
         case "pending":
-            _explain(found, payment, _why_payment_waits(ours, payment, known), about)
+            _explain(found, payment, _why_payment_waits(ours, payment, known), about, moved=bool(moved))
 
 
 def _why_payment_waits(ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> str | None:
@@ -231,7 +250,7 @@ def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known:
         case "failed" if moved and late_stage not in ("receivable", "paid"):
             found.differs("a refund failed, but the customer has the money", about)
         case "pending":
-            _explain(found, refund, _why_refund_waits(ours, refund, known), about)
+            _explain(found, refund, _why_refund_waits(ours, refund, known), about, moved=bool(moved))
 
 
 def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransaction]) -> str | None:
@@ -248,9 +267,11 @@ def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransa
     return None
 
 
-def _explain(found: Comparison, subject: Payment | Refund, reason: str | None, about: str) -> None:
+def _explain(found: Comparison, subject: Payment | Refund, reason: str | None, about: str, *, moved: bool) -> None:
     if reason is not None:
         found.explained[reason] += 1
+        if "staff decide" in reason:
+            found.for_staff.append((subject, moved))
         return
     noun = "payment" if isinstance(subject, Payment) else "refund"
     found.differs(f"a {noun} waits without a reason", about)

@@ -34,11 +34,12 @@ _OPERATORS: Final[Mapping[str, tuple[str, int]]] = {
     "orange_bf": ("226", 4), "wave_bf": ("226", 2), "mtn_ci": ("225", 8), "moov_ci": ("225", 3),
     "orange_ci": ("225", 6), "wave_ci": ("225", 8), "orange_ml": ("223", 4), "mobicash_ml": ("223", 2),
     "orange_sn": ("221", 8), "free_sn": ("221", 3), "wave_sn": ("221", 8), "togocom_tg": ("228", 2),
-    "moov_tg": ("228", 2), "VISA": ("", 5), "MASTERCARD": ("", 3),
+    "moov_tg": ("228", 2), "mtn_cg": ("242", 2), "VISA": ("", 5), "MASTERCARD": ("", 3),
 }  # fmt: skip
 #: Their first provider takes the scenario from the total, not from the number.
 _BY_AMOUNT: Final = frozenset({"VISA", "MASTERCARD", "orange_ci", "orange_ml"})
-_LONGEST_AMOUNT: Final = 500_000
+_IN_XAF: Final = frozenset({"mtn_cg"})
+_LARGEST_AMOUNT: Final = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +57,23 @@ def order(seed: int, number: int, merchants: int) -> Order:
     """The order with this number."""
     drawn = random.Random(f"{seed}/order/{number}")
     [operator] = drawn.choices(list(_OPERATORS), [share for _, share in _OPERATORS.values()])
-    scenario = _scenario(drawn)
+    scenario = scenario_digits(drawn)
     external_id = f"order-{seed}-{number}"
     body: dict[str, Any] = {"operator": operator, "external_id": external_id, "metadata": {"number": number}}
+    if operator in _IN_XAF:
+        body["currency"] = "XAF"
     if operator in _BY_AMOUNT:
         body["amount"] = _amount_with_total(operator, drawn.randrange(1, 90), scenario)
         last = "0000"
     else:
         # Where a provider keeps no reference of ours, a number and an amount are one payment's alone.
-        body["amount"] = 500 + number % _LONGEST_AMOUNT
+        body["amount"] = 500 + number % _LARGEST_AMOUNT
         last = scenario
     return Order(number, drawn.randrange(merchants), external_id, scenario, body | _customer(drawn, operator, last))
 
 
-def _scenario(drawn: random.Random) -> str:
+def scenario_digits(drawn: random.Random) -> str:
+    """The last four digits of a number or a total."""
     point = drawn.randrange(1000)
     for digits, share in DEBIT_SCENARIOS.items():
         if point < share:

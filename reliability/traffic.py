@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reliability.api_client import ApiClient
+from reliability.customers import LinkCustomers
 from reliability.journal import Acknowledged, Journal
 from reliability.merchant import Merchant, ReceivedEvent
 from reliability.orders import Order, order
 
-#: Of a thousand payments: how many are read at once, repeated later, and refunded once they succeeded.
+#: Of a thousand payments: how many are made on a hosted page, read at once, repeated later, and refunded.
+BY_LINK: Final = 30
 READ: Final = 30
 REPEATED: Final = 20
 REFUNDED: Final = 100
@@ -29,6 +31,7 @@ class Traffic:
     seed: int
     rate: float | None = None
     width: int = 32
+    link_customers: LinkCustomers | None = None
     _next: int = 0
     _recent: deque[Acknowledged] = field(default_factory=lambda: deque(maxlen=_LAST_KEPT))
     _ended: bool = False
@@ -45,7 +48,10 @@ class Traffic:
         while not enough():
             number, self._next = self._next, self._next + 1
             await pacer.wait()
-            await self._shop(order(self.seed, number, len(self.merchants)))
+            if self.link_customers is not None and number % 1000 < BY_LINK:
+                await self.link_customers.pay(number)
+            else:
+                await self._shop(order(self.seed, number, len(self.merchants)))
 
     async def _shop(self, wanted: Order) -> None:
         acknowledged = await self.create(wanted)

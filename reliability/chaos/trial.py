@@ -13,11 +13,14 @@ from guichet.domain.payments import Payment, Refund
 from reliability.api_client import ApiClient
 from reliability.books import Comparison, compare
 from reliability.chaos.kills import Killer, Victim
+from reliability.customers import LinkCustomers
+from reliability.forger import Forger
 from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.merchant import Merchant, WebhookReceiver, create_merchants
 from reliability.postgresql import PostgresqlServer
 from reliability.processes import ManagedProcess, guichet, run_command
+from reliability.staff import Staff
 from reliability.traffic import Traffic
 
 DatabaseKind = Literal["sqlite", "postgresql"]
@@ -55,6 +58,8 @@ class Trial:
     comparison: Comparison = field(default_factory=Comparison)
     phase: str = "starting"
     killer: Killer | None = None
+    staff: Staff | None = None
+    forger: Forger | None = None
     api: ApiClient | None = None
     receiver: WebhookReceiver | None = None
     #: Seconds.
@@ -90,7 +95,11 @@ class Trial:
         assert self.api is not None
         assert self.receiver is not None
         traffic = Traffic(self.api, self.merchants, self.journal, plan.seed, plan.rate, plan.width)
+        traffic.link_customers = LinkCustomers(self.api, self.merchants, self.journal, plan.seed)
+        await traffic.link_customers.create_links()
         self.receiver.on_event = traffic.on_event
+        self.staff = Staff(services.installation, self.merchants, plan.seed)
+        self.forger = Forger(services.installation, plan.seed)
         self.killer = Killer(services.victims, plan.seed, plan.interval)
         self.phase = "traffic"
         began = time.monotonic()
@@ -99,8 +108,8 @@ class Trial:
             return self.journal.payments >= plan.payments and self.kills >= plan.kills
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(traffic.run(enough))
-            group.create_task(self.killer.run(enough))
+            for each in (traffic, self.killer, self.staff, self.forger):
+                group.create_task(each.run(enough))
         self.traffic_took = time.monotonic() - began
 
     async def _settle(self, installation: Installation) -> None:
