@@ -93,7 +93,7 @@ async def _read(db: Database, installation: Installation) -> OurBooks:
         {each.reference: each for each in late},
         opened,
         len(waiting),
-        dict(await db.scan(select(payment_links.c.id, payment_links.c.completed_uses))),  # type: ignore[arg-type]
+        dict(await db.scan(select(payment_links.c.id, payment_links.c.completed_uses))),
         {name: account["provider"] for name, account in installation.accounts.items()},
     )
 

@@ -5,6 +5,7 @@ Exit code 1 on any difference: the working folder is then kept.
 
 import argparse
 import asyncio
+import signal
 import sys
 import tempfile
 import time
@@ -66,6 +67,8 @@ def _options() -> argparse.Namespace:
 
 
 async def _run(trials: list[Trial]) -> None:
+    # Every process of the trials is ended with it.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, require(asyncio.current_task()).cancel)
     progress = asyncio.create_task(_print_progress(trials))
     try:
         async with asyncio.TaskGroup() as group:

@@ -1,14 +1,17 @@
 """One trial on one database: traffic and kills, then quiet until everything has ended, then the comparison."""
 
 import asyncio
+import random
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from guichet.db.engine import require
 from guichet.domain.payments import Payment, Refund
 from reliability.api_client import ApiClient
 from reliability.books import Comparison, compare
@@ -56,6 +59,8 @@ class Trial:
     journal: Journal = field(default_factory=Journal)
     merchants: list[Merchant] = field(default_factory=list)
     comparison: Comparison = field(default_factory=Comparison)
+    #: Why the payments and refunds that only people could end had been waiting.
+    ended_by_staff: Counter[str] = field(default_factory=Counter)
     phase: str = "starting"
     killer: Killer | None = None
     staff: Staff | None = None
@@ -113,17 +118,28 @@ class Trial:
         self.traffic_took = time.monotonic() - began
 
     async def _settle(self, installation: Installation) -> None:
-        """Until nothing is open without a reason: merchants read what is pending, which asks the providers."""
+        """Until nothing is open without a reason: merchants read what is pending, which asks the providers; providers
+        repeat what they told while nobody listened; people decide what only people can."""
         self.phase = "settling"
         began = time.monotonic()
         async with ApiClient(installation.base_urls[:1]) as api:
             while time.monotonic() - began < self.plan.settle:
-                self.comparison = await compare(installation, self.journal, self.merchants, with_ledger=False)
-                if not self.comparison.difference_count and not self.comparison.figures["deliveries that wait"]:
+                found = await compare(installation, self.journal, self.merchants, with_ledger=False)
+                self.comparison = found
+                if not (found.difference_count or found.for_staff or found.figures["deliveries that wait"]):
                     break
-                await self._read_open(api, self.comparison.unexplained)
+                await self._read_open(api, found.unexplained)
+                await self._act_for_people(found)
                 await asyncio.sleep(_LOOK)
         self.settling_took = time.monotonic() - began
+
+    async def _act_for_people(self, found: Comparison) -> None:
+        staff, forger = require(self.staff), require(self.forger)
+        await forger.tell_again(found.taken_untold)
+        await staff.decide(random.Random(self.plan.seed))
+        if not found.unexplained:
+            self.ended_by_staff = self.ended_by_staff or found.explained
+            await staff.end(found.for_staff)
 
     async def _read_open(self, api: ApiClient, subjects: list[Payment | Refund]) -> None:
         keys = {merchant.id: merchant.key for merchant in self.merchants}
