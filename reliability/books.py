@@ -55,6 +55,7 @@ class OurBooks:
 class Comparison:
     """`differences`: by kind, in words. `explained`: what is still open, and why, counted."""
 
+    proof_expected: bool = True
     differences: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     explained: Counter[str] = field(default_factory=Counter)
     figures: Counter[str] = field(default_factory=Counter)
@@ -109,11 +110,19 @@ def read_truth(installation: Installation, ours: OurBooks) -> ProviderBooks:
 
 
 async def compare(
-    installation: Installation, journal: Journal, merchants: list[Merchant], *, with_ledger: bool = True
+    installation: Installation,
+    journal: Journal,
+    merchants: list[Merchant],
+    proof_expected: bool = True,
+    *,
+    with_ledger: bool = True,
 ) -> Comparison:
-    """Reads everything and compares it. `with_ledger`: also every invariant of the ledger, which takes longest; nothing
-    may write meanwhile."""
-    found = Comparison()
+    """Reads everything and compares it.
+
+    `proof_expected`: that a request never arrived must be proven by now, which takes fifteen minutes (D88).
+    `with_ledger`: also every invariant of the ledger, which takes longest; nothing may write meanwhile.
+    """
+    found = Comparison(proof_expected)
     async with service(installation.settings) as opened:
         ours = await _read(opened.ctx.db, installation)
         if with_ledger:
@@ -210,7 +219,7 @@ def _compare_debits(found: Comparison, ours: OurBooks, payment: Payment, known: 
                 found.differs("failed, but the customer was debited", about)
                 found.taken_untold.append(payment.reference)
         case "pending":
-            _explain(found, payment, _why_payment_waits(ours, payment, known), about, moved=bool(moved))
+            _explain(found, payment, known, _why_payment_waits(ours, payment, known), about)
 
 
 def _why_payment_waits(ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> str | None:
@@ -250,7 +259,7 @@ def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known:
         case "failed" if moved and late_stage not in ("receivable", "paid"):
             found.differs("a refund failed, but the customer has the money", about)
         case "pending":
-            _explain(found, refund, _why_refund_waits(ours, refund, known), about, moved=bool(moved))
+            _explain(found, refund, known, _why_refund_waits(ours, refund, known), about)
 
 
 def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransaction]) -> str | None:
@@ -267,13 +276,23 @@ def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransa
     return None
 
 
-def _explain(found: Comparison, subject: Payment | Refund, reason: str | None, about: str, *, moved: bool) -> None:
+def _explain(
+    found: Comparison,
+    subject: Payment | Refund,
+    known: list[ProviderTransaction],
+    reason: str | None,
+    about: str,
+) -> None:
+    """`known`: what the provider has about the subject."""
     if reason is not None:
         found.explained[reason] += 1
         if "staff decide" in reason:
-            found.for_staff.append((subject, moved))
+            found.for_staff.append((subject, any(each.moved for each in known)))
         return
     noun = "payment" if isinstance(subject, Payment) else "refund"
+    if not known and not found.proof_expected:
+        found.explained[f"{noun}: lost on its way, the proof that it never arrived takes fifteen minutes"] += 1
+        return
     found.differs(f"a {noun} waits without a reason", about)
     found.unexplained.append(subject)
 

@@ -16,9 +16,9 @@ import uvloop
 
 from guichet.db.engine import require
 from reliability.books import rendered
+from reliability.chaos.services import PORTS
 from reliability.chaos.trial import DatabaseKind, Plan, Trial
 
-_PORTS: Final = 10
 _PROGRESS: Final = 5.0
 
 
@@ -37,7 +37,7 @@ def main() -> int:
                 rate=options.rate,
                 settle=options.settle,
                 folder=folder / database,
-                first_port=options.port + number * _PORTS,
+                first_port=options.port + number * PORTS,
             )
         )
         for number, database in enumerate(databases)
@@ -62,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, help="payments a second on each database; as many as possible if unset")
     parser.add_argument("--settle", type=float, default=2400.0, help="seconds that the end may take")
     parser.add_argument("--folder", help="a working folder; a temporary one if unset")
-    parser.add_argument("--port", type=int, default=27000, help="the first of twenty free ports")
+    parser.add_argument("--port", type=int, default=27000, help="the first of ten free ports")
     return parser.parse_args()
 
 
