@@ -56,7 +56,7 @@ class ApiClient:
     async def __aenter__(self) -> "ApiClient":
         connector = aiohttp.TCPConnector(limit=self.connections)
         self._session = aiohttp.ClientSession(
-            connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+            connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
         )
         self._last_answer_at = time.monotonic()
         return self
@@ -75,7 +75,7 @@ class ApiClient:
         patience: float = 120.0,
     ) -> Response | None:
         """The first answer that is not a reason to try again; None if there was none for `patience` seconds."""
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
         body: Any = None if json is None else msgspec.json.encode(json)
         if body is not None:
             headers["Content-Type"] = "application/json"

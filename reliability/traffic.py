@@ -48,20 +48,23 @@ class Traffic:
         while not enough():
             number, self._next = self._next, self._next + 1
             await pacer.wait()
-            if self.link_customers is not None and number % 1000 < BY_LINK:
+            if self.link_customers is not None and self._drawn("way", number).randrange(1000) < BY_LINK:
                 await self.link_customers.pay(number)
             else:
                 await self._shop(order(self.seed, number, len(self.merchants)))
 
     async def _shop(self, wanted: Order) -> None:
         acknowledged = await self.create(wanted)
-        drawn = random.Random(f"{self.seed}/after/{wanted.number}")
+        drawn = self._drawn("after", wanted.number)
         if acknowledged is not None:
             self._recent.append(acknowledged)
             if drawn.randrange(1000) < READ:
                 await self.read(acknowledged)
         if self._recent and drawn.randrange(1000) < REPEATED:
             await self.repeat(drawn.choice(self._recent))
+
+    def _drawn(self, purpose: str, number: object) -> random.Random:
+        return random.Random(f"{self.seed}/{purpose}/{number}")
 
     async def create(self, wanted: Order) -> Acknowledged | None:
         """Posts an order until it is answered, always with the same external_id (docs/contract.md)."""
@@ -111,10 +114,9 @@ class Traffic:
         """A webhook came: some payments are refunded once they succeeded."""
         if event.name != "payment.succeeded" or self._ended:
             return
-        number = (data["metadata"] or {}).get("number", 0)
+        number = (data["metadata"] or {}).get("number", event.payment)
         phone = data["customer"]["phone_number"] or ""
-        drawn = random.Random(f"{self.seed}/refund/{number}/{event.payment if not number else ''}")
-        if phone[-4:-2] == "91" or drawn.randrange(1000) < REFUNDED:
+        if phone[-4:-2] == "91" or self._drawn("refund", number).randrange(1000) < REFUNDED:
             await self.refund(merchant, event.payment)
 
     async def refund(self, merchant: Merchant, payment: str) -> None:

@@ -15,6 +15,14 @@ from reliability.chaos.trial import Plan, Trial
 from reliability.installation import Installation
 from tests.ports import free_port
 
+_DUE = (
+    payments.c.next_poll_at,
+    payments.c.lease_expires_at,
+    refunds.c.next_poll_at,
+    refunds.c.lease_expires_at,
+    webhook_deliveries.c.next_attempt_at,
+)
+
 
 @dataclass
 class ShortTrial(Trial):
@@ -25,7 +33,7 @@ class ShortTrial(Trial):
     async def before_each_look(self) -> None:
         assert self.settings is not None
         async with service(self.settings) as opened, opened.ctx.db.transaction() as tx:
-            for due in (payments.c.next_poll_at, refunds.c.next_poll_at, webhook_deliveries.c.next_attempt_at):
+            for due in _DUE:
                 await tx.write(update(due.table).where(due.table.c.status == "pending").values({due: due - MINUTE}))
 
 
