@@ -53,11 +53,11 @@ class Order:
     body: dict[str, Any]
 
 
-def order(seed: int, number: int, merchants: int) -> Order:
-    """The order with this number."""
+def order(seed: int, number: int, merchants: int, scenarios: Mapping[str, int] = DEBIT_SCENARIOS) -> Order:
+    """The order with this number; `scenarios` as DEBIT_SCENARIOS."""
     drawn = random.Random(f"{seed}/order/{number}")
     [operator] = drawn.choices(list(_OPERATORS), [share for _, share in _OPERATORS.values()])
-    scenario = scenario_digits(drawn)
+    scenario = scenario_digits(drawn, scenarios)
     external_id = f"order-{seed}-{number}"
     body: dict[str, Any] = {"operator": operator, "external_id": external_id, "metadata": {"number": number}}
     if operator in _IN_XAF:
@@ -72,10 +72,10 @@ def order(seed: int, number: int, merchants: int) -> Order:
     return Order(number, drawn.randrange(merchants), external_id, scenario, body | _customer(drawn, operator, last))
 
 
-def scenario_digits(drawn: random.Random) -> str:
+def scenario_digits(drawn: random.Random, scenarios: Mapping[str, int] = DEBIT_SCENARIOS) -> str:
     """The last four digits of a number or a total."""
     point = drawn.randrange(1000)
-    for digits, share in DEBIT_SCENARIOS.items():
+    for digits, share in scenarios.items():
         if point < share:
             return f"90{digits}"
         point -= share

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from reliability.api_client import ApiClient
 from reliability.customers import LinkCustomers
 from reliability.journal import Acknowledged, Journal
 from reliability.merchant import Merchant, ReceivedEvent
-from reliability.orders import Order, order
+from reliability.orders import DEBIT_SCENARIOS, Order, order
 
 #: Of a thousand payments: how many are made on a hosted page, read at once, repeated later, and refunded.
 BY_LINK: Final = 30
@@ -31,6 +31,7 @@ class Traffic:
     seed: int
     rate: float | None = None
     width: int = 32
+    scenarios: Mapping[str, int] = field(default_factory=lambda: DEBIT_SCENARIOS)
     link_customers: LinkCustomers | None = None
     _next: int = 0
     _recent: deque[Acknowledged] = field(default_factory=lambda: deque(maxlen=_LAST_KEPT))
@@ -51,7 +52,7 @@ class Traffic:
             if self.link_customers is not None and self._drawn("way", number).randrange(1000) < BY_LINK:
                 await self.link_customers.pay(number)
             else:
-                await self._shop(order(self.seed, number, len(self.merchants)))
+                await self._shop(order(self.seed, number, len(self.merchants), self.scenarios))
 
     async def _shop(self, wanted: Order) -> None:
         acknowledged = await self.create(wanted)

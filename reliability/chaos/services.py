@@ -10,10 +10,10 @@ from typing import Final
 from reliability.chaos.kills import Victim
 from reliability.installation import Installation
 from reliability.postgresql import PostgresqlServer
-from reliability.processes import ManagedProcess, guichet, run_command
+from reliability.processes import ManagedProcess, clean_environ, guichet, run_command
 
 #: Ports that a trial needs, one after the other.
-PORTS: Final = 5
+PORTS: Final = 6
 
 
 class Services:
@@ -47,9 +47,10 @@ async def own_services(folder: Path, first_port: int, *, several: bool) -> Async
     """Prepares a fresh installation; kills whatever is left of it at the end."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    simulator_port, receiver_port, postgresql_port, *serve_ports = range(first_port, first_port + PORTS)
+    simulator_port, receiver_port, postgresql_port, redis_port, *serve_ports = range(first_port, first_port + PORTS)
     installation = Installation(folder, simulator_port, serve_ports if several else serve_ports[:1])
     postgresql = PostgresqlServer(folder, postgresql_port) if several else None
+    redis = _redis(installation, redis_port) if several and shutil.which("redis-server") else None
     services: Services | None = None
     try:
         if postgresql is not None:
@@ -58,14 +59,22 @@ async def own_services(folder: Path, first_port: int, *, several: bool) -> Async
         code, out, err = await run_command(guichet("migrate"), installation.environ)
         assert code == 0, out + err
         services = Services(installation, receiver_port, several=several)
-        if postgresql is not None:
-            services.victims.append((postgresql, 1))
+        if redis is not None:
+            await redis.start()
+        services.victims += [(each, 1) for each in (postgresql, redis) if each is not None]
         yield services
     finally:
         if services is not None:
             await services.kill()
-        if postgresql is not None:
-            await postgresql.stop()
+        for server in (redis, postgresql):
+            if server is not None:
+                await server.stop()
+
+
+def _redis(installation: Installation, port: int) -> ManagedProcess:
+    installation.variables["GUICHET_REDIS_URL"] = f"redis://127.0.0.1:{port}/0"
+    command = ["redis-server", "--port", str(port), "--save", "", "--dir", str(installation.folder)]
+    return ManagedProcess("redis", command, clean_environ(), installation.folder / "redis.log")
 
 
 def _guichet_processes(installation: Installation, *, several: bool) -> list[ManagedProcess]:

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
@@ -19,6 +20,7 @@ from reliability.forger import Forger
 from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.merchant import Merchant, WebhookReceiver, create_merchants
+from reliability.orders import DEBIT_SCENARIOS
 from reliability.processes import guichet, run_command
 from reliability.staff import Staff
 from reliability.traffic import Traffic
@@ -44,6 +46,7 @@ class Plan:
     folder: Path
     first_port: int
     width: int = 32
+    scenarios: Mapping[str, int] = field(default_factory=lambda: DEBIT_SCENARIOS)
     #: Seconds between two looks at what is still open, once the traffic has ended.
     look: float = 20.0
     #: Whether the end waits for the proofs that requests never arrived.
@@ -104,7 +107,7 @@ class Trial:
         plan = self.plan
         assert self.api is not None
         assert self.receiver is not None
-        traffic = Traffic(self.api, self.merchants, self.journal, plan.seed, plan.rate, plan.width)
+        traffic = Traffic(self.api, self.merchants, self.journal, plan.seed, plan.rate, plan.width, plan.scenarios)
         traffic.link_customers = LinkCustomers(self.api, self.merchants, self.journal, plan.seed)
         await traffic.link_customers.create_links()
         self.receiver.on_event = traffic.on_event
