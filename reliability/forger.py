@@ -1,5 +1,5 @@
 """Callbacks that nobody should believe: forged, late, about other payments, hostile; and providers that change their
-mind after the end.
+mind after the end, or say that our wallet with them is empty.
 
 What the simulator can send itself, it is told to send (`/simulator/control`); the rest comes from strangers.
 """
@@ -27,15 +27,20 @@ _HOSTILE: Final = (
 )  # fmt: skip
 
 
+#: Providers whose wallet of ours can be empty for a while: payouts are refused then.
+_FLOATS: Final = ("mtn", "pawapay", "feexpay", "sonatel", "wave")
+
+
 @dataclass
 class Forger:
-    """`interval`: seconds between two callbacks. `undo_share`: of a thousand, how many are a provider's change of
-    mind."""
+    """`interval`: seconds between two acts. `undo_share`, `empty_share`: of a thousand, how many are a provider's change
+    of mind, and how many empty or fill our wallet with one."""
 
     installation: Installation
     seed: int
     interval: float = 0.5
     undo_share: int = 60
+    empty_share: int = 20
     counts: Counter[str] = field(default_factory=Counter)
 
     async def run(self, until: Callable[[], bool]) -> None:
@@ -47,6 +52,8 @@ class Forger:
                     await self._act(session, drawn)
                 except (aiohttp.ClientError, TimeoutError, OSError, sqlite3.Error):
                     self.counts["nobody there"] += 1
+            for provider in _FLOATS:
+                await self._set_float(session, provider, empty=False)
 
     async def tell_again(self, references: list[str]) -> None:
         """The providers send the true callbacks about these payments once more."""
@@ -61,12 +68,19 @@ class Forger:
             for transaction, _ in self._find(f"{_UNDONE} ORDER BY random() LIMIT 1"):
                 async with session.post(f"{self._control}/transactions/{transaction}/undo"):
                     self.counts["failures undone"] += 1
+        elif point < self.undo_share + self.empty_share:
+            await self._set_float(session, drawn.choice(_FLOATS), empty=drawn.random() < 0.4)
         elif point < 500:
             for transaction, _ in self._find("1 = 1 ORDER BY random() LIMIT 1"):
                 claim, forged = drawn.choice(_CLAIMS), drawn.random() < 0.7
                 await self._send_callback(session, transaction, claim, forged=forged)
         else:
             await self._send_as_stranger(session, drawn)
+
+    async def _set_float(self, session: aiohttp.ClientSession, provider: str, *, empty: bool) -> None:
+        body = {"family": provider, "float_empty": empty}
+        async with session.post(f"{self._control}/dashboard", json=body):
+            self.counts["wallets emptied"] += empty
 
     async def _send_callback(
         self, session: aiohttp.ClientSession, transaction: int, claim: str, *, forged: bool
