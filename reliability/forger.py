@@ -33,8 +33,8 @@ _FLOATS: Final = ("mtn", "pawapay", "feexpay", "sonatel", "wave")
 
 @dataclass
 class Forger:
-    """`interval`: seconds between two acts. `undo_share`, `empty_share`: of a thousand, how many are a provider's change
-    of mind, and how many empty or fill our wallet with one."""
+    """`interval`: seconds between two acts. `undo_share`, `empty_share`: of a thousand, how many are a provider's
+    change of mind, and how many empty or fill our wallet with one."""
 
     installation: Installation
     seed: int
@@ -52,6 +52,9 @@ class Forger:
                     await self._act(session, drawn)
                 except (aiohttp.ClientError, TimeoutError, OSError, sqlite3.Error):
                     self.counts["nobody there"] += 1
+
+    async def fill_wallets(self) -> None:
+        async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
             for provider in _FLOATS:
                 await self._set_float(session, provider, empty=False)
 

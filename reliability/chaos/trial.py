@@ -130,6 +130,7 @@ class Trial:
         repeat what they told while nobody listened; people decide what only people can."""
         self.phase = "settling"
         began = time.monotonic()
+        await require(self.forger).fill_wallets()
         async with ApiClient(installation.base_urls[:1]) as api:
             while time.monotonic() - began < self.plan.settle:
                 await self.before_each_look()
