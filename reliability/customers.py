@@ -14,6 +14,8 @@ from reliability.orders import scenario_digits
 _TOKEN: Final = re.compile(rb'name="token" value="([^"]+)"')
 #: Operators of the forms and the dial codes of their numbers.
 _OPERATORS: Final = (("mtn", "229"), ("moov", "229"), ("mtn_ci", "225"), ("togocom_tg", "228"), ("moov_bf", "226"))
+#: A customer who is told to wait (429) goes away.
+_AWAY: Final = (500, 502, 503, 504)
 _MAX_USES: Final = 40
 _AMOUNT: Final = 1500
 
@@ -55,7 +57,7 @@ class LinkCustomers:
         operator, dial = drawn.choice(_OPERATORS)
         phone = f"{dial}77{drawn.randrange(1000):03}{scenario_digits(drawn)}"
         form = {"token": token[1].decode(), "operator": operator, "phone_number": phone}
-        answer = await self.api.call("POST", link.path, form=form)
+        answer = await self.api.call("POST", link.path, form=form, again=_AWAY)
         if answer is None or answer.status != 303:
             self.journal.counts["link forms refused"] += 1
             return
