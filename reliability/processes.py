@@ -113,7 +113,9 @@ class ManagedProcess:
             return -signal.SIGKILL
 
     def log_end(self, characters: int = 2000) -> str:
-        return self._log_file.read_text(errors="replace")[-characters:] if self._log_file.exists() else ""
+        """The whole log if `characters` is negative."""
+        text = self._log_file.read_text(errors="replace") if self._log_file.exists() else ""
+        return text if characters < 0 else text[-characters:]
 
 
 async def _answers(session: aiohttp.ClientSession, url: str) -> bool:

@@ -37,6 +37,10 @@ class Services:
         codes = await asyncio.gather(*(process.stop() for process in self._guichet))
         assert set(codes) == {0}, codes
 
+    def logged(self, event: str) -> int:
+        """How often Guichet's processes logged this event."""
+        return sum(process.log_end(-1).count(event) for process in self._guichet)
+
     async def kill(self) -> None:
         for process in (self._simulator, *self._guichet):
             await process.kill()
