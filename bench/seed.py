@@ -99,7 +99,7 @@ def _payments(first: int, count: int, total: int, start: Instant, merchant_id: i
             *(None, None, None, None, None, at, settled, "sandbox", None, None, None),
             "refused" if status == "failed" else None,
             start + SPAN + DAY if status == "pending" else None,
-            *(0, None, None, None, None, None, 0, 0),
+            *(0, None, None, None, None, None, 0, 0, None, False),
         )
 
 

@@ -134,6 +134,7 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "not_found_count": 0,
         "not_found_duration": 0,
         "link_reserved_until": None,
+        "answered_pending": False,
     }, mode
 
 

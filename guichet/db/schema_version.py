@@ -17,7 +17,7 @@ from guichet.db.sqlite_errors import is_damage
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
-REQUIRED_REVISION: Final = "v0014"
+REQUIRED_REVISION: Final = "v0015"
 #: Revisions of development versions, made before the first release: their tables and columns have other names.
 _DEVELOPMENT_REVISIONS: Final = frozenset({"0001", "0002", "0003", "0004"})
 _REVISION: Final = "SELECT version_num FROM alembic_version"

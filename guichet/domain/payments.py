@@ -131,6 +131,8 @@ class Payment(Record, frozen=True):
     #: Until then a pending payment keeps its use of a payment link from others; None once it was given to another
     #: payment, and without a link (D106).
     link_reserved_until: Instant | None = None
+    #: A repeated request was answered while the initiation ran: a refusal is then told by a webhook too (D20).
+    answered_pending: bool = False
 
 
 class Refund(Record, frozen=True):

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Transaction, Writer
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import payments
 from guichet.db.work_queue import Claim, WorkQueue
@@ -89,6 +89,11 @@ _RECORD_LOST_INITIATION: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
     .values(next_poll_at=bindparam("next_due"), initiation_ended_at=bindparam("now"), lease_expires_at=None)
+)
+_RECORD_ANSWERED_PENDING: Final = (
+    update(payments)
+    .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending")
+    .values(answered_pending=True)
 )
 _NOT_FOUND: Final[dict[str, Any]] = {
     "not_found_count": bindparam("not_found"),
@@ -254,6 +259,13 @@ async def record_initiation(
 async def record_lost_initiation(db: Database, payment_id: PaymentId, now: Instant, next_poll_at: Instant) -> None:
     """The call that initiated the debit ended at `now` without an answer: ends the lease and sets the first poll."""
     await db.write(_RECORD_LOST_INITIATION, payment_id=payment_id, now=now, next_due=next_poll_at)
+
+
+async def record_answered_pending(db: Database, payment: Payment) -> Payment:
+    """A repeated request is answered with this payment while its initiation runs: a refusal must be told by a webhook.
+    Returns the payment as it is stored afterwards, which may be final now."""
+    await db.write(_RECORD_ANSWERED_PENDING, payment_id=payment.id)
+    return require(await by_id(db, payment.id))
 
 
 async def schedule_next_poll(db: Database, payment: Payment, next_poll_at: Instant) -> None:

@@ -63,8 +63,8 @@ async def settle_payment(
 ) -> Payment:
     """Settles the payment and returns it as it is stored afterwards, even if another process settled it first.
 
-    `at_initiation`: the response 402 reports the refusal, so no webhook is sent (D20). `act` and `overrides`: see
-    `Settlement`.
+    `at_initiation`: the response 402 reports the refusal, so no webhook is sent, unless a repeated request was answered
+    meanwhile (D20). `act` and `overrides`: see `Settlement`.
     """
     refusal = REFUSED_AT_INITIATION if at_initiation else REFUSED
     transition = CONFIRMED if isinstance(outcome, Succeeded) else refusal
@@ -249,7 +249,10 @@ def _postings(change: _Change, *, wallet_is_frozen: bool) -> tuple[str, list[Pos
 
 def _event(change: _Change) -> Event | None:
     """The webhook event of a transition; None if it has none."""
-    name, settlement = change.transition.event, change.settlement
+    transition, settlement = change.transition, change.settlement
+    if transition is REFUSED_AT_INITIATION and change.payment.answered_pending:
+        transition = REFUSED  # Somebody was told "pending" and does not see the 402.
+    name = transition.event
     return Event(name, change.payment, settlement.catalogue, settlement.now, change.refund) if name else None
 
 

@@ -78,6 +78,23 @@ async def test_a_request_is_answered_after_twenty_seconds_and_the_answer_is_appl
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+async def test_a_refusal_is_told_by_a_webhook_if_a_repeated_request_was_answered_while_the_initiation_ran(
+    slow_live: LivePayments,
+) -> None:
+    """The first request's 402 may have gone to a connection that the merchant had lost, for instance with its proxy."""
+    live = slow_live
+    answer = Answer(live)
+    order = {"amount": 5000, "operator": "mtn", "phone_number": "22997001234", "external_id": "once"}
+    first = asyncio.create_task(live.merchant.post("/payments", order))
+    await answer.asked.wait()
+    for _ in range(2):
+        repeated = await live.merchant.pay(external_id="once")
+        assert repeated["status"] == "pending"
+    answer.give(Refused("insufficient_funds"))
+    assert (await first).status == 402
+    assert await live.queued_events() == ["payment.failed"]
+
+
 async def test_a_refusal_that_comes_later_is_told_by_a_webhook(slow_live: LivePayments) -> None:
     """The 402 could not report it."""
     live = slow_live

@@ -16,6 +16,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from guichet.db.tables.columns import (
@@ -105,6 +106,7 @@ payments: Final = table(
     Column("not_found_count", Integer, nullable=False, server_default="0"),
     Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
     Column("link_reserved_until", BigInteger),
+    Column("answered_pending", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),
