@@ -17,7 +17,7 @@ from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
 from guichet.domain.merchants import Caller
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
-from guichet.server.rate_limit import OTP_CODES_PER_PHONE
+from guichet.server.rate_limits import OTP_CODES_PER_PHONE
 
 #: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
 _MEANWHILE: Final[Mapping[StateName, StateName]] = {"busy": "last_taken", "used_up": "last_done"}

@@ -12,7 +12,7 @@ from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.payment_links import PaymentLink
 from guichet.payments.otp_codes import CodeNotSent, send_code
-from guichet.server.rate_limit import OTP_CODES_PER_PHONE
+from guichet.server.rate_limits import OTP_CODES_PER_PHONE
 
 #: Name and value of the button that requests the code instead of paying.
 BUTTON: Final = ("do", "code")

@@ -1,18 +1,13 @@
 """How often one client may ask for pages, and for codes by text message (D40; the limits stand in
-`server/rate_limit.py`).
+`server/rate_limits.py`).
 """
 
 from starlette.requests import Request
 
 from guichet import metrics
-from guichet.server.rate_limit import (
-    OTP_CODES_PER_ADDRESS,
-    OTP_CODES_PER_PHONE,
-    RateLimiter,
-    client_address,
-    pages_limit,
-    unknown_pages_limit,
-)
+from guichet.server.client_address import ClientAddresses
+from guichet.server.rate_limiter import RateLimiter
+from guichet.server.rate_limits import OTP_CODES_PER_ADDRESS, OTP_CODES_PER_PHONE, pages_limit, unknown_pages_limit
 from guichet.settings import Settings
 
 
@@ -21,7 +16,7 @@ class PageLimits:
 
     def __init__(self, settings: Settings, limiter: RateLimiter) -> None:
         self._limiter = limiter
-        self._trusted_proxies = settings.trusted_proxies
+        self._addresses = ClientAddresses.of(settings)
         self._pages = pages_limit(settings)
         self._unknown_pages = unknown_pages_limit(settings)
 
@@ -47,4 +42,4 @@ class PageLimits:
         )
 
     def _address(self, request: Request) -> str:
-        return client_address(request.scope, self._trusted_proxies)
+        return self._addresses.counted(request.scope)
