@@ -30,6 +30,7 @@ from guichet.context import AppContext
 from guichet.logs import configure_logs, log
 from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.providers.providers_file import ProvidersConfig
+from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_socket, inherited_socket, url_of
 from guichet.server.metrics_port import check_metrics_ports, metrics_port
@@ -164,7 +165,8 @@ async def _serve_until_stopped(
     worker = opened.worker() if with_worker else None
     simulated = simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
-    server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share)
+    limits = ConnectionLimits.of(ctx.settings)
+    server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share, limits)
     on_stop(server.handle_exit)
     if listen.inherited is not None:
         stop_with_parent(server.handle_exit)

@@ -161,7 +161,7 @@ async def shared_counters(redis_url: str | None) -> AsyncIterator[Redis | None]:
         redis_url,
         socket_timeout=REDIS_TIMEOUT,
         socket_connect_timeout=REDIS_TIMEOUT,
-        retry=Retry(NoBackoff(), 1),  # type: ignore[no-untyped-call]
+        retry=Retry(NoBackoff(), 1),
     )
     try:
         yield redis
