@@ -28,15 +28,18 @@ import trustme
 
 from guichet.bootstrap import create_merchant, service
 from guichet.db import migrate
-from guichet.server.connection_limits import HEAD
+from guichet.server.connection_limits import BODY, HEAD
 from guichet.settings import load, with_development_key
 
-#: What an incomplete request may be: nothing at all, a part of the head, the head of a body that never comes.
+#: What an incomplete request may be: nothing at all, or a part of the head.
 PARTIAL: Final = (
     b"",
     b"GET /v1/balance HTTP/1.1\r\nHost: localhost\r\nX-Filler: " + b"a" * 4000,
-    b"POST /v1/payments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{",
 )
+#: Or the head of a body that never comes.
+NO_BODY: Final = b"POST /v1/payments HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{"
+#: Seconds after which an attack that does not end is given up.
+PATIENCE: Final = 180
 #: In the variants with TLS, so many attackers finish the handshake: each costs the attacker a key exchange, too.
 FULL_HANDSHAKES: Final = 600
 GROWTH_ALLOWED: Final = 32
@@ -53,6 +56,7 @@ class Attack:
     connections: int
     largest_head: int
     large_heads: int
+    bodies: bool
 
     def source(self, number: int) -> str:
         if self.addresses == 1:
@@ -60,7 +64,8 @@ class Attack:
         host = number % self.addresses
         return f"127.1.{host // 250}.{host % 250 + 1}"
 
-    async def run(self, stop: Event) -> None:
+    async def run(self, finished: Event, stop: Event) -> None:
+        """`finished`: everything was sent; the connections are held until `stop`."""
         resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
         held: list[object] = []
         heads = [
@@ -71,13 +76,15 @@ class Attack:
             numbers = range(first, min(first + 200, self.connections))
             held += await asyncio.gather(*(self._half_open(number) for number in numbers), return_exceptions=True)
         await asyncio.gather(*heads)
+        finished.set()
         while not stop.is_set():
             await asyncio.sleep(0.1)
 
     async def _half_open(self, number: int) -> object:
         """A connection that is kept and never closed by the attacker."""
         loop = asyncio.get_running_loop()
-        text = PARTIAL[number % len(PARTIAL)]
+        kinds = (*PARTIAL, NO_BODY) if self.bodies else PARTIAL
+        text = kinds[number % len(kinds)]
         if self.tls and number < FULL_HANDSHAKES:
             pair = await asyncio.open_connection(
                 "127.0.0.1", self.port, ssl=_trusting_anybody(), local_addr=(self.source(number), 0)
@@ -108,8 +115,8 @@ class Attack:
                 await writer.drain()
 
 
-def _run_attack(attack: Attack, stop: Event) -> None:
-    asyncio.run(attack.run(stop))
+def _run_attack(attack: Attack, finished: Event, stop: Event) -> None:
+    asyncio.run(attack.run(finished, stop))
 
 
 def _trusting_anybody() -> ssl.SSLContext:
@@ -206,21 +213,25 @@ async def _server(folder: Path, port: int, *, tls: bool, workers: int) -> AsyncI
             sys.executable, *arguments, env={**os.environ, **environ}, stdout=log, stderr=log
         )
         try:
-            await _listening(port)
-            await asyncio.sleep(2)  # All processes of --workers.
+            await _serving(port, tls=tls)
+            await asyncio.sleep(3)  # All processes of --workers.
             yield Processes.of(process.pid), keys["test"]
         finally:
             process.send_signal(signal.SIGTERM)
             await process.wait()
 
 
-async def _listening(port: int) -> None:
+async def _serving(port: int, *, tls: bool) -> None:
     for _ in range(200):
         with suppress(OSError):
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            context = _trusting_anybody() if tls else None
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = await reader.readline()
             writer.close()
-            return
-        await asyncio.sleep(0.1)
+            if answer:
+                return
+        await asyncio.sleep(0.2)
     raise TimeoutError("the server did not start")
 
 
@@ -231,25 +242,26 @@ async def trial(attack: Attack, *, workers: int) -> bool:
             calm = await _others(attack, key, seconds=5)
             memory, descriptors = processes.memory(), processes.descriptors()
             context = multiprocessing.get_context("spawn")
-            stop = context.Event()
-            attacker = context.Process(target=_run_attack, args=(attack, stop))
+            finished, stop = context.Event(), context.Event()
+            attacker = context.Process(target=_run_attack, args=(attack, finished, stop))
             attacker.start()
             meanwhile, done, peak = Others(attack.port, attack.tls, key), asyncio.Event(), 0.0
             paying = asyncio.create_task(meanwhile.pay_until(done))
-            until = time.monotonic() + 15
-            while time.monotonic() < until:
+            began = time.monotonic()
+            while not finished.is_set() and time.monotonic() < began + PATIENCE:
                 peak = max(peak, processes.memory())
                 await asyncio.sleep(0.1)
+            took = time.monotonic() - began
             done.set()
             await paying
-            await asyncio.sleep(HEAD.seconds + 2)
+            await asyncio.sleep((BODY if attack.bodies else HEAD).seconds + 2)
             left = processes.descriptors() - descriptors
             stop.set()
             attacker.join(30)
             attacker.kill()
     growth = peak - memory
     where = f"{'TLS' if attack.tls else 'plain'}, {attack.addresses} addresses, {workers} processes"
-    print(f"{where}: grew {growth:.1f} MB (from {memory:.0f}), {left} descriptors more after the attack")
+    print(f"{where}: the attack took {took:.0f} s; grew {growth:.1f} MB (from {memory:.0f}); {left} descriptors left")
     for name, others in (("calm", calm), ("attack", meanwhile)):
         kept, new = _percentiles(others.kept), _percentiles(others.new)
         print(f"  {name:<7} {len(others.new)} payments, new {new}, kept {kept}, {len(others.failed)} failed")
@@ -279,12 +291,15 @@ def main() -> int:
     parser.add_argument("--addresses", type=int, nargs="+", default=[1, 1000])
     parser.add_argument("--tls", choices=("yes", "no", "both"), default="both")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--bodies", action="store_true", help="a third of the connections sends all but the body")
     given = parser.parse_args()
     kept = True
     for workers in given.workers:
         for tls in {"yes": (True,), "no": (False,), "both": (False, True)}[given.tls]:
             for addresses in given.addresses:
-                attack = Attack(given.port, tls, addresses, given.connections, largest_head=200, large_heads=60)
+                attack = Attack(
+                    given.port, tls, addresses, given.connections, largest_head=200, large_heads=60, bodies=given.bodies
+                )
                 kept &= asyncio.run(trial(attack, workers=workers))
     return 0 if kept else 1
 
