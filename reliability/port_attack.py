@@ -28,7 +28,7 @@ import trustme
 
 from guichet.bootstrap import create_merchant, service
 from guichet.db import migrate
-from guichet.server.connection_limits import BODY, HEAD
+from guichet.server.connection_limits import BODY, HEAD, REFUSED
 from guichet.settings import load, with_development_key
 
 #: What an incomplete request may be: nothing at all, or a part of the head.
@@ -254,7 +254,7 @@ async def trial(attack: Attack, *, workers: int) -> bool:
             took = time.monotonic() - began
             done.set()
             await paying
-            await asyncio.sleep((BODY if attack.bodies else HEAD).seconds + 2)
+            await asyncio.sleep((BODY if attack.bodies else HEAD).seconds + REFUSED.seconds + 1)
             left = processes.descriptors() - descriptors
             stop.set()
             attacker.join(30)

@@ -1,15 +1,16 @@
 """`guichet serve`, `guichet worker`, `guichet migrate`."""
 
 import asyncio
+import ctypes
 import fcntl
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from socket import socket
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 import uvloop
@@ -40,6 +41,9 @@ from guichet.worker.availability_loop import writing_attempts
 from guichet.worker.wakeups import wakeups
 from guichet.worker.worker import Worker
 
+#: malloc.h of glibc: from how many bytes a block has pages of its own.
+_M_MMAP_THRESHOLD: Final = -3
+_LARGE_BLOCK: Final = 128 * 1024
 Grace = Annotated[
     int, typer.Option(help="Seconds that requests and jobs under way have to finish at a stop.", min=1, max=300)
 ]
@@ -181,6 +185,7 @@ async def _serve_until_stopped(
         if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
             worker.start()
         _tune_garbage_collector()
+        _tune_allocator()
         await server.serve([listener])
 
 
@@ -236,6 +241,14 @@ def _tune_garbage_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def _tune_allocator() -> None:
+    """Large blocks return to the system when they are freed. glibc otherwise takes them from its heap after the first
+    one was freed, where the buffer of 256 KB of each TLS connection (uvloop) stays in memory with all its pages.
+    """
+    with suppress(AttributeError, OSError):  # Another C library.
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 def _with_public_url(settings: Settings, url: str) -> Settings:

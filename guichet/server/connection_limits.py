@@ -38,8 +38,9 @@ class PhaseLimit:
     most: int
 
 
-#: From the first byte of a connection or of a request, with the TLS handshake, to the end of the head.
-HEAD: Final = PhaseLimit(10, most=512)
+#: From the first byte of a connection or of a request, with the TLS handshake, to the end of the head. A
+#: connection with TLS costs 40 KB before its head.
+HEAD: Final = PhaseLimit(10, most=256)
 #: From the end of the head to the end of the body: 16 KiB on a line of 3 kbit/s.
 BODY: Final = PhaseLimit(60, most=256)
 #: Between two requests. The proxies of docs/operations close earlier, so they never lose a request to this.
