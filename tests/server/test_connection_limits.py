@@ -8,10 +8,10 @@ from contextlib import closing
 from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from guichet.server import connection_limits
 from guichet.server.client_address import ClientAddresses
 from guichet.server.connection_limits import BODY, HEAD, ConnectionLimits, raise_descriptor_limit
 from guichet.server.http_server import Tls
@@ -76,10 +76,10 @@ async def test_clients_that_send_no_body_do_not_keep_others_out() -> None:
 @pytest.mark.parametrize(("phase", "data"), [("head", b"GET / HTTP/1.1\r\n"), ("body", NO_BODY)])
 async def test_each_phase_has_a_bound_of_its_own(phase: str, data: bytes) -> None:
     """Which bounds memory: an incomplete request may hold a large head, or a large part of a body."""
-    limit = {"head": HEAD, "body": BODY}[phase]
-    async with open_port(replace(ConnectionLimits(), **{phase: replace(limit, most=3)})) as port:
+    limits: dict[str, Any] = {phase: replace({"head": HEAD, "body": BODY}[phase], most=3)}
+    async with open_port(replace(ConnectionLimits(), **limits)) as port:
         clients = await port.half_open(5, data=data)
-        await clients[1].is_closed()
+        assert await clients[1].is_closed()
         assert clients[0].reader.at_eof() or clients[0].reader.exception()
         assert all(client.seems_open for client in clients[2:])
 
@@ -185,6 +185,6 @@ def test_connections_leave_descriptors_for_the_rest(base_settings: Settings, mon
 def test_the_limit_of_descriptors_is_raised_within_reason(
     monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], expected: int
 ) -> None:
-    monkeypatch.setattr(connection_limits.resource, "getrlimit", lambda _: limits)
-    monkeypatch.setattr(connection_limits.resource, "setrlimit", lambda *_: None)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     assert raise_descriptor_limit() == expected

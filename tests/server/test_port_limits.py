@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -34,7 +35,8 @@ def counted(reason: str) -> float:
 
 def hurried(name: str, limit: PhaseLimit) -> ConnectionLimits:
     """Only this phase is short."""
-    return replace(PATIENT, **{name: replace(limit, seconds=AT_ONCE)})
+    phase: dict[str, Any] = {name: replace(limit, seconds=AT_ONCE)}
+    return replace(PATIENT, **phase)
 
 
 async def test_an_endless_header_is_refused_before_it_is_kept() -> None:
@@ -155,7 +157,7 @@ async def test_an_idle_connection_is_closed() -> None:
 
 
 async def test_a_request_that_is_being_answered_has_no_limit_of_time() -> None:
-    every = {name: PhaseLimit(AT_ONCE / 10, 10) for name in ("head", "body", "idle")}
+    every: dict[str, Any] = {name: PhaseLimit(AT_ONCE / 10, 10) for name in ("head", "body", "idle")}
     app = RecordingApp()
     async with open_port(replace(PATIENT, **every), app) as port:
         client = await port.client(data=REQUEST)
