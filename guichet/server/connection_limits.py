@@ -40,7 +40,7 @@ class PhaseLimit:
 
 #: From the first byte of a connection or of a request, with the TLS handshake, to the end of the head. A
 #: connection with TLS costs 40 KB before its head.
-HEAD: Final = PhaseLimit(10, most=256)
+HEAD: Final = PhaseLimit(10, most=128)
 #: From the end of the head to the end of the body: 16 KiB on a line of 3 kbit/s.
 BODY: Final = PhaseLimit(60, most=256)
 #: Between two requests. The proxies of docs/operations close earlier, so they never lose a request to this.
@@ -48,7 +48,7 @@ IDLE: Final = PhaseLimit(5, most=1_000_000)
 #: While the client does not read a response: it must read 64 KiB in this time.
 STALLED: Final = PhaseLimit(60, most=128)
 #: After a refusal, until the client has read it and closes. Closing earlier may lose the refusal on its way.
-REFUSED: Final = PhaseLimit(2, most=128)
+REFUSED: Final = PhaseLimit(2, most=64)
 
 
 @dataclass(frozen=True, slots=True)

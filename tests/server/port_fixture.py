@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.http_server import Server, ServerOptions, Tls, bind_socket
@@ -18,9 +18,13 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 @dataclass
 class RecordingApp:
-    """Reads the whole body, then answers with `content`; until `gate` is set it waits before that."""
+    """Reads the whole body, then answers with `content`; until `gate` is set it waits before that.
+
+    `reads`: False for one that answers without the body, as a 401 does.
+    """
 
     content: bytes = b"ok"
+    reads: bool = True
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     bodies: list[bytes] = field(default_factory=list)
     disconnects: int = 0
@@ -30,7 +34,7 @@ class RecordingApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.calls += 1
         body = b""
-        message: Message = {"more_body": True}
+        message: Message = {"more_body": self.reads}
         while message.get("more_body"):
             message = await receive()
             if message["type"] == "http.disconnect":
@@ -110,7 +114,7 @@ class Port:
 @asynccontextmanager
 async def open_port(
     limits: ConnectionLimits,
-    app: RecordingApp | None = None,
+    app: RecordingApp | ASGIApp | None = None,
     tls: Tls | None = None,
     trust: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Port]:
@@ -123,15 +127,16 @@ async def open_port(
         serving = asyncio.create_task(server.serve([listener]))
         while not server.started or not server.servers:
             await asyncio.sleep(0)
-        port = Port(listener.getsockname()[1], server, app, trust)
+        port = Port(listener.getsockname()[1], server, app if isinstance(app, RecordingApp) else RecordingApp(), trust)
         try:
             yield port
         finally:
-            app.gate.set()
+            port.app.gate.set()
             for client in port.clients:
                 client.writer.transport.abort()
             server.should_exit = True
             await serving
+            await asyncio.sleep(0)  # Transports that were aborted last.
 
 
 async def soon(condition: Any) -> None:

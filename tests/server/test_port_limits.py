@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client import generate_latest
 
+from guichet.bootstrap import application
 from guichet.metrics import REGISTRY
 from guichet.server.connection_limits import (
     BODY,
@@ -23,6 +24,7 @@ from guichet.server.connection_limits import (
 )
 from tests.server.metrics_reader import parsed, value
 from tests.server.port_fixture import REQUEST, RecordingApp, open_port, soon
+from tests.service_fixture import ServiceFixture
 
 #: Nothing ends by itself during a test.
 PATIENT = ConnectionLimits()
@@ -90,13 +92,27 @@ async def test_a_chunked_body_without_end_is_refused(chunk: bytes) -> None:
 
 
 async def test_what_follows_an_early_response_is_not_received_for_ever() -> None:
-    """The application answered without reading, as a 401 does."""
-
-    async with open_port(PATIENT) as port:
-        client = await port.client(data=b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi")
+    """The application answered without reading, as a 401 does: its answer is the only one."""
+    before = counted("body_size")
+    app = RecordingApp(reads=False)
+    app.gate.set()
+    async with open_port(PATIENT, app) as port:
+        client = await port.client(data=b"POST / HTTP/1.1\r\nContent-Length: 1000000000\r\n\r\n")
         assert await client.response() == (200, b"ok")
-        client.send(b"x" * 10)
-        assert (await client.response())[0] == 400
+        client.send(b"x" * 2 * MAX_BODY)
+        assert await client.reader.read() == b""
+    assert counted("body_size") == before + 1
+
+
+async def test_a_body_over_the_limit_of_the_contract_gets_its_422(sqlite_service: ServiceFixture) -> None:
+    """The limit of the port is far behind it (docs/contract.md, "Limits"; D6)."""
+    merchant = await sqlite_service.merchant()
+    app = application(sqlite_service.opened, None)
+    head = f"POST /v1/payments HTTP/1.1\r\nAuthorization: Bearer {merchant.keys['test']}\r\n"
+    async with open_port(PATIENT, app) as port:
+        client = await port.client(data=f"{head}Content-Length: 900000\r\n\r\n".encode() + b"x" * 900_000)
+        status, body = await client.response()
+        assert (status, body["error"]["code"]) == (422, "invalid_request")
 
 
 async def test_a_silent_connection_is_closed() -> None:
