@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from limits.aio.storage import RedisStorage
+from redis.asyncio import Redis
 
 from guichet.availability.attempts import AttemptCounts
 from guichet.availability.states import AvailabilityReader
@@ -63,7 +63,7 @@ class AppContext:
     #: Writes settlements that arrive together in one transaction (`payments/settlement.py`).
     settle_batch: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment | Refund]]]]
     #: Rate limits across processes; None when each counts for itself.
-    shared_counters: RedisStorage | None = None
+    shared_counters: Redis | None = None
     wakeups: WakeUps = field(default_factory=WakeUps)
     #: How often callbacks that name nothing of ours are written and logged, by account: anybody can send them (D101).
     unmatched_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=20, per_second=0.5))

@@ -107,6 +107,13 @@ RATE_LIMITED: Final = Counter(
     ("interface",),
     registry=REGISTRY,
 )
+_CLOSED_CONNECTIONS: Final = Counter(
+    "guichet_closed_connections",
+    "Connections that were closed because of a limit of the port, by reason (head_time, head_size, …).",
+    ("reason",),
+    registry=REGISTRY,
+)
+OPEN_CONNECTIONS: Final = Gauge("guichet_open_connections", "Connections of clients that are open.", registry=REGISTRY)
 UNMATCHED_CALLBACKS: Final = Counter(
     "guichet_unmatched_callbacks",
     "Callbacks that name no payment or refund, by account (unknown: no such account) and reason.",
@@ -139,6 +146,21 @@ for _interface in ("api", "callbacks", "checkout"):
     RATE_LIMITED.labels(_interface)
 for _result in ("kept", "dropped"):
     UNMATCHED_CALLBACKS_SAMPLED.labels("unknown", _result)
+CLOSED_CONNECTIONS: Final = {
+    reason: _CLOSED_CONNECTIONS.labels(reason)
+    for reason in (
+        "address",
+        "body_size",
+        "body_time",
+        "full",
+        "head_size",
+        "head_time",
+        "malformed",
+        "pipelined",
+        "stalled",
+        "target_size",
+    )
+}
 WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
     result: WEBHOOK_ATTEMPTS.labels(result) for result in ("delivered", "refused", "unanswered", "unsigned")
 }

@@ -48,6 +48,9 @@ class Settings:
     link_prompts: int
     link_reservation_minutes: int
     trusted_proxies: tuple[Network, ...]
+    ipv6_prefix: int
+    max_connections: int
+    connections_per_address: int
     secret_keys: tuple[str, ...]
     egress_allow: tuple[Network, ...]
     egress_ca_file: Path | None
@@ -156,6 +159,18 @@ def _count(raw: str) -> int:
 def _minutes(raw: str) -> int:
     if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= MAX_RESERVATION_MINUTES:
         raise ValueError(f"must be a whole number of minutes, 1 to {MAX_RESERVATION_MINUTES}")
+    return int(raw)
+
+
+def _ipv6_prefix(raw: str) -> int:
+    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= 128:
+        raise ValueError("must be a number of bits, 1 to 128")
+    return int(raw)
+
+
+def _connections(raw: str) -> int:
+    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= 1_000_000:
+        raise ValueError("must be a number of connections, 1 to 1000000")
     return int(raw)
 
 
@@ -308,6 +323,25 @@ VARIABLES: Final = (
         _networks,
         "",
         "Networks (comma-separated) of reverse proxies whose `X-Forwarded-For` is trusted.",
+    ),
+    Variable(
+        "GUICHET_IPV6_PREFIX",
+        _ipv6_prefix,
+        "64",
+        "Bits of an IPv6 address that are counted as one client address, in every limit; IPv4 is counted as it is.",
+    ),
+    Variable(
+        "GUICHET_MAX_CONNECTIONS",
+        _connections,
+        "4096",
+        "Connections that each process keeps open at most; also not more than three quarters of its file descriptors. "
+        "When they are used up, the oldest connection without a full request is closed for a new one.",
+    ),
+    Variable(
+        "GUICHET_CONNECTIONS_PER_ADDRESS",
+        _connections,
+        "256",
+        "Connections of one client address at most, in each process. `GUICHET_TRUSTED_PROXIES` are not limited.",
     ),
     Variable(
         "GUICHET_SECRET_KEYS",

@@ -1,5 +1,5 @@
 """How often one client may ask for pages, and for codes by text message (D40, D105; the limits stand in
-`server/rate_limit.py`).
+`server/rate_limits.py`).
 """
 
 from starlette.requests import Request
@@ -7,13 +7,13 @@ from starlette.requests import Request
 from guichet import metrics
 from guichet.domain.ids import LinkId
 from guichet.domain.phone_numbers import written_forms
-from guichet.server.rate_limit import (
+from guichet.server.client_address import ClientAddresses
+from guichet.server.rate_limiter import RateLimiter
+from guichet.server.rate_limits import (
     OTP_CODES_PER_ADDRESS,
     OTP_CODES_PER_LINK,
     OTP_CODES_PER_PHONE,
     OTP_CODES_PER_PHONE_A_DAY,
-    RateLimiter,
-    client_address,
     pages_limit,
     unknown_pages_limit,
 )
@@ -25,7 +25,7 @@ class PageLimits:
 
     def __init__(self, settings: Settings, limiter: RateLimiter) -> None:
         self._limiter = limiter
-        self._trusted_proxies = settings.trusted_proxies
+        self._addresses = ClientAddresses.of(settings)
         self._pages = pages_limit(settings)
         self._unknown_pages = unknown_pages_limit(settings)
 
@@ -53,10 +53,11 @@ class PageLimits:
             (OTP_CODES_PER_PHONE_A_DAY, number),
             (OTP_CODES_PER_LINK, str(link_id)),
         ):
-            if not await self._limiter.hit(limit, key):
+            allowance = await self._limiter.count(limit, key)
+            if not allowance.allowed:
                 metrics.RATE_LIMITED.labels(limit.name).inc()
-                return (await self._limiter.allowance(limit, key)).retry_after
+                return allowance.retry_after
         return None
 
     def _address(self, request: Request) -> str:
-        return client_address(request.scope, self._trusted_proxies)
+        return self._addresses.counted(request.scope)

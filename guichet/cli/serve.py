@@ -1,16 +1,17 @@
 """`guichet serve`, `guichet worker`, `guichet migrate`."""
 
 import asyncio
+import ctypes
 import fcntl
 import gc
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from socket import socket
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 import uvloop
@@ -32,6 +33,7 @@ from guichet.logs import configure_logs, log
 from guichet.payments.slow_initiation import finish_slow_initiations
 from guichet.private_files import make_private_folder, tighten
 from guichet.providers.providers_file import ProvidersConfig
+from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_socket, inherited_socket, url_of
 from guichet.server.metrics_port import check_metrics_ports, metrics_port
@@ -41,6 +43,9 @@ from guichet.worker.availability_loop import writing_attempts
 from guichet.worker.wakeups import wakeups
 from guichet.worker.worker import Worker
 
+#: malloc.h of glibc: from how many bytes a block has pages of its own.
+_M_MMAP_THRESHOLD: Final = -3
+_LARGE_BLOCK: Final = 128 * 1024
 Grace = Annotated[
     int, typer.Option(help="Seconds that requests and jobs under way have to finish at a stop.", min=1, max=300)
 ]
@@ -168,7 +173,8 @@ async def _serve_until_stopped(
     worker = opened.worker() if with_worker else None
     simulated = simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
-    server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share)
+    limits = ConnectionLimits.of(ctx.settings)
+    server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share, limits)
     on_stop(server.handle_exit)
     if listen.inherited is not None:
         stop_with_parent(server.handle_exit)
@@ -183,6 +189,7 @@ async def _serve_until_stopped(
         if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
             worker.start()
         _tune_garbage_collector()
+        _tune_allocator()
         await server.serve([listener])
 
 
@@ -241,6 +248,14 @@ def _tune_garbage_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def _tune_allocator() -> None:
+    """Large blocks return to the system when they are freed. glibc otherwise takes them from its heap after the first
+    one was freed, where the buffer of 256 KB of each TLS connection (uvloop) stays in memory with all its pages.
+    """
+    with suppress(AttributeError, OSError):  # Another C library.
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 def _with_public_url(settings: Settings, url: str) -> Settings:

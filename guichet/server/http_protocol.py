@@ -1,51 +1,202 @@
-"""Write coalescing: the head and the body of a response leave in one packet.
+"""HTTP/1.1 of every port: uvicorn's protocol, with limits and with one packet for each response.
 
-uvicorn writes the head and the body separately, and uvloop sends each write at once. That is two packets, two system
-calls and two wake-ups of the client. Joining them saves a tenth of the server's processor time of a `POST /v1/payments`
-(60 paired rounds on SQLite with 32 connections: 225 µs instead of 250).
+The limits are those of `connection_limits.py` (D96). This module measures a request while it arrives, and tells the
+guard which phase the connection is in.
 """
 
 import asyncio
-from typing import Any
+from typing import Final
 
+import httptools
+from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from guichet import metrics
+from guichet.server.connection_guard import ConnectionGuard, Phase
+from guichet.server.connection_limits import (
+    MAX_BODY,
+    MAX_HEAD,
+    MAX_HEADERS,
+    MAX_PIPELINED,
+    MAX_TARGET,
+    WRITE_BUFFER,
+)
+from guichet.server.request_refusals import (
+    BODY_SIZE,
+    BODY_TIME,
+    HEAD_SIZE,
+    HEAD_TIME,
+    MALFORMED,
+    PIPELINED,
+    TARGET_SIZE,
+    Refusal,
+)
+from guichet.server.write_coalescing import CoalescingTransport
+
+#: What the next bytes belong to.
+_NOTHING: Final = 0
+_IN_HEAD: Final = 1
+_IN_BODY: Final = 2
 
 
-class CoalescingHttpProtocol(HttpToolsProtocol):
-    """uvicorn's HTTP/1.1 protocol over a transport that sends once per iteration of the event loop."""
+class GuardedHttpProtocol(HttpToolsProtocol):
+    """One connection. `address`: what it is counted by, None for a trusted proxy."""
+
+    def __init__(self, config: Config, server_state: ServerState, guard: ConnectionGuard, address: str | None) -> None:
+        super().__init__(config, server_state, app_state={})
+        self.address = address
+        self.phase: Phase | None = None
+        self.is_admitted = False
+        #: Starts the connection; in it, TLS clients shake hands.
+        self.start: asyncio.Task[None] | None = None
+        self._guard = guard
+        self._part = _NOTHING
+        #: Bytes of that part that were received, and after a refusal bytes that were thrown away.
+        self._received = 0
+        self._fault: Refusal | None = None
+        self._is_refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(_CoalescingTransport(transport))  # type: ignore[arg-type]
+        super().connection_made(CoalescingTransport(transport))  # type: ignore[arg-type]
+        self.transport.set_write_buffer_limits(high=WRITE_BUFFER)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._guard.forget(self)
+        super().connection_lost(exc)
 
-class _CoalescingTransport(asyncio.Transport):
-    """Joins everything written during one iteration of the event loop. All other methods are those of the transport."""
+    def data_received(self, data: bytes) -> None:
+        """In pieces that are no larger than a head may be: the parser keeps an incomplete header in memory."""
+        if len(data) <= MAX_HEAD:
+            self._receive(data)
+        else:
+            for start in range(0, len(data), MAX_HEAD):
+                self._receive(data[start : start + MAX_HEAD])
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._pending: list[bytes] = []
-        self._call_soon = asyncio.get_running_loop().call_soon
-        self.is_closing = transport.is_closing  # type: ignore[method-assign]
-        self.get_extra_info = transport.get_extra_info  # type: ignore[method-assign]
-        self.pause_reading = transport.pause_reading  # type: ignore[method-assign]
-        self.resume_reading = transport.resume_reading  # type: ignore[method-assign]
-        self.set_protocol = transport.set_protocol  # type: ignore[method-assign]
+    def _receive(self, data: bytes) -> None:
+        if self._is_refused:
+            self._discard(data)
+            return
+        part = self._part
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            pass  # No upgrade is offered: the request is answered like any other.
+        except httptools.HttpParserError:
+            self._refuse(self._fault or MALFORMED)
+            return
+        if self._part is not _NOTHING:
+            self._received = self._received + len(data) if self._part is part else len(data)
+            if fault := self._fault_of_part():
+                self._refuse(fault)
+                return
+        self._update_phase()
 
-    def write(self, data: Any) -> None:
-        if not self._pending:
-            self._call_soon(self._flush)
-        self._pending.append(data)
+    def _fault_of_part(self) -> Refusal | None:
+        if self._part is _IN_BODY:
+            return BODY_SIZE if self._received > MAX_BODY else None
+        if len(self.url) > MAX_TARGET:
+            return TARGET_SIZE
+        return HEAD_SIZE if self._received > MAX_HEAD or len(self.headers) > MAX_HEADERS else None
 
-    def _flush(self) -> None:
-        if self._pending:
-            pending, self._pending = self._pending, []
-            self._transport.write(b"".join(pending))
+    def on_message_begin(self) -> None:
+        self._part = _IN_HEAD
+        self._received = 0
+        super().on_message_begin()
 
-    def close(self) -> None:
-        self._flush()
-        self._transport.close()
+    def on_headers_complete(self) -> None:
+        self._fault = PIPELINED if len(self.pipeline) >= MAX_PIPELINED else self._fault_of_part()
+        if self._fault:
+            raise ValueError  # Stops the parser, which raises an HttpParserError.
+        super().on_headers_complete()
+        self._part = _IN_BODY
+
+    def on_message_complete(self) -> None:
+        self._part = _NOTHING
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """uvicorn's, without its timer for each response: the guard ends idle connections."""
+        self.server_state.total_requests += 1
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            if self.pipeline:
+                self._start_asgi_task(*self.pipeline.pop())
+        self._update_phase()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._update_phase()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._update_phase()
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        self._update_phase()
+
+    def _update_phase(self) -> None:
+        phase = self._current_phase()
+        if phase is not self.phase and self.is_admitted:
+            self._guard.enter(self, phase)
+
+    def _current_phase(self) -> Phase | None:
+        guard = self._guard
+        if self.transport.is_closing():
+            return guard.stalled if self.transport.get_write_buffer_size() else None
+        if self.flow.write_paused:
+            return guard.stalled
+        if self._is_refused:
+            return guard.refused
+        if self._part is _IN_BODY:
+            return guard.body
+        if self._part is _IN_HEAD or self.cycle is None:
+            return guard.head
+        return guard.idle if self.cycle.response_complete else None
+
+    def end(self, phase: Phase) -> None:
+        """The guard calls this when the time of a phase is up."""
+        if phase is self._guard.head and self._part is _IN_HEAD:
+            self._refuse(HEAD_TIME)
+        elif phase is self._guard.body:
+            self._refuse(BODY_TIME)
+        elif phase is self._guard.idle:
+            self.transport.close()
+            self._update_phase()
+        else:
+            if phase is not self._guard.refused:
+                metrics.CLOSED_CONNECTIONS["stalled" if phase is self._guard.stalled else "head_time"].inc()
+            self.abort()
 
     def abort(self) -> None:
-        """Closes at once: what is not sent yet is not sent any more."""
-        self._pending.clear()
-        self._transport.abort()
+        """Closes the connection at once, also in its TLS handshake."""
+        if self.transport is not None:
+            self.transport.abort()
+        elif self.start is not None:
+            self.start.cancel()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answers if the client is waiting for this response and no other, then closes."""
+        metrics.CLOSED_CONNECTIONS[refusal.reason].inc()
+        self._is_refused = True
+        self._received = 0
+        cycle = self.cycle
+        is_answered = cycle is None or cycle.response_complete
+        if self.pipeline or not (is_answered or (self._part is _IN_BODY and not cycle.response_started)):
+            self.abort()
+            return
+        if self._part is not _IN_BODY or not is_answered:
+            self.transport.write(refusal.response(self.server_state.default_headers))
+        if not is_answered:  # The application waits for the body: it is told that the client has gone.
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._update_phase()
+
+    def _discard(self, data: bytes) -> None:
+        self._received += len(data)
+        if self._received > MAX_BODY:
+            self.abort()

@@ -20,9 +20,12 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet.logs import log
-from guichet.server.connection_sharing import ConnectionShare, SharedListener
+from guichet.server.connection_guard import ConnectionGuard
+from guichet.server.connection_limits import ConnectionLimits
+from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.errors import StartupError
-from guichet.server.http_protocol import CoalescingHttpProtocol
+from guichet.server.http_protocol import GuardedHttpProtocol
+from guichet.server.listener import Listener
 
 #: Seconds that accepted requests have to finish when the server stops, unless `--grace` says otherwise.
 GRACE: Final = 1
@@ -77,6 +80,7 @@ class ServerOptions:
 
 
 DEFAULT_OPTIONS: Final = ServerOptions()
+DEFAULT_LIMITS: Final = ConnectionLimits()
 
 
 class Server(uvicorn.Server):
@@ -88,11 +92,11 @@ class Server(uvicorn.Server):
         on_shutdown: Callable[[], Awaitable[None]] | None = None,
         options: ServerOptions = DEFAULT_OPTIONS,
         share: ConnectionShare | None = None,
+        limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
         """`on_shutdown` runs while requests finish. `share`: given when other processes accept from the same socket."""
         config = uvicorn.Config(
             self._unready_while_stopping(app),
-            http=CoalescingHttpProtocol,
             log_config=None,
             access_log=False,
             proxy_headers=False,
@@ -108,23 +112,22 @@ class Server(uvicorn.Server):
         self._on_shutdown = on_shutdown
         self._drain = options.drain
         self._share = share
+        self._limits = limits
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._share is None:
-            await super().startup(sockets)
-            return
+        """Listens within the limits, in place of uvicorn's own listening."""
         await super().startup([])
-        config, state = self.config, self.server_state
-        protocol = partial(CoalescingHttpProtocol, config=config, server_state=state, app_state=self.lifespan.state)
-        self.servers = [
-            SharedListener(listener, protocol, config.ssl, self._share, lambda: len(state.connections))  # type: ignore[misc]
-            for listener in sockets or []
-        ]
-        log.info("process.serving", pid=os.getpid())
+        await self.on_tick(0)  # The headers of every response: a refusal may be the first one.
+        for listener in sockets or []:
+            guard = ConnectionGuard(self._limits)
+            protocol = partial(GuardedHttpProtocol, self.config, self.server_state, guard)
+            self.servers.append(Listener(listener, guard, protocol, self.config.ssl, self._share))  # type: ignore[arg-type]
+        if self._share:
+            log.info("process.serving", pid=os.getpid())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Waits for requests and for `on_shutdown` at the same time, so it takes as long as the slower of the two."""

@@ -5,11 +5,11 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from guichet.context import AppContext
 from guichet.server.errors import StartupError
+from guichet.server.http_server import Server
 from guichet.settings import Settings
 
 
@@ -23,19 +23,9 @@ async def metrics_port(ctx: AppContext, number: int = 1) -> AsyncIterator[None]:
         if listener is None:
             yield
             return
-        config = uvicorn.Config(
-            _metrics_app(ctx),
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            lifespan="off",
-            ws="none",
-        )
-        config.load()
-        server = uvicorn.Server(config)
-        server.lifespan = config.lifespan_class(config)
+        server = Server(_metrics_app(ctx))
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
         await server.startup(sockets=[listener])
         try:
             yield
@@ -44,6 +34,8 @@ async def metrics_port(ctx: AppContext, number: int = 1) -> AsyncIterator[None]:
                 bound.close()
             for connection in list(server.server_state.connections):
                 connection.shutdown()
+            for bound in server.servers:
+                await bound.wait_closed()
 
 
 def _metrics_app(ctx: AppContext) -> ASGIApp:

@@ -8,7 +8,7 @@ from guichet.db.engine import require
 from guichet.payments import link_repository as links
 from guichet.payments.otp_codes import CodeNotSent
 from guichet.providers.base import Accepted, NotProcessed, OtpRequestResult, Refused, Unknown
-from guichet.server.rate_limit import OTP_CODES_PER_ADDRESS, OTP_CODES_PER_PHONE
+from guichet.server.rate_limits import OTP_CODES_PER_ADDRESS, OTP_CODES_PER_PHONE
 from tests.checkout.checkout_fixture import CATALOGUE, Answer, CheckoutFixture
 
 PHONE = "01 97 00 00 45"

@@ -37,7 +37,7 @@ def test_the_guide_lists_every_setting() -> None:
 
 def test_no_document_names_a_setting_that_does_not_exist() -> None:
     for document in DOCUMENTS:
-        named = set(re.findall(r"GUICHET_[A-Z_]+[A-Z]", (ROOT / document).read_text(encoding="utf-8")))
+        named = set(re.findall(r"GUICHET_[A-Z0-9_]+[A-Z0-9]", (ROOT / document).read_text(encoding="utf-8")))
         assert named <= {variable.name for variable in VARIABLES}, document
 
 

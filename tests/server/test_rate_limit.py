@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guichet.server.rate_limit import OTP_CODES_PER_PHONE
+from guichet.server.rate_limits import OTP_CODES_PER_PHONE
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import open_checkout
 from tests.checkout.test_otp_codes import ask

@@ -1,0 +1,55 @@
+"""Every rate limit of requests, as data (docs/contract.md, "Limits"; D40)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from guichet.clock import MINUTE
+from guichet.settings import Settings
+
+#: An address may ask for known pages this many times as often as for unknown ones: a waiting page asks by itself.
+KNOWN_PAGES: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """At most `requests` for one key (an address, a phone number) in any `minutes`; 0 requests: no limit at all."""
+
+    name: str
+    requests: int
+    minutes: int = 1
+
+    @property
+    def window(self) -> int:
+        """Microseconds."""
+        return self.minutes * MINUTE
+
+
+#: Callbacks of providers, by address; a provider sends a few for each payment.
+CALLBACKS: Final = RateLimit("callbacks", 3000)
+#: Codes by text message that one phone number may be sent, whoever asks for them.
+OTP_CODES_PER_PHONE: Final = RateLimit("otp-phone", 3, minutes=10)
+#: And that one address may ask for: more, since an address may stand for a whole town, but not enough to try numbers.
+OTP_CODES_PER_ADDRESS: Final = RateLimit("otp-address", 10, minutes=10)
+#: And that may be asked for on one link, whatever the address.
+OTP_CODES_PER_LINK: Final = RateLimit("otp-link", 60, minutes=10)
+#: Against somebody who has a telephone buzz all day.
+OTP_CODES_PER_PHONE_A_DAY: Final = RateLimit("otp-phone-day", 12, minutes=24 * 60)
+
+
+def api_limit(settings: Settings) -> RateLimit:
+    """Requests to the API, by address."""
+    return RateLimit("api", settings.rate_limit)
+
+
+def pages_limit(settings: Settings) -> RateLimit:
+    """Hosted pages, by address."""
+    return RateLimit("checkout", settings.page_rate_limit * KNOWN_PAGES)
+
+
+def unknown_pages_limit(settings: Settings) -> RateLimit:
+    """Hosted pages that do not exist, by address.
+
+    Tokens hold 131 bits or more and cannot be guessed; this keeps anybody from trying. Whole towns share one address
+    behind a mobile network, so what is counted strictly is what an honest customer does not do.
+    """
+    return RateLimit("checkout-unknown", settings.page_rate_limit)
