@@ -122,8 +122,8 @@ LOOP_FAILURES: Final = Counter(
 )
 WEBHOOK_ATTEMPTS: Final = Counter(
     "guichet_webhook_attempts",
-    "Attempts to deliver webhooks: delivered, refused (the receiver's status was not 2xx), unanswered, unsigned (our"
-    " own failure: the signing secret cannot be read).",
+    "Attempts to deliver webhooks: delivered, refused (the receiver's status was not 2xx), unanswered; unsigned (the"
+    " signing secret cannot be read) and own_fault (we lacked something), which do not count for a day.",
     ("result",),
     registry=REGISTRY,
 )
@@ -131,8 +131,15 @@ WEBHOOK_ATTEMPTS: Final = Counter(
 for _interface in ("api", "callbacks", "checkout"):
     RATE_LIMITED.labels(_interface)
 WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
-    result: WEBHOOK_ATTEMPTS.labels(result) for result in ("delivered", "refused", "unanswered", "unsigned")
+    result: WEBHOOK_ATTEMPTS.labels(result)
+    for result in ("delivered", "refused", "unanswered", "unsigned", "own_fault")
 }
+WEBHOOK_SLOTS: Final = Gauge(
+    "guichet_webhook_attempts_running",
+    "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout (D99).",
+    ("merchants",),
+    registry=REGISTRY,
+)
 COMMIT_GROUP: Final = Histogram(
     "guichet_commit_group_transactions",
     "Transactions that shared one commit of the embedded database.",

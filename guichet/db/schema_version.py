@@ -16,7 +16,7 @@ from guichet.db.errors import DatabaseUnusable, DevelopmentSchema
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
-REQUIRED_REVISION: Final = "v0010"
+REQUIRED_REVISION: Final = "v0011"
 #: Revisions of development versions, made before the first release: their tables and columns have other names.
 _DEVELOPMENT_REVISIONS: Final = frozenset({"0001", "0002", "0003", "0004"})
 _REVISION: Final = "SELECT version_num FROM alembic_version"
