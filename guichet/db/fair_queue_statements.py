@@ -6,6 +6,7 @@ from sqlalchemy import (
     CTE,
     ColumnElement,
     Integer,
+    Select,
     SelectBase,
     Subquery,
     Table,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     update,
 )
 
+from guichet.db.fair_share import FIRST_WINDOW
 from guichet.db.sql_functions import in_materialized, json_pairs, json_texts
 from guichet.db.work_queue_statements import PENDING, Ready, is_still_pending
 
@@ -75,6 +77,7 @@ class FairQueueStatements:
             .select_from(owners.outerjoin(shares, shares.c.key == cast(owners.c.owner, Text)))
             .where(free > 0)
             .cte("turns")
+            .prefix_with("MATERIALIZED")  # Else SQLite reads the heads of all owners before it looks at their shares.
         )
 
     def _owners(self, name: str, after: ColumnElement[int], waiting: ColumnElement[bool]) -> CTE:
@@ -93,10 +96,18 @@ class FairQueueStatements:
         return found.correlate_except(rows).scalar_subquery()
 
     def _heads(self, turns: CTE, waiting: ColumnElement[bool]) -> Subquery:
-        """The first due rows of each owner: `place` is 1 for the first one."""
+        """The first due rows of each owner: `place` is 1 for the first one. SQLite takes no limit from a row, so small
+        shares are read apart from large ones."""
+        small = self._first_rows(turns, turns.c.free <= FIRST_WINDOW, waiting, literal_column(str(FIRST_WINDOW)))
+        large = self._first_rows(turns, turns.c.free > FIRST_WINDOW, waiting, _MOST)
+        return small.union_all(large).subquery("heads")
+
+    def _first_rows(
+        self, turns: CTE, which: ColumnElement[bool], waiting: ColumnElement[bool], most: ColumnElement[int]
+    ) -> Select[Any]:
         rows = self._table
         due = rows.c[self._due]
-        head = (
+        first = (
             select(rows.c.id)
             .where(
                 rows.c[self._owner] == turns.c.owner,
@@ -106,16 +117,15 @@ class FairQueueStatements:
                 *self._ready(rows),
             )
             .order_by(due, rows.c.id)
-            .limit(_MOST)
+            .limit(most)
             .correlate(turns)
         )
-        claimed = rows.alias("head")
-        place = func.row_number().over(partition_by=turns.c.owner, order_by=(claimed.c[self._due], claimed.c.id))
+        head = rows.alias()
+        place = func.row_number().over(partition_by=turns.c.owner, order_by=(head.c[self._due], head.c.id))
         return (
-            select(claimed.c.id, place.label("place"), *turns.c)
-            .select_from(turns.join(claimed, in_materialized(claimed.c.id, head)))
-            .where(claimed.c[self._destination].bool_op("NOT IN")(json_texts(bindparam("full"))))
-            .subquery("heads")
+            select(head.c.id, place.label("place"), *turns.c)
+            .select_from(turns.join(head, in_materialized(head.c.id, first)))
+            .where(which, head.c[self._destination].bool_op("NOT IN")(json_texts(bindparam("full"))))
         )
 
     def _chosen(self, heads: Subquery) -> SelectBase:
