@@ -42,13 +42,13 @@ class Worker:
         wakeups = ctx.wakeups
         deliveries = DeliveryJobs(ctx, http_client)
         self._http_client = http_client
-        self._deliveries = QueueLoop("deliveries", wakeups.deliveries, ctx.clock, deliveries, deliveries.limits)
+        self.deliveries = QueueLoop("deliveries", wakeups.deliveries, ctx.clock, deliveries, deliveries.limits)
         self.loops: list[Loop] = [
             _by_account("polling", wakeups.polling, ctx, PollingJobs(ctx)),
             _by_account("callbacks", wakeups.callbacks, ctx, CallbackJobs(ctx)),
             _by_account("refunds", wakeups.refunds, ctx, RefundJobs(ctx)),
             _by_account("late results", wakeups.late_results, ctx, LateResultJobs(ctx)),
-            self._deliveries,
+            self.deliveries,
             BalanceReader(ctx),
             DisputeLoop(ctx),
             Housekeeping(ctx),
@@ -82,7 +82,7 @@ class Worker:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if unsent := self._http_client.stop_connecting(self._deliveries.running):
+        if unsent := self._http_client.stop_connecting(self.deliveries.running):
             await asyncio.wait(unsent, timeout=GIVE_BACK_LIMIT)
 
     async def run_until_idle(self) -> None:

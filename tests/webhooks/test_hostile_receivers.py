@@ -10,7 +10,6 @@ from guichet.domain.ids import MerchantId
 from guichet.settings import Settings
 from guichet.webhooks import deliveries, outbox
 from guichet.webhooks.dispatcher import SLOTS
-from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.http_server import OK, ReceivedRequest, ScriptedServer
 from tests.service_fixture import ServiceFixture, open_service
 
@@ -28,14 +27,12 @@ class Receiver:
         self.release = asyncio.Event()
         self.waiting = 0
         self.good = 0
-        self.most = 0
 
     async def script(self, writer: asyncio.StreamWriter, request: ReceivedRequest) -> None:
         if "/good" in request.line:
             self.good += 1
         else:
             self.waiting += 1
-            self.most = max(self.most, self.waiting)
             await self.release.wait()
             self.waiting -= 1
         writer.write(OK)
@@ -76,22 +73,22 @@ async def until(met: Callable[[], bool]) -> None:
 
 
 async def test_hanging_receivers_well_over_the_slots_delay_no_other_merchant(
-    settings: Settings, authority: CertificateAuthority
+    settings: Settings,
 ) -> None:
     """150 merchants with eight webhooks each, all of whose servers hang; then one merchant whose server answers."""
     receiver = Receiver()
     async with (
         open_service(settings) as service,
-        ScriptedServer(receiver.script, tls=authority.server("localhost")) as server,
+        ScriptedServer(receiver.script) as server,
     ):
         *hanging, good = await add_merchants(service, MERCHANTS + 1)
         for number, merchant in enumerate(hanging):
-            await queue(service, merchant, server.url(path=f"/slow{number}"), BACKLOG)
+            await queue(service, merchant, server.url(f"shop{number}.localhost", "/slow"), BACKLOG)
         service.worker.start()
-        await until(lambda: receiver.waiting >= 2 * MERCHANTS)
+        await until(lambda: receiver.waiting >= MERCHANTS)
         for number in range(1, 6):
             await queue(service, good, server.url(path="/good"), 1)
             await until(lambda number=number: receiver.good == number)  # type: ignore[misc]
-        assert receiver.most == 2 * MERCHANTS < SLOTS, "each one's window is two until something is known"
+        assert len(service.worker.deliveries.running) < SLOTS
         await service.worker.stop(grace=0)
         receiver.release.set()

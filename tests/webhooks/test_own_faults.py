@@ -1,12 +1,12 @@
 """Attempts that fail through our own fault do not count, for a day at most (D100)."""
 
 import asyncio
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from ipaddress import ip_network
-from pathlib import Path
 
 import pytest
 from cryptography.fernet import Fernet
@@ -36,7 +36,9 @@ async def state(merchant: MerchantClient) -> tuple[str, int]:
 @contextmanager
 def no_descriptors_left() -> Iterator[None]:
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) - 1, limits[1]))
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, limits[1]))
     try:
         yield
     finally:
