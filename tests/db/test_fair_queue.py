@@ -150,7 +150,9 @@ async def test_an_attempt_that_was_not_made_is_given_back(merchant_db: Database)
     assert (await queue.claim(merchant_db, NOW, UNTIL, 9, shares())).jobs == [], "the second event still waits for it"
     (repeated,) = (await queue.claim(merchant_db, again, UNTIL, 9, shares())).jobs
     assert (repeated.id, repeated.attempts, repeated.last_attempt_at) == (first.id, 1, None)
-    later_claim = (await queue.claim(merchant_db, UNTIL, UNTIL + 1, 9, shares())).jobs
+    later_claim = (await queue.claim(merchant_db, UNTIL, later(UNTIL, 1), 9, shares())).jobs
     assert [job.attempts for job in later_claim] == [2]
     await deliveries.give_back(merchant_db, [first], again)  # Another attempt was claimed since: nothing changes.
-    assert [job.attempts for job in (await queue.claim(merchant_db, UNTIL + 1, UNTIL + 2, 9, shares())).jobs] == [3]
+    assert [
+        job.attempts for job in (await queue.claim(merchant_db, later(UNTIL, 1), later(UNTIL, 2), 9, shares())).jobs
+    ] == [3]
