@@ -130,11 +130,10 @@ class FairQueueStatements:
 
     def _chosen(self, heads: Subquery) -> SelectBase:
         """One row of each owner before the second of any, as far as the shares go."""
-        order = (heads.c.place, heads.c.turn, heads.c.owner)
+        # Among owners in timeout chance decides: their turns would end at whom the last claim served besides them.
+        of_its_kind = func.row_number().over(partition_by=heads.c.slow, order_by=(heads.c.place, func.random()))
         shared = (
-            select(*heads.c, func.row_number().over(partition_by=heads.c.slow, order_by=order).label("of_its_kind"))
-            .where(heads.c.place <= heads.c.free)
-            .subquery("shared")
+            select(*heads.c, of_its_kind.label("of_its_kind")).where(heads.c.place <= heads.c.free).subquery("shared")
         )
         return (
             select(shared.c.id)

@@ -7,6 +7,7 @@ here, so that it is known which of them failed, and nothing repeats a request.
 import asyncio
 import re
 import ssl
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -46,6 +47,8 @@ _READ_BUFFER: Final = 64 * 1024
 _NO_TIMEOUT: Final = ClientTimeout()
 #: How often the time limits of running requests are looked at, in seconds.
 _WATCH_INTERVAL: Final = 0.05
+#: Hosts that are remembered, to have a name that is known to exist.
+_REACHED: Final = 8
 #: Characters that could end a header and begin another.
 _NOT_IN_HEADERS: Final = re.compile(r"[\r\n\0]")
 
@@ -153,8 +156,9 @@ class HttpClient:
         }
         self._connectors: dict[RuleName, GuardedConnector] = {}
         self._deadlines = _Deadlines()
-        self._names = NameControl()
-        self._last_host: str | None = None
+        #: The hosts that were connected to last.
+        self._reached = deque(["localhost"], maxlen=_REACHED)
+        self._names = NameControl(self._reached)
         self._stopped: set[asyncio.Task[Any]] = set()
         self._closed = False
 
@@ -188,9 +192,8 @@ class HttpClient:
                 connection = await connector.connect(request, [], _NO_TIMEOUT)
                 # From here on the request may have been sent, and a failure is Lost.
                 deadline.connected = True
-                if target.raw_host != self._last_host:
-                    self._last_host = target.raw_host
-                    self._names.reached(target.raw_host or "")
+                if target.raw_host != self._reached[0]:
+                    self._reached.appendleft(target.raw_host or "")
                 response = await _send(request, connection)
                 await response.start(connection)
                 content, complete = await _read(response.content, max_bytes)

@@ -2,7 +2,7 @@
 
 import asyncio
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pycares
@@ -39,19 +39,15 @@ _CONTROL_VALID: Final = 5.0
 class NameControl:
     """Looks up a name that was found before, to tell our name server's fault from the peer's."""
 
-    def __init__(self) -> None:
-        self._hosts: list[str] = []
+    def __init__(self, reached: Sequence[str]) -> None:
+        """`reached`: hosts that this process has connected to, kept up to date by its owner."""
+        self._reached = reached
         self._answers: dict[str, tuple[float, bool]] = {}
-
-    def reached(self, host: str) -> None:
-        """This process has just connected to this host. The last two names are remembered."""
-        if host not in self._hosts and not is_loopback_host(host) and not _is_address(host):
-            self._hosts = [host, *self._hosts[:1]]
-            self._answers = {}
 
     async def works(self, resolver: AbstractResolver, but: str) -> bool | None:
         """Whether another name than `but` is found now; None when this process has not reached any other yet."""
-        host = next((each for each in self._hosts if each != but), None)
+        names = (each for each in self._reached if not is_loopback_host(each) and not _is_address(each))
+        host = next((each for each in names if each != but), None)
         if host is None:
             return None
         now = asyncio.get_running_loop().time()
@@ -63,7 +59,7 @@ class NameControl:
                 found = bool(await resolver.resolve(host))
         except OSError:  # TimeoutError is one
             found = False
-        self._answers[host] = (now, found)
+        self._answers = {host: (now, found)}
         return found
 
 

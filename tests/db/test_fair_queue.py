@@ -85,10 +85,13 @@ async def test_merchants_in_timeout_get_what_they_may_have_together(merchant_db:
         await add(merchant_db, merchant, 9)
     slow = ["1", "2", "3", "4", "5"]
     queue = deliveries.queue()
-    found = await claimed(queue, merchant_db, 40, shares(2, dict.fromkeys(slow, 1), slow, 3))
-    assert Counter(found) == {1: 1, 2: 1, 3: 1, 6: 2}
-    found = await claimed(queue, merchant_db, 40, shares(0, dict.fromkeys(slow, 1), slow, 2))
-    assert found == [4, 5], "the next ones in turn"
+    served: set[int] = set()
+    while len(served) < len(slow):  # However long another one has something to send: chance leaves nobody out.
+        found = await claimed(queue, merchant_db, 40, shares(1, dict.fromkeys(slow, 1), slow, 3))
+        taken = [merchant for merchant in found if merchant != 6]
+        assert len(taken) == len(set(taken)) <= 3
+        served |= set(taken)
+        assert found
 
 
 async def test_first_attempts_go_before_retries(merchant_db: Database) -> None:
