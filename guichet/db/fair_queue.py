@@ -69,7 +69,7 @@ class FairQueue(Generic[T]):
             return self._claimed(rows, now)
         (earliest,) = require(await db.one(self._statements.earliest))
         if earliest is None or earliest > now:
-            return Claim((), earliest)
+            return Claim([], earliest)
         rows = await db.execute_returning(self._statements.retries, **params)
         # What is due and was not claimed waits for its owner's share, or another worker is claiming it.
         return self._claimed(rows, now if rows else later(now, SOON))
