@@ -24,6 +24,7 @@ from bench.seed import external_id
 from bench.servers import HOST, Target
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso, later
+from guichet.db.fair_share import Shares
 from guichet.payments import repository as payments
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
@@ -140,6 +141,7 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
     """
     clock = SystemClock()
     taken: dict[tuple[str, int], list[float]] = defaultdict(list)
+    queue = deliveries.queue()
     async with AsyncExitStack() as stack:
         opened = []
         for size in sizes:
@@ -154,7 +156,7 @@ async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:
                 await payments.claim_due(db, now, now, CLAIMED)
                 taken["claim 32 due payments", count].append((time.perf_counter() - started) * 1000)
                 started = time.perf_counter()
-                await deliveries.claim_due(db, now, now, CLAIMED)
+                await queue.claim(db, now, now, CLAIMED, Shares({}, CLAIMED, [], 0))
                 taken["claim due webhooks", count].append((time.perf_counter() - started) * 1000)
     return taken
 

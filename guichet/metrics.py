@@ -136,8 +136,8 @@ LOOP_FAILURES: Final = Counter(
 )
 WEBHOOK_ATTEMPTS: Final = Counter(
     "guichet_webhook_attempts",
-    "Attempts to deliver webhooks: delivered, refused (the receiver's status was not 2xx), unanswered, unsigned (our"
-    " own failure: the signing secret cannot be read).",
+    "Attempts to deliver webhooks: delivered, refused (the receiver's status was not 2xx), unanswered; unsigned (the"
+    " signing secret cannot be read) and own_fault (we lacked something), which do not count for a day.",
     ("result",),
     registry=REGISTRY,
 )
@@ -162,8 +162,15 @@ CLOSED_CONNECTIONS: Final = {
     )
 }
 WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
-    result: WEBHOOK_ATTEMPTS.labels(result) for result in ("delivered", "refused", "unanswered", "unsigned")
+    result: WEBHOOK_ATTEMPTS.labels(result)
+    for result in ("delivered", "refused", "unanswered", "unsigned", "own_fault")
 }
+WEBHOOK_SLOTS: Final = Gauge(
+    "guichet_webhook_attempts_running",
+    "Webhook attempts that run now, by what is known of their merchants: answering, unproven, in_timeout (D99).",
+    ("merchants",),
+    registry=REGISTRY,
+)
 DATABASE_WRITABLE: Final = Gauge(
     "guichet_database_writable",
     "1 if the last small write to the database worked, else 0; tried at each scrape, as `/readyz` does.",

@@ -30,6 +30,7 @@ _MODULES: Final = {
     "refund": "refunds",
     "late-money": "late_money",
     "dispute": "disputes",
+    "delivery": "deliveries",
     "audit-log": "audit_log",
     "doctor": "doctor",
     "secret-key": "secret_keys",

@@ -7,6 +7,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Boolean
 
 
@@ -23,6 +24,13 @@ class json_numbers(json_texts):  # noqa: N801 - reads as a SQL function
     """The whole numbers of a JSON array parameter, as a subquery for IN."""
 
     inherit_cache = True
+
+
+class json_pairs(FunctionElement[Any]):  # noqa: N801 - reads as a SQL function
+    """The names and values of a JSON object parameter, as a table with the columns `key` and `value`."""
+
+    inherit_cache = True
+    name = "json_pairs"
 
 
 class in_materialized(ColumnElement[bool]):  # noqa: N801 - reads as a SQL operator
@@ -71,6 +79,16 @@ def _in_materialized_sqlite(element: in_materialized, compiler: SQLCompiler, **k
 @compiles(in_materialized, "postgresql")
 def _in_materialized_postgresql(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} = ANY (ARRAY({compiler.process(element.subquery, **kw)}))"
+
+
+@compiles(json_pairs, "sqlite")
+def _json_pairs_sqlite(element: json_pairs, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **kw)})"
+
+
+@compiles(json_pairs, "postgresql")
+def _json_pairs_postgresql(element: json_pairs, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"json_each_text(CAST({compiler.process(element.clauses, **kw)} AS json))"
 
 
 @compiles(json_texts, "sqlite")

@@ -1,8 +1,9 @@
-"""A queue in a table: claims the pending rows that are due, without one slow destination delaying the others.
+"""A queue in a table: claims the pending rows that are due, without one slow provider delaying the others.
 
-Each row has a partition key: what may be slow or dead by itself, such as a provider account, or one merchant's
-destination. While as many of a partition's rows are being worked on as the caller allows, the partition is saturated,
-and its rows are not claimed. Such rows cost the others nothing, however many they are, because a claim looks twice:
+Each row has a partition key: what may be slow or dead by itself, such as a provider account. (Webhooks are claimed by
+merchant, see `fair_queue.py`.) While as many of a partition's rows are being worked on as the caller allows, the
+partition is saturated, and its rows are not claimed. Such rows cost the others nothing, however many they are, because
+a claim looks twice:
 
 1. at the first WINDOW due rows of all partitions, which usually are all there are;
 2. if a whole window was due and none of it could be claimed: at the first rows of every other partition, which are

@@ -7,7 +7,8 @@ here, so that it is known which of them failed, and nothing repeats a request.
 import asyncio
 import re
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -35,6 +36,7 @@ from guichet.http_client.address_guard import (
 )
 from guichet.http_client.connector import GuardedConnector
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
+from guichet.http_client.own_faults import NameControl, is_own_fault
 from guichet.http_client.tls import tls_context, unverified_tls_context
 
 #: Bytes of a response body that are read unless the caller says otherwise; the rest is dropped with its connection.
@@ -45,6 +47,8 @@ _READ_BUFFER: Final = 64 * 1024
 _NO_TIMEOUT: Final = ClientTimeout()
 #: How often the time limits of running requests are looked at, in seconds.
 _WATCH_INTERVAL: Final = 0.05
+#: Hosts that are remembered, to have a name that is known to exist.
+_REACHED: Final = 8
 #: Characters that could end a header and begin another.
 _NOT_IN_HEADERS: Final = re.compile(r"[\r\n\0]")
 
@@ -75,6 +79,12 @@ class _Deadlines:
         assert task is not None
         return _Deadline(self._running, task, loop.time() + seconds)
 
+    def expire_unconnected(self, tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+        unconnected = [each for each in self._running if not each.connected and each.task in tasks]
+        for deadline in unconnected:
+            deadline.expire()
+        return {each.task for each in unconnected}
+
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         for deadline in [each for each in self._running if each.at <= now]:
@@ -87,27 +97,30 @@ class _Deadlines:
 class _Deadline:
     """One block under a time limit. It treats cancellation as `asyncio.Timeout` does."""
 
-    __slots__ = ("_cancelling", "_expired", "_running", "_task", "at")
+    __slots__ = ("_cancelling", "_expired", "_running", "at", "connected", "task")
 
     def __init__(self, running: "set[_Deadline]", task: asyncio.Task[Any], at: float) -> None:
         self._running = running
-        self._task = task
         self._cancelling = task.cancelling()
         self._expired = False
+        self.task = task
         self.at = at
+        #: Whether the request may have been sent.
+        self.connected = False
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> "_Deadline":
         self._running.add(self)
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self._running.discard(self)
-        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+        if self._expired and self.task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise TimeoutError from error
 
     def expire(self) -> None:
         self._running.discard(self)
         self._expired = True
-        self._task.cancel()
+        self.task.cancel()
 
 
 class HttpClient:
@@ -143,6 +156,10 @@ class HttpClient:
         }
         self._connectors: dict[RuleName, GuardedConnector] = {}
         self._deadlines = _Deadlines()
+        #: The hosts that were connected to last.
+        self._reached = deque(["localhost"], maxlen=_REACHED)
+        self._names = NameControl(self._reached)
+        self._stopped: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     async def request(
@@ -170,10 +187,13 @@ class HttpClient:
         response: ClientResponse | None = None
         clean = False
         try:
-            with self._deadlines.after(timeout, loop):
+            with self._deadlines.after(timeout, loop) as deadline:
                 request = self._request(method, target, headers or {}, body, loop)
                 connection = await connector.connect(request, [], _NO_TIMEOUT)
                 # From here on the request may have been sent, and a failure is Lost.
+                deadline.connected = True
+                if target.raw_host != self._reached[0]:
+                    self._reached.appendleft(target.raw_host or "")
                 response = await _send(request, connection)
                 await response.start(connection)
                 content, complete = await _read(response.content, max_bytes)
@@ -181,14 +201,27 @@ class HttpClient:
             clean = complete and response.connection is None
             return Response(response.status, response.raw_headers, content, complete)
         except Exception as error:  # Whatever it is: money needs to know whether the request can have been sent.
-            raise _failure(target, connection, response, error) from error
+            stopped = asyncio.current_task() in self._stopped
+            raise _failure(target, connection, response, error, stopped=stopped) from error
         except asyncio.CancelledError as error:
             if self._closed and not _is_cancelled():  # aiohttp cancels what still waits for a name when it is closed.
-                raise _failure(target, connection, response, ConnectionError("the HTTP client is closed")) from error
+                closed = ConnectionError("the HTTP client is closed")
+                raise _failure(target, connection, response, closed, stopped=True) from error
             raise
         finally:
             if not clean:
                 _abort(connection, response)
+
+    def stop_connecting(self, tasks: Collection[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+        """Ends the requests of these tasks that are not connected yet: they raise NotSent. Returns their tasks."""
+        self._stopped = self._deadlines.expire_unconnected(tasks)
+        return self._stopped
+
+    async def is_own_fault(self, error: NotSent, url: str) -> bool:
+        """Whether a request to `url` failed for want of something of ours (D100). Looks up another name if needed, for
+        two seconds at most."""
+        host = URL(url).raw_host or ""
+        return await is_own_fault(error, host, self._names, self._resolver or AsyncResolver())
 
     async def aclose(self) -> None:
         """Close every connection. Nothing can be sent afterwards."""
@@ -231,7 +264,7 @@ class HttpClient:
     def _connector(self, name: RuleName) -> GuardedConnector:
         """Created at its first use: it belongs to the running event loop."""
         if self._closed:
-            raise NotSent("the HTTP client is closed")
+            raise NotSent("the HTTP client is closed", stopped=True)
         connector = self._connectors.get(name)
         if connector is None:
             if self._resolver is None:
@@ -291,14 +324,17 @@ async def _read(content: StreamReader, max_bytes: int) -> tuple[bytes, bool]:
 
 
 def _failure(
-    target: URL, connection: Connection | None, response: ClientResponse | None, error: Exception
+    target: URL, connection: Connection | None, response: ClientResponse | None, error: Exception, *, stopped: bool
 ) -> HttpClientError:
+    timed_out = isinstance(error, TimeoutError) and not stopped
     if connection is not None:
-        return Lost(f"{target.raw_host}: {_reason(error)}", response.status if response is not None else None)
+        status = response.status if response is not None else None
+        return Lost(f"{target.raw_host}: {_reason(error)}", status, timed_out=timed_out)
     if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
         return Forbidden(f"{target.raw_host}: address refused by the guard")
     # Before there is a connection, aiohttp's messages name the host only.
-    return NotSent(f"{target.raw_host}: {str(error) or type(error).__name__}")
+    reason = str(error) or type(error).__name__
+    return NotSent(f"{target.raw_host}: {reason}", timed_out=timed_out, stopped=stopped)
 
 
 def _reason(error: Exception) -> str:

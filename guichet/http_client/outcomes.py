@@ -12,11 +12,22 @@ from dataclasses import dataclass
 
 
 class HttpClientError(Exception):
-    """A request without a usable response. The message names the host, never the path, the headers or the body."""
+    """A request without a usable response. The message names the host, never the path, the headers or the body.
+
+    `timed_out`: the time limit passed.
+    """
+
+    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
 
 
 class NotSent(HttpClientError):
-    """Provably no byte of the request reached the peer."""
+    """Provably no byte of the request reached the peer. `stopped`: because this process stops."""
+
+    def __init__(self, message: str, *, timed_out: bool = False, stopped: bool = False) -> None:
+        super().__init__(message, timed_out=timed_out)
+        self.stopped = stopped
 
 
 class Forbidden(NotSent):
@@ -29,8 +40,8 @@ class Lost(HttpClientError):
     `status` is the HTTP status when the head of the response came but not all of its body.
     """
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, status: int | None = None, *, timed_out: bool = False) -> None:
+        super().__init__(message, timed_out=timed_out)
         self.status = status
 
 

@@ -5,16 +5,16 @@ time. First attempts of one payment's events keep their order: an event waits un
 (D35).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Transaction
+from guichet.db.fair_queue import FairClaims, FairQueue
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import webhook_deliveries
-from guichet.db.work_queue import Claim, WorkQueue
 from guichet.db.work_queue_statements import PENDING, is_still_pending
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.ids import MerchantId
@@ -44,17 +44,16 @@ def _ready(rows: FromClause) -> tuple[ColumnElement[bool], ...]:
     return rows.c.attempts < MAX_ATTEMPTS, waits_for.correlate(rows).scalar_subquery() == 0
 
 
-#: The partition is one merchant's destination: neither a host that many merchants share nor a merchant with many hosts
-#: can take all attempts.
-_QUEUE: Final = WorkQueue(
+#: Shared by merchant: neither a merchant with many hosts nor a long backlog can take all attempts (D99).
+_CLAIMS: Final = FairClaims(
     webhook_deliveries,
     "next_attempt_at",
-    ("destination", "merchant_id"),
-    {"attempts": webhook_deliveries.c.attempts + 1},
-    tuple(webhook_deliveries.c),
-    lambda row: Delivery(*row),
-    _ready,
-    reads=("attempts", "payment_id"),
+    owner="merchant_id",
+    destination="destination",
+    first=webhook_deliveries.c.attempts == literal_column("0"),  # spelled out, as the indexes say it
+    retry=webhook_deliveries.c.attempts > literal_column("0"),
+    values={"attempts": webhook_deliveries.c.attempts + 1},
+    ready=_ready,
 )
 #: Deliveries whose fifth attempt was claimed by a process that died: nothing more may be sent.
 _EXPIRE: Final = (
@@ -82,6 +81,16 @@ _RECORD: Final = (
         delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
         next_attempt_at=bindparam("next_due"),
     )
+)
+#: An attempt that does not count, as nothing was sent. `last_attempt_at` stays: the payment's later events still wait.
+_GIVE_BACK: Final = (
+    update(webhook_deliveries)
+    .where(
+        webhook_deliveries.c.id == bindparam("delivery_id"),
+        is_still_pending(webhook_deliveries),
+        webhook_deliveries.c.attempts == bindparam("tried"),
+    )
+    .values(attempts=webhook_deliveries.c.attempts - 1, next_attempt_at=bindparam("next_due"))
 )
 _CANCEL: Final = (
     update(webhook_deliveries)
@@ -113,14 +122,10 @@ async def page(
     return [Delivery(*row) for row in rows], total
 
 
-async def claim_due(
-    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
-) -> Claim[Delivery]:
-    """Claims up to `most` deliveries, each with its attempt counted; due again at `until` if this process dies.
-
-    `saturated`: destinations, then ids of merchants, that take none now. Cost: see `db/work_queue.py`.
-    """
-    return await _QUEUE.claim(db, now, until, most, saturated)
+def queue() -> FairQueue[Delivery]:
+    """The queue as one process claims from it: each claimed delivery has its attempt counted, and is due again at the
+    end of the lease if the process dies."""
+    return FairQueue(_CLAIMS, lambda row: Delivery(*row))
 
 
 async def give_up_exhausted(db: Database, now: Instant) -> None:
@@ -131,6 +136,12 @@ async def give_up_exhausted(db: Database, now: Instant) -> None:
 async def record(db: Database, results: Sequence[AttemptResult]) -> None:
     """Records all results or none, in one round trip."""
     await db.execute_many(_RECORD, [_recorded(result) for result in results])
+
+
+async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instant) -> None:
+    """Takes claimed attempts back that were not made; they are due at `next_due`."""
+    rows = [{"delivery_id": each.id, "tried": each.attempts, "next_due": next_due} for each in attempts]
+    await db.execute_many(_GIVE_BACK, rows)
 
 
 def _recorded(result: AttemptResult) -> dict[str, object]:

@@ -1,12 +1,16 @@
 """The dispatcher: sends the webhooks that are due and records how each attempt ended."""
 
+from collections import Counter
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Final
 
 from guichet import metrics
-from guichet.clock import SECOND, Instant, later
+from guichet.clock import DAY, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.batching import Batching
+from guichet.db.errors import StorageError
+from guichet.db.fair_share import FairShare
 from guichet.db.work_queue import Claim
 from guichet.domain.events import Delivery, retry_delay
 from guichet.domain.records import Record
@@ -18,11 +22,17 @@ from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
 from guichet.webhooks.sender import Attempt, send
 
-#: Attempts at once towards one destination, and for one merchant: a server that hangs delays nobody else.
+#: Attempts at once of one process.
+SLOTS: Final = 512
+#: Attempts at once for one merchant whose server answers, and towards one destination that merchants share.
+PER_MERCHANT: Final = 96
 PER_DESTINATION: Final = 96
-PER_MERCHANT: Final = 256
 #: Results recorded by one transaction; on SQLite each holds the event loop for about ten microseconds.
 RECORDED_TOGETHER: Final = 128
+#: Attempts that failed through our own fault do not count while the event is younger than this, and are made again
+#: after OWN_FAULT_PAUSE (D100).
+UNCOUNTED_FOR: Final = DAY
+OWN_FAULT_PAUSE: Final = 30 * SECOND
 
 
 class DueDelivery(Record, frozen=True):
@@ -32,6 +42,39 @@ class DueDelivery(Record, frozen=True):
     secret: str
 
 
+class DeliveryLimits:
+    """Attempts at once: the share of each merchant, and a limit for each destination (D99)."""
+
+    claim_size: Final = PER_MERCHANT // 2
+
+    def __init__(self) -> None:
+        self.share = FairShare(SLOTS, PER_MERCHANT)
+        self._destinations: Counter[str] = Counter()
+        for kind in self.share.running():
+            metrics.WEBHOOK_SLOTS.labels(kind).set_function(partial(self._running, kind))
+
+    def _running(self, kind: str) -> int:
+        return self.share.running()[kind]
+
+    def saturated(self) -> list[list[str]]:
+        most = PER_DESTINATION - self.claim_size
+        return [[each for each, load in self._destinations.items() if load > most]]
+
+    def is_saturated(self, job: DueDelivery) -> bool:
+        return self.share.is_full(str(job.delivery.merchant_id))
+
+    def started(self, job: DueDelivery) -> None:
+        self.share.started(str(job.delivery.merchant_id))
+        self._destinations[job.delivery.destination] += 1
+
+    def ended(self, job: DueDelivery) -> None:
+        self.share.ended(str(job.delivery.merchant_id))
+        destination = job.delivery.destination
+        self._destinations[destination] -= 1
+        if not self._destinations[destination]:
+            del self._destinations[destination]
+
+
 class DeliveryJobs:
     """The worker's queue of webhooks (see `worker/queue_loop.py`): one attempt at each delivery that is due."""
 
@@ -39,27 +82,45 @@ class DeliveryJobs:
         self._ctx = ctx
         self._http_client = http_client
         self._log = log.bind()
+        self._queue = deliveries.queue()
+        self.limits = DeliveryLimits()
+        #: Claimed attempts that were not made, and could not be given back because the database did not answer.
+        self._owed: list[Delivery] = []
         self._results: Batching[AttemptResult, None] = Batching(self._record, RECORDED_TOGETHER)
 
     async def claim(
         self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
     ) -> Claim[DueDelivery]:
-        claim = await deliveries.claim_due(self._ctx.db, now, until, most, saturated)
+        await self._pay_back(now)
+        (full,) = saturated
+        claim = await self._queue.claim(self._ctx.db, now, until, most, self.limits.share.shares(), full)
         if not claim.jobs:
             return Claim((), claim.next_due)
-        endpoints = await merchants.endpoints_of(self._ctx.db, {job.merchant_id for job in claim.jobs})
+        try:
+            endpoints = await merchants.endpoints_of(self._ctx.db, {job.merchant_id for job in claim.jobs})
+        except StorageError:
+            self._owed += claim.jobs
+            raise
         due = [DueDelivery(job, endpoints[job.merchant_id, job.env].secret) for job in claim.jobs]
         return Claim(due, claim.next_due)
 
-    def partition_key(self, job: DueDelivery) -> tuple[str, ...]:
-        return job.delivery.destination, str(job.delivery.merchant_id)
+    async def _pay_back(self, now: Instant) -> None:
+        if self._owed:
+            await deliveries.give_back(self._ctx.db, self._owed, now)
+            self._owed = []
 
     async def work(self, job: DueDelivery) -> Awaitable[None]:
         """Makes the attempt. Recording its result is returned as the rest: it keeps nobody's server busy (D76)."""
         attempt = await self._send(job)
+        if not attempt.own_fault:
+            merchant = str(job.delivery.merchant_id)
+            self.limits.share.learn(merchant, success=attempt.delivered, timed_out=attempt.timed_out)
         return self._conclude(job.delivery, attempt, self._ctx.clock.now())
 
     async def _conclude(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
+        if attempt.own_fault and now < later(delivery.created_at, UNCOUNTED_FOR):
+            await self._give_back(delivery, attempt, now)
+            return
         delay = None if attempt.delivered else retry_delay(delivery.attempts)
         next_attempt_at = None if delay is None else later(now, delay * SECOND)
         result = AttemptResult(delivery, attempt.delivered, attempt.response_code, now, next_attempt_at)
@@ -70,18 +131,35 @@ class DeliveryJobs:
         else:
             log.warning("delivery.failed", **facts, status=attempt.response_code, next_in_seconds=delay)
 
+    async def _give_back(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
+        due = now if attempt.stopped else later(now, OWN_FAULT_PAUSE)
+        try:
+            await deliveries.give_back(self._ctx.db, [delivery], due)
+        except StorageError:
+            self._owed.append(delivery)
+            raise
+        log.warning("delivery.not_sent", delivery=delivery.reference, webhook=delivery.event, stopped=attempt.stopped)
+
     async def _send(self, job: DueDelivery) -> Attempt:
         try:
             secret = self._ctx.vault.decrypt(job.secret)
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
             metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
-            return Attempt(delivered=False, response_code=None)
+            return Attempt(delivered=False, response_code=None, own_fault=True)
         attempt = await send(self._http_client, job.delivery, secret, self._ctx.clock.now())
-        failed = "unanswered" if attempt.response_code is None else "refused"
-        metrics.WEBHOOK_ATTEMPTS_BY_RESULT["delivered" if attempt.delivered else failed].inc()
+        metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_result(attempt)].inc()
         return attempt
 
     async def _record(self, results: list[AttemptResult]) -> list[None]:
         await deliveries.record(self._ctx.db, results)
         return [None] * len(results)
+
+
+def _result(attempt: Attempt) -> str:
+    """The label of the metric."""
+    if attempt.delivered:
+        return "delivered"
+    if attempt.own_fault:
+        return "own_fault"
+    return "unanswered" if attempt.response_code is None else "refused"

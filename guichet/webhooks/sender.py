@@ -18,6 +18,12 @@ class Attempt(Record, frozen=True):
 
     delivered: bool
     response_code: int | None
+    #: The server used up all the time that it has, even if its status came.
+    timed_out: bool = False
+    #: Nothing was sent, for want of something of ours: the attempt does not count (D100).
+    own_fault: bool = False
+    #: As `own_fault`, because this process stops.
+    stopped: bool = False
 
 
 async def send(
@@ -45,12 +51,13 @@ async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: I
     }
     try:
         response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
-    except NotSent:
-        return Attempt(delivered=False, response_code=None)
+    except NotSent as error:
+        ours = await http_client.is_own_fault(error, delivery.url)
+        return Attempt(False, None, timed_out=error.timed_out and not ours, own_fault=ours, stopped=error.stopped)
     except Lost as error:
-        return _judge(error.status)
-    return _judge(response.status)
+        return Attempt(_acknowledges(error.status), error.status, timed_out=error.timed_out)
+    return Attempt(_acknowledges(response.status), response.status)
 
 
-def _judge(status: int | None) -> Attempt:
-    return Attempt(delivered=status is not None and 200 <= status < 300, response_code=status)
+def _acknowledges(status: int | None) -> bool:
+    return status is not None and 200 <= status < 300

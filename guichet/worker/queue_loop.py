@@ -1,12 +1,12 @@
 """The loop that empties a work queue: claims what is due, works on it side by side, is woken when more can be claimed.
 
-Jobs are limited by their partition key, so that one provider account or one merchant's server that does not answer
-delays only the jobs of its own partition.
+Jobs are limited, so that one provider account or one merchant's server that does not answer delays only its own jobs:
+by their partition key here, webhooks by the share of each merchant (`webhooks/dispatcher.py`).
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from guichet import metrics
@@ -24,6 +24,7 @@ POLL_INTERVAL: Final = 1.0
 SATURATED_BACKOFF: Final = 0.005
 
 T = TypeVar("T")
+T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Step(NamedTuple):
@@ -45,69 +46,102 @@ class Loop(Protocol):
 
 
 class QueueJobs(Protocol[T]):
-    """The jobs of one queue: how they are claimed, limited and done."""
+    """The jobs of one queue: how they are claimed and done."""
 
     async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[T]:
         """Up to `most` jobs that are due `now`, leased `until`. `saturated`: for each part of the partition key the
         values whose limit is reached."""
 
-    def partition_key(self, job: T) -> tuple[str, ...]:
-        """The values that are limited: a webhook's destination and merchant, a payment's provider account."""
-
     async def work(self, job: T) -> Awaitable[None] | None:
-        """Does the job. What it returns is awaited after the job no longer counts against its partition's limits."""
+        """Does the job. What it returns is awaited after the job no longer counts against the limits."""
 
 
-class QueueLoop(Generic[T]):
-    """Claims what is due in one queue and works on it side by side."""
+class Limits(Protocol[T_contra]):
+    """How many jobs of one queue may run at once."""
 
-    def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: QueueJobs[T], *limits: int) -> None:
+    @property
+    def claim_size(self) -> int:
+        """Jobs of one claim at most."""
+
+    def saturated(self) -> Sequence[Sequence[str]]:
+        """What a claim leaves alone."""
+
+    def is_saturated(self, job: T_contra) -> bool:
+        """Whether jobs like this one cannot be claimed now."""
+
+    def started(self, job: T_contra) -> None: ...
+
+    def ended(self, job: T_contra) -> None: ...
+
+
+class PartitionLimits(Generic[T]):
+    """Limits by a partition key: what may be slow or dead by itself, such as a provider account."""
+
+    def __init__(self, partition_key: Callable[[T], tuple[str, ...]], *limits: int) -> None:
         """`limits`: how many jobs may run at once for each part of the partition key, the smallest first."""
-        self.name = name
-        self.wake = wake
-        self._clock = clock
-        self._jobs = jobs
-        self._claim_size = limits[0] // 2
+        self.claim_size = limits[0] // 2
+        self._partition_key = partition_key
         # All jobs of a claim may be of one partition that was not saturated: its load then reaches the limit at most.
-        self._saturated_above = tuple(limit - self._claim_size for limit in limits)
+        self._saturated_above = tuple(limit - self.claim_size for limit in limits)
         self._loads: tuple[Counter[str], ...] = tuple(Counter() for _ in limits)
-        self._running: set[asyncio.Task[None]] = set()
-        self._failures = metrics.LOOP_FAILURES.labels(name, "item")
 
-    async def step(self) -> Step:
-        most = min(self._claim_size, MAX_IN_FLIGHT - len(self._running))
-        if most <= 0:
-            return Step(False, POLL_INTERVAL)
-        now = self._clock.now()
-        claim = await self._jobs.claim(now, later(now, LEASE_DURATION), most, self._saturated())
-        for job in claim.jobs:
-            self._start(job)
-        # What is due but was not claimed waits for running jobs; the end of one of them wakes this loop.
-        pause = _pause(claim.next_due, self._clock.now())
-        if pause == 0 and any(self._is_saturated(job) for job in claim.jobs):
-            self.wake.clear()  # By jobs that ended during the claim: their places are taken now.
-            pause = SATURATED_BACKOFF
-        return Step(bool(claim.jobs), pause)
-
-    async def idle(self) -> None:
-        while self._running:
-            await asyncio.wait(self._running)
-
-    def _saturated(self) -> list[list[str]]:
+    def saturated(self) -> list[list[str]]:
         return [
             [value for value, load in loads.items() if load > most]
             for loads, most in zip(self._loads, self._saturated_above, strict=True)
         ]
 
-    def _is_saturated(self, job: T) -> bool:
-        parts = zip(self._loads, self._jobs.partition_key(job), self._saturated_above, strict=True)
+    def is_saturated(self, job: T) -> bool:
+        parts = zip(self._loads, self._partition_key(job), self._saturated_above, strict=True)
         return any(loads[value] > most for loads, value, most in parts)
 
-    def _start(self, job: T) -> None:
-        for loads, value in zip(self._loads, self._jobs.partition_key(job), strict=True):
+    def started(self, job: T) -> None:
+        for loads, value in zip(self._loads, self._partition_key(job), strict=True):
             loads[value] += 1
+
+    def ended(self, job: T) -> None:
+        for loads, value in zip(self._loads, self._partition_key(job), strict=True):
+            loads[value] -= 1
+            if not loads[value]:
+                del loads[value]
+
+
+class QueueLoop(Generic[T]):
+    """Claims what is due in one queue and works on it side by side."""
+
+    def __init__(self, name: str, wake: asyncio.Event, clock: Clock, jobs: QueueJobs[T], limits: Limits[T]) -> None:
+        self.name = name
+        self.wake = wake
+        self._clock = clock
+        self._jobs = jobs
+        self._limits = limits
+        #: The jobs that run, those included whose result is being recorded.
+        self.running: set[asyncio.Task[None]] = set()
+        self._failures = metrics.LOOP_FAILURES.labels(name, "item")
+
+    async def step(self) -> Step:
+        most = min(self._limits.claim_size, MAX_IN_FLIGHT - len(self.running))
+        if most <= 0:
+            return Step(False, POLL_INTERVAL)
+        now = self._clock.now()
+        claim = await self._jobs.claim(now, later(now, LEASE_DURATION), most, self._limits.saturated())
+        for job in claim.jobs:
+            self._start(job)
+        # What is due but was not claimed waits for running jobs; the end of one of them wakes this loop.
+        pause = _pause(claim.next_due, self._clock.now())
+        if pause == 0 and any(self._limits.is_saturated(job) for job in claim.jobs):
+            self.wake.clear()  # By jobs that ended during the claim: their places are taken now.
+            pause = SATURATED_BACKOFF
+        return Step(bool(claim.jobs), pause)
+
+    async def idle(self) -> None:
+        while self.running:
+            await asyncio.wait(self.running)
+
+    def _start(self, job: T) -> None:
+        self._limits.started(job)
         task = asyncio.create_task(self._run(job))
-        self._running.add(task)
+        self.running.add(task)
         task.add_done_callback(self._ended)
 
     async def _run(self, job: T) -> None:
@@ -115,26 +149,23 @@ class QueueLoop(Generic[T]):
             try:
                 rest = await self._jobs.work(job)
             finally:
-                self._leave_partition(job)
+                self._leave(job)
             if rest is not None:
                 await rest
         except Exception as error:  # The job's lease runs out, and it is due again.
             self._failures.inc()
             log.error("worker.item_failed", loop=self.name, error=repr(error))
 
-    def _leave_partition(self, job: T) -> None:
+    def _leave(self, job: T) -> None:
         """The job no longer counts; wakes the loop where that lets it claim more."""
-        for loads, value in zip(self._loads, self._jobs.partition_key(job), strict=True):
-            loads[value] -= 1
-            if not loads[value]:
-                del loads[value]
-        if not self._is_saturated(job):
+        self._limits.ended(job)
+        if not self._limits.is_saturated(job):
             self.wake.set()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if len(self._running) >= MAX_IN_FLIGHT:
+        if len(self.running) >= MAX_IN_FLIGHT:
             self.wake.set()
-        self._running.discard(task)
+        self.running.discard(task)
 
 
 def _pause(next_due: Instant | None, now: Instant) -> float:

@@ -6,7 +6,7 @@ committed it finds by itself within a second, or at once where they announce it 
 """
 
 import asyncio
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from guichet import metrics
 from guichet.context import AppContext
@@ -17,33 +17,39 @@ from guichet.payments.disbursement import RefundJobs
 from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
 from guichet.payments.provider_callbacks import CallbackJobs
-from guichet.webhooks.dispatcher import PER_DESTINATION, PER_MERCHANT, DeliveryJobs
+from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
 from guichet.worker.balance_reader import BalanceReader
 from guichet.worker.dispute_loop import DisputeLoop
 from guichet.worker.head_publication import HeadPublication
 from guichet.worker.housekeeping import Housekeeping
-from guichet.worker.queue_loop import POLL_INTERVAL, Loop, QueueLoop
+from guichet.worker.queue_loop import POLL_INTERVAL, Loop, PartitionLimits, QueueJobs, QueueLoop
 from guichet.worker.reconciliation_loop import Reconciliation
 
 #: Seconds that running jobs have to finish when the worker stops; a job that does not is done again after its lease.
 GRACE: Final = 1.2
+#: Seconds that giving back unsent webhooks may take after that.
+GIVE_BACK_LIMIT: Final = 0.5
 #: Payments polled at once, callbacks asked about at once, and refunds worked on at once, for one provider account.
 PER_PROVIDER_ACCOUNT: Final = 128
+
+T = TypeVar("T")
 
 
 class Worker:
     """All loops of one process."""
 
     def __init__(self, ctx: AppContext, http_client: HttpClient) -> None:
-        wakeups, clock = ctx.wakeups, ctx.clock
+        wakeups = ctx.wakeups
         deliveries = DeliveryJobs(ctx, http_client)
+        self._http_client = http_client
+        self.deliveries = QueueLoop("deliveries", wakeups.deliveries, ctx.clock, deliveries, deliveries.limits)
         self.loops: list[Loop] = [
-            QueueLoop("polling", wakeups.polling, clock, PollingJobs(ctx), PER_PROVIDER_ACCOUNT),
-            QueueLoop("callbacks", wakeups.callbacks, clock, CallbackJobs(ctx), PER_PROVIDER_ACCOUNT),
-            QueueLoop("refunds", wakeups.refunds, clock, RefundJobs(ctx), PER_PROVIDER_ACCOUNT),
-            QueueLoop("late results", wakeups.late_results, clock, LateResultJobs(ctx), PER_PROVIDER_ACCOUNT),
-            QueueLoop("deliveries", wakeups.deliveries, clock, deliveries, PER_DESTINATION, PER_MERCHANT),
+            _by_account("polling", wakeups.polling, ctx, PollingJobs(ctx)),
+            _by_account("callbacks", wakeups.callbacks, ctx, CallbackJobs(ctx)),
+            _by_account("refunds", wakeups.refunds, ctx, RefundJobs(ctx)),
+            _by_account("late results", wakeups.late_results, ctx, LateResultJobs(ctx)),
+            self.deliveries,
             BalanceReader(ctx),
             DisputeLoop(ctx),
             Housekeeping(ctx),
@@ -52,9 +58,10 @@ class Worker:
             Availability(ctx),
         ]
         self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(_run(loop), name=loop.name) for loop in self.loops]
+        self._tasks = [asyncio.create_task(self._run(loop), name=loop.name) for loop in self.loops]
 
     @property
     def alive(self) -> bool:
@@ -62,16 +69,23 @@ class Worker:
         return bool(self._tasks) and not any(task.done() for task in self._tasks)
 
     async def stop(self, grace: float = GRACE) -> None:
-        """Claims nothing more; jobs that are running have `grace` seconds to finish."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Claims nothing more; jobs that are running have `grace` seconds to finish. Webhooks that are not sent by then
+        are given back: their attempts do not count (D100)."""
+        self._stopping = True
+        for loop in self.loops:
+            loop.wake.set()
         try:
             async with asyncio.timeout(grace):
+                await asyncio.gather(*self._tasks)  # A claim under way ends: what it claimed is done or given back.
                 for loop in self.loops:
                     await loop.idle()
         except TimeoutError:
             log.warning("worker.stopped_with_jobs_running")
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if unsent := self._http_client.stop_connecting(self.deliveries.running):
+            await asyncio.wait(unsent, timeout=GIVE_BACK_LIMIT)
 
     async def run_until_idle(self) -> None:
         """Does everything that is due now, and what becomes due by it; for tests and demonstrations."""
@@ -83,26 +97,35 @@ class Worker:
                     quiet = False
                 await loop.idle()
 
-
-async def _run(loop: Loop) -> None:
-    """Runs a loop until it is cancelled. No error ends it: work that could not be done is due again."""
-    turns, failures = metrics.LOOP_TURNS.labels(loop.name), metrics.LOOP_FAILURES.labels(loop.name, "turn")
-    while True:
-        loop.wake.clear()
-        turns.inc()
-        try:
-            pause = (await loop.step()).pause
-        except StorageError as error:
-            failures.inc()
-            log.error("worker.storage", loop=loop.name, error=str(error))
-            pause = POLL_INTERVAL
-        except Exception as error:
-            failures.inc()
-            log.error("worker.failed", loop=loop.name, error=repr(error), exc_info=True)
-            pause = POLL_INTERVAL
-        if pause > 0:
+    async def _run(self, loop: Loop) -> None:
+        """Runs a loop until the worker stops. No error ends it: work that could not be done is due again."""
+        turns, failures = metrics.LOOP_TURNS.labels(loop.name), metrics.LOOP_FAILURES.labels(loop.name, "turn")
+        while not self._stopping:
+            loop.wake.clear()
+            turns.inc()
             try:
-                async with asyncio.timeout(pause):
-                    await loop.wake.wait()
-            except TimeoutError:
-                continue
+                pause = (await loop.step()).pause
+            except StorageError as error:
+                failures.inc()
+                log.error("worker.storage", loop=loop.name, error=str(error))
+                pause = POLL_INTERVAL
+            except Exception as error:
+                failures.inc()
+                log.error("worker.failed", loop=loop.name, error=repr(error), exc_info=True)
+                pause = POLL_INTERVAL
+            if pause > 0 and not self._stopping:
+                try:
+                    async with asyncio.timeout(pause):
+                        await loop.wake.wait()
+                except TimeoutError:
+                    continue
+
+
+class _AccountJobs(QueueJobs[T], Protocol[T]):
+    def partition_key(self, job: T) -> tuple[str, ...]:
+        """The provider account of a job."""
+
+
+def _by_account(name: str, wake: asyncio.Event, ctx: AppContext, jobs: _AccountJobs[T]) -> QueueLoop[T]:
+    """A queue whose jobs are limited by their provider account."""
+    return QueueLoop(name, wake, ctx.clock, jobs, PartitionLimits(jobs.partition_key, PER_PROVIDER_ACCOUNT))

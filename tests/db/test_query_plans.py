@@ -15,6 +15,7 @@ from guichet.bootstrap import service
 from guichet.clock import SECOND, Instant, later
 from guichet.db.array_statements import ArrayStatements
 from guichet.db.engine import Database, require
+from guichet.db.fair_share import Shares
 from guichet.db.list_rollup import _DELETE_EMPTY
 from guichet.db.postgres_pool import PLANNER_SETTINGS
 from guichet.db.statement_cache import CompiledStatement
@@ -42,6 +43,8 @@ from tests.fakes.recording_database import RecordingDatabase
 
 NOW = Instant(1_000 * SECOND)
 UNTIL = later(NOW, 30 * SECOND)
+#: Nothing may be claimed, so all statements of a claim run.
+SHARES = Shares({"1": 0}, 0, ["1"], 0)
 MINE: tuple[MerchantId, Environment] = (MerchantId(1), "test")
 TRIED = AttemptResult(
     Delivery(
@@ -93,12 +96,11 @@ FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1
 HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "claim payments": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
     "claim refunds": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
-    "claim deliveries": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["a.test:443"], []]),
+    "claim deliveries": lambda db: deliveries.queue().claim(db, NOW, UNTIL, 10, SHARES, ["a.test:443"]),
     "claim callbacks": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, [["gone"]]),
     # More than a window is due in saturated partitions, so the second look is taken.
     "claim payments by partition": lambda db: payments.claim_due(db, NOW, UNTIL, 10, [["c"]]),
     "claim refunds by partition": lambda db: refunds.claim_due(db, NOW, UNTIL, 10, [[""]]),
-    "claim deliveries by partition": lambda db: deliveries.claim_due(db, NOW, UNTIL, 10, [["d:443"], []]),
     "claim callbacks by partition": lambda db: callbacks.claim_due(db, NOW, UNTIL, 10, [["c"]]),
     "callback's reference": _named_reference,
     # The sample of this account is full, so its oldest row is looked for.

@@ -13,8 +13,9 @@ from sqlalchemy import insert, update
 from guichet.clock import SECOND, Instant, later
 from guichet.db import tables as t
 from guichet.db.engine import Database
+from guichet.db.fair_share import Shares
 from guichet.db.work_queue import Claim
-from guichet.db.work_queue_statements import ROWS_PER_PARTITION, WINDOW
+from guichet.db.work_queue_statements import WINDOW
 from guichet.domain.ids import MerchantId
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
@@ -37,10 +38,17 @@ async def fill(db: Database, rows: int = ROWS) -> None:
             await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery}))
 
 
+async def claim_deliveries(
+    db: Database, now: Instant, until: Instant, most: int, _: Sequence[Sequence[str]] = ()
+) -> Claim[Any]:
+    """Without limits by merchant; `fair_queue.py` has tests of its own."""
+    return await deliveries.queue().claim(db, now, until, most, Shares({}, most, [], 0))
+
+
 CLAIMS: dict[str, Callable[..., Awaitable[Claim[Any]]]] = {
     "payments": payments.claim_due,
     "refunds": refunds.claim_due,
-    "deliveries": deliveries.claim_due,
+    "deliveries": claim_deliveries,
 }
 
 
@@ -91,13 +99,11 @@ async def test_rows_of_a_saturated_partition_do_not_hide_others(merchant_db: Dat
         for number, row in enumerate([*crowd, *others]):
             reference = str(uuid4())
             polled = {"reference": reference, "next_poll_at": row["due"]}
-            delivery = {"reference": reference, "next_attempt_at": row["due"]}
             partition_key = "saturated" if row["saturated"] else f"free{number}"
             await tx.write(insert(t.payments).values({**PAYMENT, **polled, "provider_account": partition_key}))
             refund = {"payment_id": number + 1, "provider_account": partition_key if row["saturated"] else None}
             await tx.write(insert(t.refunds).values({**REFUND, **polled, **refund}))
-            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **delivery, "destination": partition_key}))
-    for queue in CLAIMS:
+    for queue in ("payments", "refunds"):
         found = [
             *await claimed_of(queue, merchant_db, 2, [["saturated"], []]),
             *await claimed_of(queue, merchant_db, 2, [["saturated"], []]),
@@ -105,28 +111,6 @@ async def test_rows_of_a_saturated_partition_do_not_hide_others(merchant_db: Dat
         assert sorted(row.id for row in found) == [2 * WINDOW, 2 * WINDOW + 1, 2 * WINDOW + 2], queue
         assert await claimed_of(queue, merchant_db, 9, [["saturated"], []]) == []
         assert len(await claimed_of(queue, merchant_db, 9)) == 9, "not saturated any more"
-
-
-async def test_a_merchant_with_many_destinations_is_one_partition(merchant_db: Database) -> None:
-    async with merchant_db.transaction() as tx:
-        merchant = {"name": "N", "status": "active", "currency": "XOF", "created_at": 1}
-        await tx.write(insert(t.merchants).values(merchant))
-    async with merchant_db.transaction() as tx:
-        for number in range(2 * WINDOW):
-            common = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": f"host{number}"}
-            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
-        for number in range(ROWS_PER_PARTITION + 2):
-            common = {
-                "reference": str(uuid4()),
-                "next_attempt_at": 5_000 + number,
-                "destination": "host1",
-                "merchant_id": 2,
-            }
-            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **common}))
-    found = await claimed_of("deliveries", merchant_db, 50, [[], ["1"]])
-    assert [row.merchant_id for row in found] == [2] * ROWS_PER_PARTITION, "the head of its partition"
-    assert len(await claimed_of("deliveries", merchant_db, 50, [[], ["1"]])) == 2
-    assert await claimed_of("deliveries", merchant_db, 50, [["host1"], ["1"]]) == []
 
 
 async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
@@ -139,22 +123,6 @@ async def test_a_claim_says_when_to_look_again(merchant_db: Database) -> None:
     async with merchant_db.transaction() as tx:
         await tx.write(update(t.payments).values(status="failed", next_poll_at=None))
     assert (await payments.claim_due(merchant_db, UNTIL, UNTIL, 2)).next_due is None
-
-
-async def test_an_event_waits_until_the_one_before_it_was_tried(merchant_db: Database) -> None:
-    """Also if only the second read would find it."""
-    async with merchant_db.transaction() as tx:
-        for number in range(2 * WINDOW):
-            crowd = {"reference": str(uuid4()), "next_attempt_at": 1 + number, "destination": "saturated"}
-            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **crowd}))
-        for due in (9_000, 9_001):
-            pair = {"reference": str(uuid4()), "next_attempt_at": due, "destination": "free", "payment_id": 7}
-            await tx.write(insert(t.webhook_deliveries).values({**DELIVERY, **pair}))
-    (first,) = await claimed_of("deliveries", merchant_db, 9, [["saturated"], []])
-    assert await claimed_of("deliveries", merchant_db, 9, [["saturated"], []]) == []
-    await deliveries.record(merchant_db, [AttemptResult(first, False, 500, NOW, next_due=UNTIL)])
-    (second,) = await claimed_of("deliveries", merchant_db, 9, [["saturated"], []])
-    assert second.id > first.id
 
 
 async def test_results_are_recorded_in_one_batch(merchant_db: Database) -> None:

@@ -11,6 +11,7 @@ from aiohttp import AsyncResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 HEADER = struct.Struct("!6H")
+_SERVFAIL, _NXDOMAIN = 2, 3
 
 
 class ScriptedResolver(AbstractResolver):
@@ -38,7 +39,8 @@ class ScriptedResolver(AbstractResolver):
 
 
 class FakeNameServer(asyncio.DatagramProtocol):
-    """Answers `merchant.test` with 127.0.0.2, and never answers anything else. `lookups` counts queries by name."""
+    """Answers `shop.test` with 127.0.0.2, `*.failing.test` with SERVFAIL, `*.unknown.test` with NXDOMAIN, and never
+    answers anything else. `lookups` counts queries by name."""
 
     def __init__(self) -> None:
         self.lookups: dict[str, int] = {}
@@ -51,6 +53,10 @@ class FakeNameServer(asyncio.DatagramProtocol):
         name, end = _read_name(data, HEADER.size)
         (kind,) = struct.unpack_from("!H", data, end)
         self.lookups[name] = self.lookups.get(name, 0) + 1
+        for ending, code in ((".failing.test", _SERVFAIL), (".unknown.test", _NXDOMAIN)):
+            if name.endswith(ending):
+                head = HEADER.pack(identifier, 0x8180 | code, 1, 0, 0, 0)
+                self._transport.sendto(head + data[HEADER.size : end + 4], addr)
         if name != "shop.test":
             return
         # An A record; for AAAA no record at all. The name of the record points to the question's (0xC00C).

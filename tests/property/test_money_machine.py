@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 
 from guichet.bootstrap import service
 from guichet.clock import SECOND, later
+from guichet.db.fair_share import Shares
 from guichet.domain.errors import Conflict
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.money import Currency, Hundredths, round_to_currency
@@ -149,7 +150,7 @@ class MoneyMachine(MoneyMachineSetup):
         async def claim() -> None:
             now = self.clock.now()
             lease_end = later(now, 30 * SECOND)
-            await deliveries.claim_due(self.db, now, lease_end, 3)
+            await deliveries.queue().claim(self.db, now, lease_end, 3, Shares({}, 3, [], 0))
             await payments.claim_due(self.db, now, lease_end, 3)
             await refunds.claim_due(self.db, now, lease_end, 3)
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from guichet.clock import SECOND, later
+from guichet.db.fair_share import Shares
 from guichet.domain.events import Delivery
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
@@ -17,7 +18,7 @@ from tests.webhooks.receivers import DELAYS, delivery_log, merchant_with_endpoin
 async def killed_between_claim_and_record(service: ServiceFixture) -> Sequence[Delivery]:
     """What a process that dies during an attempt leaves behind: a claim. Its lease has run out afterwards."""
     now = service.clock.now()
-    claim = await deliveries.claim_due(service.ctx.db, now, later(now, 30 * SECOND), 10)
+    claim = await deliveries.queue().claim(service.ctx.db, now, later(now, 30 * SECOND), 10, Shares({}, 10, [], 0))
     service.clock.advance(30)
     return claim.jobs
 

@@ -139,7 +139,7 @@ async def test_a_receiver_that_hangs_up_gives_no_status(
 async def test_a_receiver_that_hangs_gives_no_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     async with ScriptedServer(hangs, tls=authority.server(HOST)) as server:
         attempt = await send(http_client, to(server), SECRET, NOW, timeout=SHORT)
-    assert attempt == Attempt(delivered=False, response_code=None)
+    assert attempt == Attempt(delivered=False, response_code=None, timed_out=True)
 
 
 async def test_a_2xx_with_an_endless_body_acknowledges_without_waiting(
@@ -147,7 +147,7 @@ async def test_a_2xx_with_an_endless_body_acknowledges_without_waiting(
 ) -> None:
     async with ScriptedServer(drips, tls=authority.server(HOST)) as server, asyncio.timeout(20):
         assert await send(http_client, to(server), SECRET, NOW, timeout=SHORT) == Attempt(
-            delivered=True, response_code=200
+            delivered=True, response_code=200, timed_out=True
         )
 
 
@@ -212,4 +212,7 @@ async def test_a_response_counts_within_ten_seconds(http_client: HttpClient, aut
     tls = authority.server(HOST)
     async with ScriptedServer(after(7), tls=tls) as patient, ScriptedServer(after(14), tls=tls) as late:
         attempts = await asyncio.gather(*(send(http_client, to(server), SECRET, NOW) for server in (patient, late)))
-    assert attempts == [Attempt(delivered=True, response_code=204), Attempt(delivered=False, response_code=None)]
+    assert attempts == [
+        Attempt(delivered=True, response_code=204),
+        Attempt(delivered=False, response_code=None, timed_out=True),
+    ]

@@ -11,7 +11,6 @@ from guichet.db.tables.columns import (
     merchant_column,
     one_of,
     partial_index,
-    queue_indexes,
     table,
 )
 from guichet.domain.events import DELIVERY_STATUSES, DELIVERY_TARGETS, MAX_ATTEMPTS
@@ -46,7 +45,22 @@ webhook_deliveries: Final = table(
         "(status = 'pending') = (next_attempt_at IS NOT NULL)", name="ck_webhook_deliveries_next_attempt_at"
     ),
     Index("ix_webhook_deliveries_newest", "merchant_id", "env", "created_at", "id"),
-    *queue_indexes("webhook_deliveries", "next_attempt_at", "destination", "merchant_id"),
+    # The three indexes of a `fair_queue.FairQueue`.
+    partial_index("ix_webhook_deliveries_next_attempt_at", "next_attempt_at", "id", where="status = 'pending'"),
+    partial_index(
+        "ix_webhook_deliveries_first_attempts",
+        "merchant_id",
+        "next_attempt_at",
+        "id",
+        where="status = 'pending' AND attempts = 0",
+    ),
+    partial_index(
+        "ix_webhook_deliveries_retries",
+        "merchant_id",
+        "next_attempt_at",
+        "id",
+        where="status = 'pending' AND attempts > 0",
+    ),
     partial_index(
         "ix_webhook_deliveries_exhausted",
         "attempts",

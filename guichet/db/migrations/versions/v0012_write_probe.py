@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "v0012"
-down_revision = "v0010"
+down_revision = "v0011"
 
 
 def upgrade() -> None:

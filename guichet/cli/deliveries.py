@@ -1,0 +1,190 @@
+"""`guichet delivery …`: the webhooks of all merchants, and sending them again after their attempts have ended."""
+
+from typing import Annotated, get_args
+
+import typer
+
+from guichet.bootstrap import Service
+from guichet.cli.arguments import (
+    EXAMPLE_REFERENCE,
+    By,
+    Json,
+    MerchantIdValue,
+    Reference,
+    actor,
+    instant,
+    row_id,
+)
+from guichet.cli.console import CommandError, console, error_console, iso_or_none, print_json, print_table
+from guichet.cli.runner import get_merchant, run
+from guichet.clock import Instant, iso
+from guichet.context import AppContext
+from guichet.db.references import parse_reference
+from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryStatus
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import ENVS
+from guichet.merchants import repository as merchants
+from guichet.webhooks.resend import BulkResend, find, listed, resend
+
+app = typer.Typer(no_args_is_help=True, help="Webhooks: their log, and sending them again.")
+
+_Merchant = Annotated[
+    MerchantIdValue | None,
+    typer.Option("--merchant", parser=row_id, metavar="MERCHANT_ID", help="As `guichet merchant list` shows it."),
+]
+_Since = Annotated[
+    Instant | None,
+    typer.Option("--since", parser=instant, metavar="DATE", help="Created since then (UTC without an offset)."),
+]
+
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="delivery")
+
+
+@app.command("list", epilog="Example: `guichet delivery list --merchant 1 --since 2026-11-20 --status failed`")
+def list_deliveries(
+    merchant: _Merchant = None,
+    since: _Since = None,
+    status: Annotated[str | None, typer.Option(metavar="|".join(get_args(DeliveryStatus)))] = None,
+    as_json: Json = False,
+) -> None:
+    """Show webhooks, newest first, at most 500: of one merchant, or among the latest 10 000 of all."""
+    wanted = _status(status)
+
+    async def work(opened: Service) -> list[Delivery]:
+        return await listed(opened.ctx.db, merchant and MerchantId(merchant), since or Instant(0), wanted)
+
+    found = [_described(each) for each in run(work)]
+    if as_json:
+        print_json({"deliveries": found})
+    else:
+        columns = (
+            "Delivery",
+            "Merchant",
+            "Env",
+            "Event",
+            "Address",
+            "Status",
+            "Attempts",
+            "Response",
+            "Created",
+            "Delivered",
+        )
+        print_table(columns, [tuple(row.values()) for row in found])
+
+
+@app.command(epilog=f"Example: `guichet delivery show {EXAMPLE_REFERENCE}`")
+def show(delivery_id: Reference, as_json: Json = False) -> None:
+    """Show one webhook: its attempts, the address it goes to, and the address that the merchant has configured now."""
+
+    async def work(opened: Service) -> dict[str, object]:
+        delivery = await _find(opened.ctx, delivery_id)
+        endpoint = await merchants.endpoint(opened.ctx.db, delivery.merchant_id, delivery.env)
+        return {
+            **_described(delivery),
+            "last_attempt_at": iso_or_none(delivery.last_attempt_at),
+            "next_attempt_at": iso_or_none(delivery.next_attempt_at),
+            "target": delivery.target,
+            "endpoint_now": endpoint.url,
+        }
+
+    found = run(work)
+    if as_json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        console.print(f"{name}: {'' if value is None else value}")
+
+
+@app.command(
+    "resend",
+    epilog=f"Examples: `guichet delivery resend {EXAMPLE_REFERENCE} --by Awa`, "
+    "`guichet delivery resend --merchant 1 --since 2026-11-20T08:00:00Z --status failed --by Awa`",
+)
+def send_again(
+    by: By,
+    delivery_id: Annotated[
+        str | None, typer.Argument(metavar="DELIVERY_ID", help="A delivered one is sent too.")
+    ] = None,
+    merchant: _Merchant = None,
+    since: _Since = None,
+    status: Annotated[
+        str, typer.Option(metavar="failed", help="Delivered ones are sent again by their id only.")
+    ] = "failed",
+    as_json: Json = False,
+) -> None:
+    """Send webhooks again, with the same id, body and address: five attempts from now on, made by the worker."""
+    if (delivery_id is None) == (merchant is None) or (merchant is None) != (since is None):
+        raise typer.BadParameter("either DELIVERY_ID or --merchant and --since are expected.")
+    if status != "failed":
+        raise typer.BadParameter("--status failed is expected: a delivered webhook is sent again by its id.")
+    if delivery_id is not None:
+        _resend_one(delivery_id, by, as_json=as_json)
+    elif merchant is not None and since is not None:
+        _resend_failed(MerchantId(merchant), since, by, as_json=as_json)
+
+
+def _resend_one(text: str, by: str, *, as_json: bool) -> None:
+    reference = parse_reference(text)
+    if reference is None:
+        raise typer.BadParameter(f"a delivery's id is expected, such as {EXAMPLE_REFERENCE}.")
+
+    async def work(opened: Service) -> Delivery:
+        await resend(opened.ctx, await _find(opened.ctx, reference), actor(by))
+        return await _find(opened.ctx, reference)
+
+    done = run(work)
+    if as_json:
+        print_json(_described(done))
+    else:
+        console.print(f"{done.reference} is sent again to {done.url}, at most {MAX_ATTEMPTS} times.")
+
+
+def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bool) -> None:
+    async def work(opened: Service) -> int:
+        ctx = opened.ctx
+        await get_merchant(ctx.db, merchant)
+        until, resent = ctx.clock.now(), 0
+        for env in ENVS:
+            walk = BulkResend(ctx, merchant, env, since, until, actor(by))
+            while not walk.finished:
+                resent += await walk.step()
+                if not as_json:
+                    error_console.print(f"{env}: {resent} so far")
+        return resent
+
+    count = run(work, None)
+    if as_json:
+        print_json({"merchant_id": merchant, "since": iso(since), "resent": count})
+    else:
+        console.print(f"{count} failed webhooks of merchant {merchant} are sent again.")
+
+
+async def _find(ctx: AppContext, reference: str) -> Delivery:
+    delivery = await find(ctx.db, reference)
+    if delivery is None:
+        raise CommandError(f"There is no webhook with the id {reference}.")
+    return delivery
+
+
+def _status(text: str | None) -> DeliveryStatus | None:
+    statuses = get_args(DeliveryStatus)
+    if text is not None and text not in statuses:
+        raise typer.BadParameter(f"--status: one of {', '.join(statuses)} is expected.")
+    return text  # type: ignore[return-value]  # checked above
+
+
+def _described(delivery: Delivery) -> dict[str, object]:
+    return {
+        "id": delivery.reference,
+        "merchant_id": delivery.merchant_id,
+        "env": delivery.env,
+        "event": delivery.event,
+        "url": delivery.url,
+        "status": delivery.status,
+        "attempts": delivery.attempts,
+        "response_code": delivery.response_code,
+        "created_at": iso(delivery.created_at),
+        "delivered_at": iso_or_none(delivery.delivered_at),
+    }

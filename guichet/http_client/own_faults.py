@@ -1,0 +1,94 @@
+"""Whether a request failed for want of something of ours: descriptors, memory, ports, a route, a name server (D100)."""
+
+import asyncio
+import errno
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pycares
+from aiohttp import ClientConnectorDNSError, ClientConnectorError
+from aiohttp.abc import AbstractResolver
+
+from guichet.http_client.address_guard import is_loopback_host
+from guichet.http_client.outcomes import NotSent
+
+#: What the system says when this machine lacks something. An unreachable host is the peer's affair; an unreachable
+#: network means that we have no route at all.
+_OURS: Final = frozenset(
+    (
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ENOBUFS,
+        errno.EADDRNOTAVAIL,
+        errno.ENETDOWN,
+        errno.ENETUNREACH,
+    )
+)
+#: What c-ares says when our name server cannot be asked at all.
+_NO_NAME_SERVER: Final = frozenset(
+    (pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ENOMEM, pycares.errno.ARES_EFILE)
+)
+#: What may be the fault of our name server or of the peer's.
+_AMBIGUOUS: Final = frozenset((pycares.errno.ARES_ESERVFAIL, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EREFUSED))
+#: Seconds that the control lookup may take, and that its result is remembered.
+_CONTROL_LIMIT: Final = 2.0
+_CONTROL_VALID: Final = 5.0
+
+
+class NameControl:
+    """Looks up a name that was found before, to tell our name server's fault from the peer's."""
+
+    def __init__(self, reached: Sequence[str]) -> None:
+        """`reached`: hosts that this process has connected to, kept up to date by its owner."""
+        self._reached = reached
+        self._answers: dict[str, tuple[float, bool]] = {}
+
+    async def works(self, resolver: AbstractResolver, but: str) -> bool | None:
+        """Whether another name than `but` is found now; None when this process has not reached any other yet."""
+        names = (each for each in self._reached if not is_loopback_host(each) and not _is_address(each))
+        host = next((each for each in names if each != but), None)
+        if host is None:
+            return None
+        now = asyncio.get_running_loop().time()
+        asked_at, found = self._answers.get(host, (-_CONTROL_VALID, False))
+        if now - asked_at < _CONTROL_VALID:
+            return found
+        try:
+            async with asyncio.timeout(_CONTROL_LIMIT):
+                found = bool(await resolver.resolve(host))
+        except OSError:  # TimeoutError is one
+            found = False
+        self._answers = {host: (now, found)}
+        return found
+
+
+async def is_own_fault(error: NotSent, host: str, control: NameControl, resolver: AbstractResolver) -> bool:
+    """Whether the request to `host` failed through our fault. A name that does not exist is the peer's fault.
+
+    Where our name server or the peer's may be broken, it is ours unless another name is found. After a time limit it
+    is ours only if another name is not found, because most time limits are those of servers that do not answer.
+    """
+    if error.stopped:
+        return True
+    cause = error.__cause__
+    if any(isinstance(each, OSError) and each.errno in _OURS for each in _chain(cause)):
+        return True
+    if isinstance(cause, ClientConnectorDNSError):
+        codes = {each.args[0] for each in _chain(cause) if type(each).__name__ == "DNSError" and each.args}
+        if codes & _NO_NAME_SERVER:
+            return True
+        return bool(codes & _AMBIGUOUS) and await control.works(resolver, host) is not True
+    if error.timed_out and not _is_address(host):
+        return await control.works(resolver, host) is False
+    return False
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.os_error if isinstance(error, ClientConnectorError) else error.__cause__
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or host[-1:].isdigit()
