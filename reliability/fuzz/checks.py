@@ -9,8 +9,11 @@ from guichet.domain.errors import BY_CODE
 from reliability.fuzz.requests import Probe
 from reliability.fuzz.sockets import Answer
 
-#: Answers of the HTTP parser to bytes that are no request, before there is a path: it closes the connection after them.
-_PARSER_REFUSALS: Final = frozenset({400, 408, 413, 414, 431, 501, 505})
+#: Answers to bytes that are no request, or too large a one, before there is a path: the connection ends with them. They
+#: have the envelope of an invalid request under the status that HTTP has for it.
+_REFUSALS_OF_PORT: Final = frozenset({400, 408, 413, 414, 431})
+#: uvicorn's own words, in place of the envelope.
+_PARSER_WORDS: Final = b"Invalid HTTP request received."
 _PAGES: Final = ("/pay", "/checkout")
 _CALLBACKS: Final = "/providers/"
 #: Only the development profile serves it, and nobody promises anything about it.
@@ -25,7 +28,9 @@ def check(probe: Probe, answers: Sequence[Answer]) -> None:
     """Raises Violation."""
     for answer in answers:
         _check_any(answer)
-        if probe.whole:
+        if answer.closes and answer.status in _REFUSALS_OF_PORT:
+            _check_refusal_of_port(answer)
+        elif probe.whole:
             _check_by_path(probe, answer)
         else:
             _check_by_itself(answer)
@@ -38,6 +43,11 @@ def _check_any(answer: Answer) -> None:
         raise Violation("a traceback in the answer")
     if answer.header("content-type") is None and answer.body:
         raise Violation("a body without a content type")
+
+
+def _check_refusal_of_port(answer: Answer) -> None:
+    if answer.body != _PARSER_WORDS and _envelope_code(answer) != "invalid_request":
+        raise Violation(f"the port refuses with {answer.body[:300]!r}")
 
 
 def _check_by_path(probe: Probe, answer: Answer) -> None:
@@ -61,8 +71,6 @@ def _check_by_itself(answer: Answer) -> None:
         return
     if (answer.header("content-type") or "").startswith("text/html"):
         check_page(answer)
-    elif answer.status in _PARSER_REFUSALS and answer.closes:
-        return
     else:
         check_envelope(answer, bodiless=not answer.body)
 
@@ -73,21 +81,29 @@ def check_envelope(answer: Answer, *, bodiless: bool = False) -> None:
         raise Violation(f"an error outside the envelope: {answer.status} {answer.headers} {answer.body[:300]!r}")
     if bodiless:
         return
+    code = _envelope_code(answer)
+    if BY_CODE[code].status != answer.status:
+        raise Violation(f"{answer.status} with the code {code!r}")
+    if answer.status == 429 and not (answer.header("retry-after") or "").isdigit():
+        raise Violation("a 429 without Retry-After")
+    if answer.status == 401 and answer.header("www-authenticate") != "Bearer":
+        raise Violation("a 401 without WWW-Authenticate")
+
+
+def _envelope_code(answer: Answer) -> str:
+    """The stable code of an error in the contract's envelope."""
     body = _object(answer)
     error = body.get("error")
     if set(body) != {"success", "error"} or body["success"] is not False or not isinstance(error, dict):
         raise Violation(f"not the error envelope: {answer.body[:300]!r}")
     if set(error) - {"details"} != {"code", "message"} or not isinstance(error["message"], str):
         raise Violation(f"not an error of the envelope: {answer.body[:300]!r}")
-    known = BY_CODE.get(error["code"])
-    if known is None or known.status != answer.status:
-        raise Violation(f"{answer.status} with the code {error['code']!r}")
-    if "details" in error and error["code"] != "invalid_request":
-        raise Violation(f"details of {error['code']}")
-    if answer.status == 429 and not (answer.header("retry-after") or "").isdigit():
-        raise Violation("a 429 without Retry-After")
-    if answer.status == 401 and answer.header("www-authenticate") != "Bearer":
-        raise Violation("a 401 without WWW-Authenticate")
+    code = str(error["code"])
+    if code not in BY_CODE:
+        raise Violation(f"an unknown code: {code!r}")
+    if "details" in error and code != "invalid_request":
+        raise Violation(f"details of {code}")
+    return code
 
 
 def check_page(answer: Answer) -> None:

@@ -47,12 +47,14 @@ async def compare(settings: Settings, simulator_db: Path, acknowledged: set[str]
             found.payments[payment.status] += 1
             debits = moved.get((payment.reference, "debit"), 0) + moved.get((order_id(payment.reference), "debit"), 0)
             _judge(found, f"payment {payment.reference}", payment.status, debits, payment.operator)
-    operators = {payment.id: payment.operator for payment in paid}
+    by_id = {payment.id: payment for payment in paid}
     for refund in returned:
         if refund.env == "live":
             found.refunds[refund.status] += 1
-            returns = moved.get((refund.reference, "credit"), 0)
-            _judge(found, f"refund {refund.reference}", refund.status, returns, operators[refund.payment_id])
+            payment = by_id[refund.payment_id]
+            # Some providers know a refund by the reference of its payment.
+            returns = sum(moved.get((each.reference, "credit"), 0) for each in (refund, payment))
+            _judge(found, f"refund {refund.reference}", refund.status, returns, payment.operator)
     for delivery in sent:
         if delivery.status == "success" and delivery.reference not in acknowledged:
             found.faults.append(f"delivery {delivery.reference} counts as taken, but no answer had a 2xx")

@@ -19,8 +19,8 @@ from guichet.settings import Settings
 _REST: Final = 6.0
 #: What no line of the log may hold: each begins an error that nobody expected.
 _UNEXPECTED: Final = ("Traceback (most recent call last)", "[error  ]", "[critical]")
-#: Lines of the log that are shown for each.
-_SHOWN_LINES: Final = 40
+#: Lines of the log that are shown for each; what comes within them is not counted again.
+_SHOWN_LINES: Final = 20
 
 
 #: Below the ports that the system hands out by itself.
@@ -58,11 +58,12 @@ class Process:
     def unexpected(self) -> list[str]:
         """The errors in the log that nobody expected, each with the lines that follow it."""
         lines = self.log_file.read_text(errors="replace").splitlines()
-        return [
-            "\n".join(lines[at : at + _SHOWN_LINES])
-            for at, line in enumerate(lines)
-            if any(sign in line for sign in _UNEXPECTED)
-        ]
+        found, shown = [], 0
+        for at, line in enumerate(lines):
+            if at >= shown and any(sign in line for sign in _UNEXPECTED):
+                shown = at + _SHOWN_LINES
+                found.append("\n".join(lines[at:shown]))
+        return found
 
 
 def environment(settings: Settings, port: int, providers_file: Path, **more: str) -> dict[str, str]:

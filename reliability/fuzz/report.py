@@ -26,7 +26,7 @@ def table(found: Sequence[Found]) -> str:
         ("Errors in the service's log, wrong payments, other faults", [str(len(each.faults)) for each in found]),
         ("Live payments afterwards", [_states(each.agreement.payments) for each in found]),
         ("Live refunds afterwards", [_states(each.agreement.refunds) for each in found]),
-        ("Audit of the ledger", ["clean" if '"clean": true' in each.audit else "not clean" for each in found]),
+        ("Audit of the ledger", ["clean" if each.audit_is_clean else "not clean" for each in found]),
         (
             "Resident memory before → after, MB",
             [_change(each.before.megabytes, each.after.megabytes) for each in found],

@@ -50,7 +50,7 @@ class Found:
     agreement: money.Agreement = field(default_factory=money.Agreement)
     before: Held = field(default_factory=lambda: Held(0, 0))
     after: Held = field(default_factory=lambda: Held(0, 0))
-    audit: str = ""
+    audit_is_clean: bool = False
     faults: list[str] = field(default_factory=list)
     #: The first request that was answered wrongly, and the names that it used.
     violated: Violated | None = None
@@ -126,7 +126,7 @@ async def _serving(settings: Settings, seed: int, **more: str) -> AsyncIterator[
             "simulator", port=simulator_port, environ=environ, log_file=settings.home / "simulator.log"
         )
         await stack.enter_async_context(simulator)
-        service = process.guichet("serve", port=port, environ=environ, log_file=settings.home / "service.log")
+        service = process.guichet("serve", port=port, environ=environ, log_file=settings.home / f"service-{port}.log")
         yield await stack.enter_async_context(service), server
 
 
@@ -177,9 +177,10 @@ async def _look_into_books(trial: _Trial, server: HostileServer) -> None:
     found.agreement = await money.compare(settings, simulator_books(settings.home), server.acknowledged)
     found.faults += found.agreement.faults[:5]
     environ = process.environment(settings, 0, process.write_providers_file(settings.home, 1))
-    code, found.audit = await process.command("ledger", "audit", "--json", environ=environ)
-    if code:
-        found.faults.append(f"the audit of the ledger: {found.audit[-500:]}")
+    code, said = await process.command("ledger", "audit", "--json", environ=environ)
+    found.audit_is_clean = code == 0
+    if not found.audit_is_clean:
+        found.faults.append(f"the audit of the ledger: {said[-500:]}")
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
