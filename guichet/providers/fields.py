@@ -15,8 +15,8 @@ from guichet.domain.money import Hundredths, to_hundredths
 from guichet.providers.base import Callback, Charge
 
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
-#: A body that is nested too deeply is as unreadable as one that is not JSON.
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+#: A body that is nested too deeply, or has a number beyond every Decimal, is as unreadable as one that is not JSON.
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ArithmeticError)
 #: More digits than any real amount has; a provider may send anything.
 _MAX_DIGITS: Final = 20
 _SEPARATORS: Final = re.compile(r"[ .()-]+")

@@ -1,7 +1,6 @@
 """Requests that tools make: schemathesis from our own /openapi.json, hypothesis from tests/property/strategies.py."""
 
 import json
-import warnings
 from http.client import HTTPConnection
 from itertools import cycle
 from typing import Any, Final
@@ -57,7 +56,6 @@ def draw(seed: int, known: Known, count: int) -> list[Probe]:
 
 def drive(port: int, seed: int, known: Known, count: int, sent: Sent) -> None:
     """`count` requests by schemathesis, valid and invalid ones, over all endpoints. Raises Violated."""
-    warnings.simplefilter("ignore")
     schema = _schema(port)
     headers = {"Authorization": f"Bearer {known['test_key']}"}
     left = count

@@ -22,7 +22,7 @@ _TEXTS: Final = (
     *('"limit\u00e9"', '"limite\u0301"', '"22997000000"', '"+229 97 00 00 00"', '"' + "9" * 4000 + '"'),
 )
 _OTHERS: Final = ("null", "true", "false", "[]", "{}", "[[]]", '{"a":{"a":{}}}', "", "undefined", "'a'", "tru", "[1,]")
-_DEPTHS: Final = (29, 31, 32, 33, 200, 2_000, 30_000)
+_DEPTHS: Final = (29, 31, 32, 33, 200, *range(850, 990, 15), 2_000, 30_000)
 _KEYS: Final = ('"amount"', '"customer"', r'"\u0000"', r'"\ud800"', '""', '"__proto__"', r'"\u0061mount"', "amount")
 
 

@@ -15,8 +15,6 @@ from typing import Final
 from bench.servers import listening, resident_megabytes
 from guichet.settings import Settings
 
-#: Seconds without a change after which a process counts as at rest: longer than connections are kept for another use.
-_REST: Final = 6.0
 #: What no line of the log may hold: each begins an error that nobody expected.
 _UNEXPECTED: Final = ("Traceback (most recent call last)", "[error  ]", "[critical]")
 #: Lines of the log that are shown for each; what comes within them is not counted again.
@@ -46,12 +44,12 @@ class Process:
     def held(self) -> Held:
         return Held(resident_megabytes(self.pid), len(list(Path(f"/proc/{self.pid}/fd").iterdir())))
 
-    async def held_at_rest(self) -> Held:
-        """Once the number of its descriptors has not changed for some seconds."""
+    async def held_at_rest(self, seconds: float) -> Held:
+        """Once the number of its descriptors has not changed for so long."""
         last, held = None, self.held()
         while held.descriptors != last:
             last = held.descriptors
-            await asyncio.sleep(_REST)
+            await asyncio.sleep(seconds)
             held = self.held()
         return held
 
@@ -66,9 +64,9 @@ class Process:
         return found
 
 
-def environment(settings: Settings, port: int, providers_file: Path, **more: str) -> dict[str, str]:
-    """Of every command on this database. Callbacks may name any client address, so that their limit can be stayed
-    under; the other limits are off unless `more` says otherwise."""
+def environment(settings: Settings, port: int, providers_file: Path) -> dict[str, str]:
+    """Of every command on this database. Limits are off, but for that of callbacks: requests may name any client
+    address, which keeps them under it."""
     return {
         "PATH": os.environ.get("PATH", ""),
         "GUICHET_HOME": str(settings.home),
@@ -80,7 +78,6 @@ def environment(settings: Settings, port: int, providers_file: Path, **more: str
         "GUICHET_RATE_LIMIT": "0",
         "GUICHET_PAGE_RATE_LIMIT": "0",
         "GUICHET_LOG_LEVEL": "warning",
-        **more,
     }
 
 
@@ -93,11 +90,12 @@ def write_providers_file(home: Path, port: int) -> Path:
 
 
 @asynccontextmanager
-async def guichet(*arguments: str, port: int, environ: Mapping[str, str], log_file: Path) -> AsyncIterator[Process]:
-    """`guichet …` once it listens on `port`; stopped at the end."""
+async def guichet(command: str, port: int, environ: Mapping[str, str], folder: Path) -> AsyncIterator[Process]:
+    """`guichet serve` or another command that listens, once it does; stopped at the end. Its log is in `folder`."""
+    log_file = folder / f"{command}-{port}.log"
     with log_file.open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "guichet", *arguments, "--port", str(port), env=dict(environ), stdout=log, stderr=log
+            sys.executable, "-m", "guichet", command, "--port", str(port), env=dict(environ), stdout=log, stderr=log
         )
     try:
         await listening(process, port)

@@ -33,11 +33,13 @@ _WARM_UP: Final = 0.1
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is sent to one database. `answers`: hostile ones that the service must have met."""
+    """How much is sent to one database. `answers`: hostile ones that the service must have met. `rest`: seconds without
+    a change of its descriptors after which it counts as at rest, longer than it keeps connections for another use."""
 
     requests: int
     answers: int
     seed: int
+    rest: float = 6.0
 
 
 @dataclass
@@ -80,11 +82,7 @@ async def run(settings: Settings, plan: Plan, progress: Callable[[Found, Hostile
             trial.server = server
             await _attack(trial, served, server)
         await _look_into_books(trial, server)
-        async with _serving(settings, plan.seed, GUICHET_RATE_LIMIT="120", GUICHET_PAGE_RATE_LIMIT="60") as (served, _):
-            first = plan.requests
-            probes = _probes(plan.seed, first, first + int(plan.requests * _LIMITED), trial.found.known)
-            await send(served.port, probes, trial.found.sent, trial.tell)
-            trial.found.faults += served.unexpected()[:5]
+        await _attack_with_limits(trial)
     except* Violated as group:
         violated = next(error for error in _leaves(group) if isinstance(error, Violated))
         trial.found.violated = violated
@@ -116,18 +114,27 @@ async def replay(settings: Settings, plan: Plan, file: Path) -> Found:
 
 
 @asynccontextmanager
-async def _serving(settings: Settings, seed: int, **more: str) -> AsyncIterator[tuple[Process, HostileServer]]:
+async def _serving(settings: Settings, seed: int) -> AsyncIterator[tuple[Process, HostileServer]]:
     """The service, the simulated providers, and the hostile server between them."""
     port, simulator_port, hostile_port = process.free_port(), process.free_port(), process.free_port()
-    environ = process.environment(settings, port, process.write_providers_file(settings.home, hostile_port), **more)
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(HostileServer(Random(f"{seed}:answers"), simulator_port, hostile_port))
-        simulator = process.guichet(
-            "simulator", port=simulator_port, environ=environ, log_file=settings.home / "simulator.log"
-        )
-        await stack.enter_async_context(simulator)
-        service = process.guichet("serve", port=port, environ=environ, log_file=settings.home / f"service-{port}.log")
-        yield await stack.enter_async_context(service), server
+    environ = process.environment(settings, port, process.write_providers_file(settings.home, hostile_port))
+    simulator = process.guichet("simulator", simulator_port, environ, settings.home)
+    hostile = HostileServer(Random(f"{seed}:answers"), simulator_port, hostile_port)
+    async with hostile as server, AsyncExitStack() as stack:
+        service = process.guichet("serve", port, environ, settings.home)
+        _, served = await asyncio.gather(*map(stack.enter_async_context, (simulator, service)))
+        yield served, server
+
+
+async def _attack_with_limits(trial: _Trial) -> None:
+    """A part of the requests again, with the limits on that the trial switched off. No provider is there."""
+    settings, plan, found = trial.settings, trial.plan, trial.found
+    port, limits = process.free_port(), {"GUICHET_RATE_LIMIT": "120", "GUICHET_PAGE_RATE_LIMIT": "60"}
+    environ = process.environment(settings, port, process.write_providers_file(settings.home, 1)) | limits
+    async with process.guichet("serve", port, environ, settings.home) as served:
+        probes = _probes(plan.seed, plan.requests, plan.requests + int(plan.requests * _LIMITED), found.known)
+        await send(served.port, probes, found.sent, trial.tell)
+        found.faults += served.unexpected()[:5]
 
 
 async def _attack(trial: _Trial, served: Process, server: HostileServer) -> None:
@@ -139,11 +146,11 @@ async def _attack(trial: _Trial, served: Process, server: HostileServer) -> None
     warm = int(plan.requests * _WARM_UP)
     await send(served.port, _probes(plan.seed, 0, warm, found.known), found.sent, trial.tell)
     await calls.provoke(int(plan.answers * _WARM_UP))
-    found.before = await served.held_at_rest()
+    found.before = await served.held_at_rest(plan.rest)
     await _send_rest(trial, served, warm)
     await calls.provoke(plan.answers - server.hostile_answers)
     server.hostile = False
-    found.after = await served.held_at_rest()
+    found.after = await served.held_at_rest(plan.rest)
     found.answered, found.last_calls = dict(server.answered), server.last
     found.faults += served.unexpected()[:5]
     _judge_growth(found)
