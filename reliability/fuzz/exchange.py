@@ -13,7 +13,7 @@ from reliability.fuzz.sockets import Answer, BrokenAnswer, Connection
 _CONNECTIONS: Final = 24
 
 
-@dataclass
+@dataclass(eq=False)
 class Violated(Exception):
     """The first request that was answered wrongly."""
 

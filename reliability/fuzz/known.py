@@ -36,7 +36,8 @@ async def create_merchants(settings: Settings, seed: int) -> None:
 
 @dataclass
 class Caller:
-    """A merchant that calls properly."""
+    """A merchant that calls properly. Raises BrokenAnswer when it is answered an error of ours, or cannot read what
+    exists."""
 
     port: int
     key: str
@@ -47,10 +48,9 @@ class Caller:
     async def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         content = b"" if body is None else json.dumps(body).encode()
         answer = await self.raw(method, f"/v1{path}", content, f"Authorization: Bearer {self.key}\r\n")
-        body = json.loads(answer.body)
-        if answer.status >= 500:
+        if answer.status >= 500 or (method == "GET" and answer.status != 200):
             raise BrokenAnswer(f"{method} {path} with {content[:300]!r}: {answer.status} {answer.body[:300]!r}")
-        return answer.status, body
+        return answer.status, json.loads(answer.body)
 
     async def raw(self, method: str, target: str, body: bytes = b"", headers: str = "") -> Answer:
         head = f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}Content-Length: {len(body)}\r\n\r\n"
