@@ -11,7 +11,7 @@ from typing import Final
 from reliability.fuzz.hostile_server import HostileServer
 from reliability.fuzz.known import MERCHANTS, Caller, keys
 
-_PAYERS: Final = 16
+_PAYERS: Final = 32
 #: Webhooks that may wait for their first attempt.
 _WAITING: Final = 300
 #: Ends of phone numbers by which the simulated provider succeeds or refuses, soon or at once, and what it says then is
