@@ -14,7 +14,7 @@ from guichet.settings import Settings
 from reliability.fuzz.sockets import Answer, BrokenAnswer, Connection
 
 #: Tokens of payment forms: each of them can create one payment.
-_FORMS: Final = 24
+_FORMS: Final = 12
 #: Merchants of the trial of answers: each has its own share of the webhooks that are on their way.
 MERCHANTS: Final = 24
 

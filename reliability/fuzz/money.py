@@ -2,11 +2,10 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from sqlalchemy import select
 
@@ -17,7 +16,10 @@ from guichet.domain.payments import Payment, Refund
 from guichet.providers.orange import order_id
 from guichet.settings import Settings
 
-_BOOKS: Final = "SELECT client_ref, kind, COUNT(*) FROM books GROUP BY client_ref, kind"
+_BOOKS: Final = """
+SELECT books.transaction_id, books.kind, books.client_ref, transactions.ref
+FROM books JOIN transactions ON transactions.id = books.transaction_id
+"""
 
 
 @dataclass
@@ -29,15 +31,25 @@ class Agreement:
     faults: list[str] = field(default_factory=list)
 
 
-def _moved(simulator_db: Path) -> Mapping[tuple[str, str], int]:
-    """How often the providers moved money, by their client's reference and "debit" or "credit"."""
-    with closing(sqlite3.connect(simulator_db)) as books:
-        return {(reference, kind): count for reference, kind, count in books.execute(_BOOKS) if reference}
+class _Books:
+    """What the simulated providers moved, by our reference or by theirs."""
+
+    def __init__(self, simulator_db: Path) -> None:
+        self._moves: dict[tuple[str, str], set[int]] = defaultdict(set)
+        with closing(sqlite3.connect(simulator_db)) as books:
+            for move, kind, ours, theirs in books.execute(_BOOKS):
+                for reference in filter(None, (ours, theirs)):
+                    self._moves[kind, reference].add(move)
+
+    def count(self, kind: Literal["debit", "credit"], *references: str | None) -> int:
+        """How often money moved under any of these references."""
+        moves: set[int] = set()
+        return len(moves.union(*(self._moves.get((kind, reference or ""), moves) for reference in references)))
 
 
 async def compare(settings: Settings, simulator_db: Path, acknowledged: set[str]) -> Agreement:
     """`acknowledged`: the ids of webhooks that some answer may have acknowledged. No service may run meanwhile."""
-    moved, found = _moved(simulator_db), Agreement()
+    books, found = _Books(simulator_db), Agreement()
     async with service(settings) as opened:
         paid = [Payment(*row) for row in await opened.ctx.db.scan(select(payments))]
         returned = [Refund(*row) for row in await opened.ctx.db.scan(select(refunds))]
@@ -45,7 +57,8 @@ async def compare(settings: Settings, simulator_db: Path, acknowledged: set[str]
     for payment in paid:
         if payment.env == "live":
             found.payments[payment.status] += 1
-            debits = moved.get((payment.reference, "debit"), 0) + moved.get((order_id(payment.reference), "debit"), 0)
+            ours = payment.reference
+            debits = books.count("debit", ours, order_id(ours), payment.provider_reference)
             _judge(found, f"payment {payment.reference}", payment.status, debits, payment.operator)
     by_id = {payment.id: payment for payment in paid}
     for refund in returned:
@@ -53,7 +66,7 @@ async def compare(settings: Settings, simulator_db: Path, acknowledged: set[str]
             found.refunds[refund.status] += 1
             payment = by_id[refund.payment_id]
             # Some providers know a refund by the reference of its payment.
-            returns = sum(moved.get((each.reference, "credit"), 0) for each in (refund, payment))
+            returns = books.count("credit", refund.reference, payment.reference, refund.provider_reference)
             _judge(found, f"refund {refund.reference}", refund.status, returns, payment.operator)
     for delivery in sent:
         if delivery.status == "success" and delivery.reference not in acknowledged:

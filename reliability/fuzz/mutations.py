@@ -22,7 +22,8 @@ _TEXTS: Final = (
     *('"limit\u00e9"', '"limite\u0301"', '"22997000000"', '"+229 97 00 00 00"', '"' + "9" * 4000 + '"'),
 )
 _OTHERS: Final = ("null", "true", "false", "[]", "{}", "[[]]", '{"a":{"a":{}}}', "", "undefined", "'a'", "tru", "[1,]")
-_DEPTHS: Final = (29, 31, 32, 33, 200, *range(850, 990, 15), 2_000, 30_000)
+_BRACKETS: Final[Sequence[tuple[str, str]]] = (("[", "]"), ('{"a":', "}"))
+_DEPTHS: Final[Sequence[int]] = (29, 31, 32, 33, 200, *range(850, 990, 15), 2_000, 30_000)
 _KEYS: Final = ('"amount"', '"customer"', r'"\u0000"', r'"\ud800"', '""', '"__proto__"', r'"\u0061mount"', "amount")
 
 
@@ -35,8 +36,9 @@ def odd_value(random: Random) -> str:
         return random.choice(_TEXTS)
     if choice < 0.95:
         return random.choice(_OTHERS)
-    depth, (opening, closing) = random.choice(_DEPTHS), random.choice(("[]", ('{"a":', "}")))
-    return opening * depth + ("1" if opening != "[" else "") + closing * depth
+    depth = random.choice(_DEPTHS)
+    opening, closing = random.choice(_BRACKETS)
+    return opening * depth + "1" + closing * depth
 
 
 def odd_object(random: Random, members: Mapping[str, object]) -> str:

@@ -17,6 +17,8 @@ from guichet.settings import Settings
 
 #: What no line of the log may hold: each begins an error that nobody expected.
 _UNEXPECTED: Final = ("Traceback (most recent call last)", "[error  ]", "[critical]")
+#: Errors that must be logged: a provider states another amount or currency than was asked.
+_EXPECTED: Final = ("[error  ] provider.mismatch",)
 #: Lines of the log that are shown for each; what comes within them is not counted again.
 _SHOWN_LINES: Final = 20
 
@@ -58,6 +60,8 @@ class Process:
         lines = self.log_file.read_text(errors="replace").splitlines()
         found, shown = [], 0
         for at, line in enumerate(lines):
+            if any(sign in line for sign in _EXPECTED):
+                continue
             if at >= shown and any(sign in line for sign in _UNEXPECTED):
                 shown = at + _SHOWN_LINES
                 found.append("\n".join(lines[at:shown]))

@@ -24,10 +24,12 @@ from reliability.fuzz.sockets import BrokenAnswer, Connection
 #: Growth that counts as a leak, over the whole trial after a tenth of it.
 MAX_GROWTH_MEGABYTES: Final = 48.0
 MAX_GROWTH_DESCRIPTORS: Final = 8
-#: The parts of the requests that schemathesis and hypothesis make, and that are sent with every limit on.
+#: The parts of the requests that schemathesis and hypothesis make, and that are sent with every limit on: always enough
+#: of them to be refused.
 _BY_SCHEMA: Final = 0.02
 _BY_HYPOTHESIS: Final = 0.03
 _LIMITED: Final = 0.05
+_MIN_LIMITED: Final = 320
 _WARM_UP: Final = 0.1
 
 
@@ -132,7 +134,8 @@ async def _attack_with_limits(trial: _Trial) -> None:
     port, limits = process.free_port(), {"GUICHET_RATE_LIMIT": "120", "GUICHET_PAGE_RATE_LIMIT": "60"}
     environ = process.environment(settings, port, process.write_providers_file(settings.home, 1)) | limits
     async with process.guichet("serve", port, environ, settings.home) as served:
-        probes = _probes(plan.seed, plan.requests, plan.requests + int(plan.requests * _LIMITED), found.known)
+        count = max(_MIN_LIMITED, int(plan.requests * _LIMITED))
+        probes = _probes(plan.seed, plan.requests, plan.requests + count, found.known)
         await send(served.port, probes, found.sent, trial.tell)
         found.faults += served.unexpected()[:5]
 
