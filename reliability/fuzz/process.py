@@ -17,8 +17,17 @@ from guichet.settings import Settings
 
 #: What no line of the log may hold: each begins an error that nobody expected.
 _UNEXPECTED: Final = ("Traceback (most recent call last)", "[error  ]", "[critical]")
-#: Errors that must be logged: a provider states another amount or currency than was asked.
-_EXPECTED: Final = ("[error  ] provider.mismatch",)
+#: Errors that must be logged, because of what a provider stated: they are for a person to look at.
+_EXPECTED: Final = tuple(
+    f"[error  ] {event}"
+    for event in (
+        "provider.mismatch",
+        "refund.float_empty",
+        "late_result.found",
+        "late_result.return_refused",
+        "dispute.unknown_payment",
+    )
+)
 #: Lines of the log that are shown for each; what comes within them is not counted again.
 _SHOWN_LINES: Final = 20
 

@@ -1,5 +1,6 @@
 """A short slice of the trial "Hostile input" (docs/reliability.md), against the real command."""
 
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -8,6 +9,8 @@ from guichet.settings import Settings
 from reliability.fuzz import trial
 from reliability.fuzz.answers import Hostile, hostile
 from reliability.fuzz.checks import Violation, check
+from reliability.fuzz.exchange import Violated
+from reliability.fuzz.failure import save, saved_probe
 from reliability.fuzz.requests import Probe, probe
 from reliability.fuzz.sockets import Answer
 from reliability.fuzz.trial import Plan
@@ -71,3 +74,14 @@ def test_a_seed_makes_the_same_requests_and_answers_again() -> None:
     assert first == second
     assert len(set(first)) == 12
     assert answers[0] == answers[1]
+
+
+def test_a_saved_request_is_sent_again_with_the_names_of_another_run(tmp_path: Path) -> None:
+    path = "/v1/payments/first"
+    wrong = Violated(7, Probe("paths", f"GET {path} HTTP/1.1\r\n\r\n".encode(), "GET", path), "status 500")
+    save(tmp_path / "failure.json", SEED, ["status 500"], wrong, {"payment": "first"}, [])
+
+    again = saved_probe(tmp_path / "failure.json", {"payment": "second"})
+
+    assert (again.kind, again.method, again.target) == ("paths", "GET", "/v1/payments/second")
+    assert again.raw == b"GET /v1/payments/second HTTP/1.1\r\n\r\n"
