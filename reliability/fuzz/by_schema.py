@@ -16,7 +16,7 @@ from guichet.api.endpoints import ENDPOINTS
 from reliability.fuzz.checks import Violation, check
 from reliability.fuzz.exchange import Sent, Violated
 from reliability.fuzz.known import Known
-from reliability.fuzz.requests import Probe
+from reliability.fuzz.recorded import Probe
 from reliability.fuzz.sockets import Answer
 from tests.property.strategies import BODIES, QUERIES, SEGMENTS
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from guichet.checkout.page_request import HEADERS as PAGE_HEADERS
 from guichet.domain.errors import BY_CODE
-from reliability.fuzz.requests import Probe
+from reliability.fuzz.recorded import Probe
 from reliability.fuzz.sockets import Answer
 
 #: Answers to bytes that are no request, or too large a one, before there is a path: the connection ends with them. They

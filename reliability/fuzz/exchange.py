@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from reliability.fuzz.checks import Violation, check
-from reliability.fuzz.requests import Probe
+from reliability.fuzz.recorded import Probe
 from reliability.fuzz.sockets import Answer, BrokenAnswer, Connection
 
 _CONNECTIONS: Final = 24

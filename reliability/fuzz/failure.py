@@ -8,7 +8,7 @@ from typing import Any
 
 from reliability.fuzz.exchange import Violated
 from reliability.fuzz.known import Known
-from reliability.fuzz.requests import Probe
+from reliability.fuzz.recorded import Probe
 
 
 def save(

@@ -18,7 +18,8 @@ from reliability.fuzz.failure import saved_probe
 from reliability.fuzz.hostile_server import HostileServer, simulator_books
 from reliability.fuzz.known import Known, create_merchants, prepare
 from reliability.fuzz.process import Held, Process
-from reliability.fuzz.requests import Probe, probe
+from reliability.fuzz.recorded import Probe
+from reliability.fuzz.requests import probe
 from reliability.fuzz.sockets import BrokenAnswer, Connection
 
 #: Growth that counts as a leak, over the whole trial after a tenth of it.

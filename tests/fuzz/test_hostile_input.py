@@ -11,7 +11,8 @@ from reliability.fuzz.answers import Hostile, hostile
 from reliability.fuzz.checks import Violation, check
 from reliability.fuzz.exchange import Violated
 from reliability.fuzz.failure import save, saved_probe
-from reliability.fuzz.requests import Probe, probe
+from reliability.fuzz.recorded import Probe
+from reliability.fuzz.requests import probe
 from reliability.fuzz.sockets import Answer
 from reliability.fuzz.trial import Plan
 
