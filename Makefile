@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run test lint install bench chaos tracing requirements clean
+.PHONY: run test lint install bench chaos fuzz tracing requirements clean
 
 run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
@@ -26,6 +26,9 @@ bench: .venv/bench  ## measures, side by side, into bench/results.md
 
 chaos: .venv/dev  ## kills under live traffic on both databases, then three books compared: an hour (docs/reliability.md)
 	@$(BIN)/python -m reliability.chaos --write $(CHAOS)
+
+fuzz: .venv/dev  ## hostile requests and hostile answers by the hundred thousand, about 40 minutes (docs/reliability.md)
+	@$(BIN)/python -m reliability.fuzz
 
 tracing: .venv/tracing  ## what GUICHET_OTLP_ENDPOINT needs
 

@@ -3,7 +3,7 @@
 Source: docs/providers/README.md, "Rules common to every family".
 Not part of the merchant's contract: no key is asked for, and the answer tells a stranger nothing. 200 once the
 callback was stored, which makes the worker ask the provider; otherwise 500, or 429 when one payment is named too often,
-so that the provider tries again.
+so that the provider tries again; 413 when it is larger than any callback is.
 """
 
 from typing import Final

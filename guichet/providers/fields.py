@@ -16,8 +16,8 @@ from guichet.domain.money import Hundredths, to_hundredths
 from guichet.providers.base import Callback, Charge
 
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
-#: A body that is nested too deeply is as unreadable as one that is not JSON.
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+#: A body that is nested too deeply, or has a number beyond every Decimal, is as unreadable as one that is not JSON.
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ArithmeticError)
 #: More digits than any real amount has; a provider may send anything. In hundredths they still fit in 64 bits.
 _MAX_DIGITS: Final = 15
 #: Bytes in UTF-8 of a reference or an address. PostgreSQL can index no text of more than 2 700.

@@ -30,8 +30,9 @@ class CoalescingTransport(asyncio.Transport):
         self._pending.append(data)
 
     def _flush(self) -> None:
-        if self._pending:
-            pending, self._pending = self._pending, []
+        """A connection that was closed since gets nothing: uvloop's transport raises when it is written to."""
+        pending, self._pending = self._pending, []
+        if pending and not self.is_closing():
             self._transport.write(b"".join(pending))
 
     def get_write_buffer_size(self) -> int:

@@ -12,7 +12,7 @@ import pytest
 from guichet.metrics import REGISTRY
 from guichet.payments.prompt_limits import DAILY_FACTOR
 from guichet.providers.base import RefusalReason
-from guichet.server.rate_limit import OTP_CODES_PER_LINK, OTP_CODES_PER_PHONE, OTP_CODES_PER_PHONE_A_DAY
+from guichet.server.rate_limits import OTP_CODES_PER_LINK, OTP_CODES_PER_PHONE, OTP_CODES_PER_PHONE_A_DAY
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
 from tests.checkout.test_otp_codes import ask, fault

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-FOLDERS: Final = ("guichet", "guichet_simulator", "tests", "bench", "docs")
+FOLDERS: Final = ("guichet", "guichet_simulator", "tests", "bench", "reliability", "docs")
 CHECKED: Final = tuple(f"{folder}/" for folder in FOLDERS)
 SINGLE_FILES: Final = ("README.md", "CONTRIBUTING.md")
 SUFFIXES: Final = frozenset({".py", ".md", ".toml", ".html"})

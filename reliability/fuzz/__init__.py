@@ -1,0 +1,1 @@
+"""The long trial "Hostile input" (`make fuzz`; docs/reliability.md, "Hostile input")."""
