@@ -42,7 +42,7 @@ from guichet.providers.providers_file import (
     read_providers_file,
 )
 from guichet.providers.registry import Registry
-from guichet.server.rate_limiter import shared_counters
+from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
 
 if TYPE_CHECKING:
@@ -223,13 +223,11 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
     from guichet.api.docs import routes as doc_routes
     from guichet.checkout.app import checkout_routes
     from guichet.server import error_handler
-    from guichet.server.client_address import ClientAddresses
     from guichet.server.health import healthz, readyz
     from guichet.server.metrics_endpoint import routes_behind_token
-    from guichet.server.rate_limit import RateLimitMiddleware
-    from guichet.server.rate_limiter import RateLimiter
+    from guichet.server.rate_limit import RateLimiter, RateLimitMiddleware
     from guichet.server.rate_limits import CALLBACKS, api_limit
-    from guichet.server.request_context import RequestContext
+    from guichet.server.request_context import ClientAddresses, RequestContext
 
     ctx = service.ctx
     limiter = RateLimiter(ctx.shared_counters, ctx.clock)

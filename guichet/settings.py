@@ -150,40 +150,24 @@ def _choice(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
-def _count(raw: str) -> int:
-    if not raw.isascii() or not raw.isdigit():
-        raise ValueError("must be a whole number, 0 or more")
-    return int(raw)
+def _whole_number(meaning: str, least: int, most: int | None = None) -> Callable[[str], int]:
+    """`meaning`: `a whole number of days`, for the sentence about a wrong value."""
+    bounds = f"{least} or more" if most is None else f"{least} to {most}"
+
+    def parse(raw: str) -> int:
+        if not raw.isascii() or not raw.isdigit() or int(raw) < least or (most is not None and int(raw) > most):
+            raise ValueError(f"must be {meaning}, {bounds}")
+        return int(raw)
+
+    return parse
 
 
-def _minutes(raw: str) -> int:
-    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= MAX_RESERVATION_MINUTES:
-        raise ValueError(f"must be a whole number of minutes, 1 to {MAX_RESERVATION_MINUTES}")
-    return int(raw)
-
-
-def _ipv6_prefix(raw: str) -> int:
-    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= 128:
-        raise ValueError("must be a number of bits, 1 to 128")
-    return int(raw)
-
-
-def _connections(raw: str) -> int:
-    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= 1_000_000:
-        raise ValueError("must be a number of connections, 1 to 1000000")
-    return int(raw)
-
-
-def _days(raw: str) -> int:
-    if not raw.isascii() or not raw.isdigit() or int(raw) > MAX_DAYS:
-        raise ValueError(f"must be a whole number of days, 0 to {MAX_DAYS}")
-    return int(raw)
-
-
-def _port(raw: str) -> int:
-    if not raw.isascii() or not raw.isdigit() or not 1 <= int(raw) <= 65535:
-        raise ValueError("must be a port, 1 to 65535")
-    return int(raw)
+_count: Final = _whole_number("a whole number", 0)
+_minutes: Final = _whole_number("a whole number of minutes", 1, MAX_RESERVATION_MINUTES)
+_ipv6_prefix: Final = _whole_number("a number of bits", 1, 128)
+_connections: Final = _whole_number("a number of connections", 1, 1_000_000)
+_days: Final = _whole_number("a whole number of days", 0, MAX_DAYS)
+_port: Final = _whole_number("a port", 1, 65535)
 
 
 def _address(raw: str) -> str:

@@ -28,7 +28,7 @@ from guichet.checkout.tokens import FormTokens
 from guichet.context import AppContext
 from guichet.domain.errors import NotFound
 from guichet.server.error_handler import application
-from guichet.server.rate_limiter import RateLimiter
+from guichet.server.rate_limit import RateLimiter
 
 Handler = Callable[[PageContext, PageRequest], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -7,8 +7,7 @@ from starlette.requests import Request
 from guichet import metrics
 from guichet.domain.ids import LinkId
 from guichet.domain.phone_numbers import written_forms
-from guichet.server.client_address import ClientAddresses
-from guichet.server.rate_limiter import RateLimiter
+from guichet.server.rate_limit import RateLimiter
 from guichet.server.rate_limits import (
     OTP_CODES_PER_ADDRESS,
     OTP_CODES_PER_LINK,
@@ -17,6 +16,7 @@ from guichet.server.rate_limits import (
     pages_limit,
     unknown_pages_limit,
 )
+from guichet.server.request_context import ClientAddresses
 from guichet.settings import Settings
 
 

@@ -8,7 +8,7 @@ import resource
 from dataclasses import dataclass
 from typing import Final
 
-from guichet.server.client_address import ClientAddresses
+from guichet.server.request_context import ClientAddresses
 from guichet.settings import Settings
 
 #: Bytes of a request's head. nginx passes on heads of 32 KiB at most, browsers send one or two.

@@ -1,16 +1,179 @@
-"""The rate limit in front of the routes, by the address of the client (docs/contract.md, "Limits"; D40)."""
+"""The rate limit: requests are counted in moving windows, in Redis or in this process's memory, in front of the routes.
 
-from collections.abc import Mapping
+No window depends on the machine's clock (docs/contract.md, "Limits"; D40, D98).
+"""
 
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import metrics
+from guichet.clock import SECOND, Clock
 from guichet.domain.errors import RateLimited
-from guichet.server.client_address import ClientAddresses
+from guichet.logs import log
 from guichet.server.json_response import error_response
-from guichet.server.rate_limiter import Allowance, RateLimiter
 from guichet.server.rate_limits import RateLimit
+from guichet.server.request_context import ClientAddresses
+
+#: Seconds that Redis may take to count a request, and seconds that it is left alone after it did not.
+REDIS_TIMEOUT: Final = 0.25
+REDIS_RETRY: Final = 2.0
+#: Keys of one limit that a process remembers. Beyond them it forgets the key that was counted longest ago, which then
+#: has its whole limit again: a flood of addresses costs a few megabytes, and nobody is refused because of others.
+MAX_KEYS: Final = 20_000
+#: Expired keys that are removed with each request: more than one, so that they become fewer.
+_REMOVED_AT_ONCE: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Whether a request is allowed, how many more are, and in how many seconds (at least 1) there is room again."""
+
+    allowed: bool
+    remaining: int
+    retry_after: int
+
+
+class RateLimiter:
+    """Counts in Redis when there is one, so that limits are exact across processes, else in this process's memory.
+
+    While Redis is away each process counts for itself, and nobody is refused for it.
+    """
+
+    def __init__(self, shared: Redis | None, clock: Clock) -> None:
+        self._local = MemoryWindows(clock)
+        self._shared = None if shared is None else RedisWindows(shared)
+        self._clock = clock
+        self._away_until = 0
+
+    async def hit(self, limit: RateLimit, key: str) -> bool:
+        """Counts a request; False when it must be refused, and then it is not counted."""
+        return not limit.requests or (await self.count(limit, key)).allowed
+
+    async def has_room(self, limit: RateLimit, key: str) -> bool:
+        """Whether a request would be allowed now; counts nothing."""
+        return not limit.requests or (await self.count(limit, key, requests=0)).allowed
+
+    async def count(self, limit: RateLimit, key: str, requests: int = 1) -> Allowance:
+        """Counts a request, unless `requests` is 0. `limit` has at least one request."""
+        if self._shared is not None and self._clock.monotonic() >= self._away_until:
+            try:
+                return await self._shared.count(limit, key, requests)
+            except (TimeoutError, RedisError, OSError) as error:
+                self._away_until = self._clock.monotonic() + round(REDIS_RETRY * SECOND)
+                log.error("ratelimit.redis_away", error=repr(error), limit="counted by each process meanwhile")
+        return self._local.count(limit, key, requests)
+
+
+class MemoryWindows:
+    """For each limit, the times of the requests of each key, in microseconds of the monotonic clock."""
+
+    def __init__(self, clock: Clock, max_keys: int = MAX_KEYS) -> None:
+        self._clock = clock
+        self._max_keys = max_keys
+        #: By the limit's name, then by key; the key that was counted longest ago is first.
+        self._windows: dict[str, dict[str, array[int]]] = {}
+
+    def count(self, limit: RateLimit, key: str, requests: int) -> Allowance:
+        now = self._clock.monotonic()
+        windows = self._windows.setdefault(limit.name, {})
+        self._remove_expired(windows, now - limit.window)
+        times = windows.pop(key, None) or array("q")
+        del times[: bisect_right(times, now - limit.window)]
+        allowed = len(times) < limit.requests
+        if allowed and requests:
+            times.append(now)
+        if times:
+            if len(windows) >= self._max_keys:
+                del windows[next(iter(windows))]
+            windows[key] = times
+        return _allowance(allowed, limit.requests - len(times), times[0] + limit.window - now if times else 0)
+
+    @property
+    def size(self) -> int:
+        """Keys that are remembered, of all limits."""
+        return sum(map(len, self._windows.values()))
+
+    @staticmethod
+    def _remove_expired(windows: dict[str, array[int]], oldest: int) -> None:
+        for _ in range(_REMOVED_AT_ONCE):
+            first = next(iter(windows), None)
+            if first is None or windows[first][-1] > oldest:
+                return
+            del windows[first]
+
+
+class RedisWindows:
+    """The same in Redis, with the times of Redis: what the clocks of the machines say does not matter."""
+
+    #: Times are in microseconds, newest first. If the clock of Redis was set back, times in the future are forgotten:
+    #: they would refuse requests until that time comes.
+    _COUNT: Final = """
+        local clock = redis.call('TIME')
+        local now = clock[1] * 1000000 + clock[2]
+        local limit, window, requests = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+        local newest = redis.call('LINDEX', KEYS[1], 0)
+        if newest and tonumber(newest) > now then
+            redis.call('DEL', KEYS[1])
+        end
+        local oldest = redis.call('LINDEX', KEYS[1], -1)
+        while oldest and tonumber(oldest) <= now - window do
+            redis.call('RPOP', KEYS[1])
+            oldest = redis.call('LINDEX', KEYS[1], -1)
+        end
+        local counted = redis.call('LLEN', KEYS[1])
+        local allowed = counted < limit
+        if allowed and requests > 0 then
+            redis.call('LPUSH', KEYS[1], string.format('%.0f', now))
+            redis.call('PEXPIRE', KEYS[1], math.ceil(window / 1000))
+            counted = counted + 1
+            oldest = oldest or now
+        end
+        return {allowed and 1 or 0, limit - counted, oldest and oldest + window - now or 0}
+    """
+
+    def __init__(self, redis: Redis) -> None:
+        self._count = redis.register_script(self._COUNT)
+
+    async def count(self, limit: RateLimit, key: str, requests: int) -> Allowance:
+        keys = [f"guichet:limit:{limit.name}:{key}"]
+        allowed, remaining, room_in = await self._count(keys, [limit.requests, limit.window, requests])
+        return _allowance(bool(allowed), remaining, room_in)
+
+
+def _allowance(allowed: bool, remaining: int, room_in: int) -> Allowance:
+    """`room_in`: microseconds until the oldest request leaves the window."""
+    return Allowance(allowed, max(0, remaining), max(1, -(-room_in // SECOND)))
+
+
+@asynccontextmanager
+async def shared_counters(redis_url: str | None) -> AsyncIterator[Redis | None]:
+    """Counters in Redis for all processes, closed at the end; None without an address."""
+    if redis_url is None:
+        yield None
+        return
+    redis = Redis.from_url(
+        redis_url,
+        socket_timeout=REDIS_TIMEOUT,
+        socket_connect_timeout=REDIS_TIMEOUT,
+        retry=Retry(NoBackoff(), 1),
+    )
+    try:
+        yield redis
+    finally:
+        await redis.aclose()
 
 
 class RateLimitMiddleware:

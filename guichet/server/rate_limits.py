@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from guichet.clock import MINUTE
+from guichet.clock import DAY, MINUTE
 from guichet.settings import Settings
 
 #: An address may ask for known pages this many times as often as for unknown ones: a waiting page asks by itself.
@@ -12,28 +12,24 @@ KNOWN_PAGES: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """At most `requests` for one key (an address, a phone number) in any `minutes`; 0 requests: no limit at all."""
+    """At most `requests` for one key (an address, a phone number) in any `window` microseconds; 0 requests: no limit at
+    all."""
 
     name: str
     requests: int
-    minutes: int = 1
-
-    @property
-    def window(self) -> int:
-        """Microseconds."""
-        return self.minutes * MINUTE
+    window: int = MINUTE
 
 
 #: Callbacks of providers, by address; a provider sends a few for each payment.
 CALLBACKS: Final = RateLimit("callbacks", 3000)
 #: Codes by text message that one phone number may be sent, whoever asks for them.
-OTP_CODES_PER_PHONE: Final = RateLimit("otp-phone", 3, minutes=10)
+OTP_CODES_PER_PHONE: Final = RateLimit("otp-phone", 3, window=10 * MINUTE)
 #: And that one address may ask for: more, since an address may stand for a whole town, but not enough to try numbers.
-OTP_CODES_PER_ADDRESS: Final = RateLimit("otp-address", 10, minutes=10)
+OTP_CODES_PER_ADDRESS: Final = RateLimit("otp-address", 10, window=10 * MINUTE)
 #: And that may be asked for on one link, whatever the address.
-OTP_CODES_PER_LINK: Final = RateLimit("otp-link", 60, minutes=10)
+OTP_CODES_PER_LINK: Final = RateLimit("otp-link", 60, window=10 * MINUTE)
 #: Against somebody who has a telephone buzz all day.
-OTP_CODES_PER_PHONE_A_DAY: Final = RateLimit("otp-phone-day", 12, minutes=24 * 60)
+OTP_CODES_PER_PHONE_A_DAY: Final = RateLimit("otp-phone-day", 12, window=DAY)
 
 
 def api_limit(settings: Settings) -> RateLimit:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from guichet.server.client_address import ClientAddresses
 from guichet.server.connection_limits import BODY, HEAD, ConnectionLimits, raise_descriptor_limit
 from guichet.server.http_server import Tls
+from guichet.server.request_context import ClientAddresses
 from guichet.settings import Settings
 from tests.fakes.certificates import CertificateAuthority
 from tests.server.port_fixture import REQUEST, RecordingApp, open_port, soon

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from guichet.server.rate_limiter import MemoryWindows, RateLimiter, shared_counters
+from guichet.clock import MINUTE
+from guichet.server.rate_limit import MemoryWindows, RateLimiter, shared_counters
 from guichet.server.rate_limits import RateLimit
 from guichet.settings import Settings
 from tests.fakes.clock import ManualClock
@@ -103,7 +104,7 @@ def test_a_flood_of_addresses_forgets_the_one_that_was_quiet_for_longest() -> No
 
 def test_a_flood_of_addresses_on_pages_does_not_reset_codes_by_text_message() -> None:
     windows = MemoryWindows(ManualClock(), max_keys=100)
-    codes = RateLimit("otp-phone", 1, minutes=10)
+    codes = RateLimit("otp-phone", 1, window=10 * MINUTE)
     windows.count(codes, "22997001234", 1)
     for number in range(1_000):
         windows.count(LIMIT, f"flood-{number}", 1)

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from guichet.server.client_address import ClientAddresses
+from guichet.server.request_context import ClientAddresses
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import open_checkout
 from tests.service_fixture import open_service
