@@ -28,6 +28,22 @@ _RECONNECT_INTERVAL: Final = 0.1
 PLANNER_SETTINGS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off"}
 
 
+class _Connection(asyncpg.Connection):  # type: ignore[misc]
+    """Never takes a commit for done that the synchronous standby did not confirm (D107)."""
+
+    def _process_log_message(self, fields: dict[str, str], last_query: str | None) -> None:
+        """Called with each warning of the server, before its statement ends.
+
+        When somebody cancels a wait for the standby (an administrator, a cancel request that came late), PostgreSQL
+        warns that the transaction is committed on the primary alone, and then answers as if all were well. Closing the
+        connection makes it what it is: an answer that was lost. Messages are translated, and the code of this warning
+        is that of all warnings; the name of the server's source file tells it apart.
+        """
+        if fields.get("F") == "syncrep.c":
+            self.terminate()
+        super()._process_log_message(fields, last_query)
+
+
 class ConnectionPool:
     """`prepared_statements`: how many each connection keeps prepared; 0 behind PgBouncer. `statement_timeout`: how long
     to wait for one statement, in seconds."""
@@ -54,6 +70,7 @@ class ConnectionPool:
                 self._url,
                 min_size=0,
                 max_size=POOL_SIZE,
+                connection_class=_Connection,
                 init=_set_codecs,
                 reset=_keep_session,
                 timeout=ACQUIRE_TIMEOUT,

