@@ -1,0 +1,80 @@
+"""What the providers really moved: the simulator's own file, read without the simulator."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from guichet.domain.payments import Payment, Refund, request_reference
+from guichet.providers.orange import order_id
+
+_TRANSACTIONS: Final = (
+    "SELECT t.provider, t.kind, t.client_ref, t.phone, t.amount, t.currency, t.state, t.scenario,"
+    " b.transaction_id IS NOT NULL FROM transactions t LEFT JOIN books b ON b.transaction_id = t.id ORDER BY t.id"
+)
+
+
+class ProviderTransaction(NamedTuple):
+    """A row of the simulator. `moved`: the money moved; what the provider states may differ. `amount` in hundredths."""
+
+    provider: str
+    kind: Literal["debit", "credit"]
+    reference: str | None
+    phone: str | None
+    amount: int
+    currency: str
+    state: str
+    scenario: str
+    moved: bool
+
+
+@dataclass
+class ProviderBooks:
+    """Transactions by the payment that they belong to (its reference), and those that belong to none of ours."""
+
+    of_payment: dict[str, list[ProviderTransaction]]
+    unknown: list[ProviderTransaction]
+
+    def debits(self, payment: str) -> list[ProviderTransaction]:
+        return [each for each in self.of_payment.get(payment, ()) if each.kind == "debit"]
+
+    def credits(self, payment: str) -> list[ProviderTransaction]:
+        return [each for each in self.of_payment.get(payment, ()) if each.kind == "credit"]
+
+
+def read_provider_books(
+    simulator_db: Path, payments: Iterable[Payment], refunds: Iterable[Refund], returns: Iterable[tuple[str, str]]
+) -> ProviderBooks:
+    """`returns`: the reference under which late money was given back, and its payment's. One pass over the file."""
+    owners, by_number = _references(payments, refunds, returns)
+    books = ProviderBooks(defaultdict(list), [])
+    with sqlite3.connect(f"file:{simulator_db}?mode=ro", uri=True) as db:
+        for row in db.execute(_TRANSACTIONS):
+            transaction = ProviderTransaction(*row)
+            owner = owners.get(transaction.reference or "")
+            if owner is None and transaction.reference is None:
+                owner = by_number.get((transaction.phone, transaction.amount))
+            if owner is None:
+                books.unknown.append(transaction)
+            else:
+                books.of_payment[owner].append(transaction)
+    return books
+
+
+def _references(
+    payments: Iterable[Payment], refunds: Iterable[Refund], returns: Iterable[tuple[str, str]]
+) -> tuple[dict[str, str], dict[tuple[str | None, int], str]]:
+    """Payments by every reference that a provider may know, and by number and amount for Coris, which knows none."""
+    owners: dict[str, str] = dict(returns)
+    by_number: dict[tuple[str | None, int], str] = {}
+    for payment in payments:
+        owners[payment.reference] = payment.reference
+        owners[order_id(payment.reference)] = payment.reference
+        if payment.operator == "coris":
+            by_number[payment.phone_number, (payment.total_amount + 50) // 100 * 100] = payment.reference
+    for refund in refunds:
+        for number in range(refund.request_number + 1):
+            owners[request_reference(refund.reference, number)] = refund.payment_reference
+    return owners, by_number
