@@ -74,7 +74,7 @@ class Node:
 
 @dataclass(frozen=True)
 class View:
-    """The cluster as one Patroni sees it. `standbys`: those that follow the primary; `synchronous`: that must confirm."""
+    """The cluster as one Patroni sees it: who follows the primary, and who of them must confirm each commit."""
 
     primary: str
     standbys: frozenset[str]

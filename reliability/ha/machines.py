@@ -69,14 +69,14 @@ class Network:
 
     def __init__(self, prefix: str, folder: Path) -> None:
         self._folder = folder
-        self._prefix = prefix
+        self.prefix = prefix
         self.front = self._machine(FRONT, FRONT_ADDRESS)
 
     def machines(self, addresses: Mapping[str, str]) -> list[Machine]:
         return [self._machine(name, address) for name, address in addresses.items()]
 
     def _machine(self, name: str, address: str) -> Machine:
-        return Machine(name, address, self._folder / name, f"{self._prefix}-{name}")
+        return Machine(name, address, self._folder / name, f"{self.prefix}-{name}")
 
     def create(self, machines: Sequence[Machine]) -> None:
         front = self.front.namespace
@@ -102,7 +102,7 @@ class Network:
     def remove(self) -> None:
         """Ends every process in the namespaces, and removes them."""
         listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout
-        names = [line.split()[0] for line in listed.splitlines() if line.startswith(f"{self._prefix}-")]
+        names = [line.split()[0] for line in listed.splitlines() if line.startswith(f"{self.prefix}-")]
         deadline = time.monotonic() + 10
         while pids := [pid for name in names for pid in _namespace_pids(name) if pid != os.getpid()]:
             for pid in pids:
