@@ -56,6 +56,8 @@ class Comparison:
     differences: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     explained: Counter[str] = field(default_factory=Counter)
     figures: Counter[str] = field(default_factory=Counter)
+    #: Payments and refunds that wait without a reason: the provider may just need to be asked again.
+    unexplained: list[Payment | Refund] = field(default_factory=list)
 
     def differs(self, kind: str, detail: str) -> None:
         self.differences[kind].append(detail)
@@ -100,16 +102,15 @@ def read_truth(installation: Installation, ours: OurBooks) -> ProviderBooks:
 
 
 async def compare(
-    installation: Installation, journal: Journal, merchants: list[Merchant], *, events_queued: bool = True
+    installation: Installation, journal: Journal, merchants: list[Merchant], *, with_ledger: bool = True
 ) -> Comparison:
-    """Reads everything and compares it; every process that writes may still run, but must have settled."""
+    """Reads everything and compares it. `with_ledger`: also every invariant of the ledger, which takes longest; nothing
+    may write meanwhile."""
+    found = Comparison()
     async with service(installation.settings) as opened:
         ours = await _read(opened.ctx.db, installation)
-        found = Comparison()
-        try:
-            await check_books(opened.ctx.db, events_queued=events_queued)
-        except AssertionError as failure:
-            found.differs("an invariant of the ledger is broken", str(failure)[:500])
+        if with_ledger:
+            await _check_ledger(found, opened.ctx.db)
     truth = read_truth(installation, ours)
     _compare_journal(found, journal, ours, merchants)
     _compare_truth(found, ours, truth)
@@ -121,6 +122,13 @@ async def compare(
     for fault in journal.faults:
         found.differs("an answer that must not be", fault)
     return found
+
+
+async def _check_ledger(found: Comparison, db: Database) -> None:
+    try:
+        await check_books(db, events_queued=True)
+    except AssertionError as failure:
+        found.differs("an invariant of the ledger is broken", str(failure)[:500])
 
 
 # The merchants' requests
@@ -183,7 +191,7 @@ def _compare_debits(found: Comparison, ours: OurBooks, payment: Payment, known: 
             if moved and (late is None or late.stage == "asking"):
                 found.differs("failed, but the customer was debited", about)
         case "pending":
-            _explain(found, _why_payment_waits(ours, payment, known), "a payment waits without a reason", about)
+            _explain(found, payment, _why_payment_waits(ours, payment, known), about)
 
 
 def _why_payment_waits(ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> str | None:
@@ -223,7 +231,7 @@ def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known:
         case "failed" if moved and late_stage not in ("receivable", "paid"):
             found.differs("a refund failed, but the customer has the money", about)
         case "pending":
-            _explain(found, _why_refund_waits(ours, refund, known), "a refund waits without a reason", about)
+            _explain(found, refund, _why_refund_waits(ours, refund, known), about)
 
 
 def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransaction]) -> str | None:
@@ -240,11 +248,13 @@ def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransa
     return None
 
 
-def _explain(found: Comparison, reason: str | None, kind: str, about: str) -> None:
-    if reason is None:
-        found.differs(kind, about)
-    else:
+def _explain(found: Comparison, subject: Payment | Refund, reason: str | None, about: str) -> None:
+    if reason is not None:
         found.explained[reason] += 1
+        return
+    noun = "payment" if isinstance(subject, Payment) else "refund"
+    found.differs(f"a {noun} waits without a reason", about)
+    found.unexplained.append(subject)
 
 
 # The merchants' books

@@ -21,13 +21,11 @@ from guichet.domain.ids import MerchantId
 from guichet.settings import Settings
 from guichet.webhooks.signing import verify
 
-#: Events of one payment come in this order.
-_RANKS: Final = {
-    "payment.succeeded": 0,
-    "payment.failed": 0,
-    "refund.succeeded": 1,
-    "refund.failed": 1,
-    "payment.refunded": 2,
+#: What must have come before the first attempt at an event; retries keep no order (docs/decisions.md, D35).
+_AFTER: Final[dict[str, set[str]]] = {
+    "refund.succeeded": {"payment.succeeded"},
+    "refund.failed": {"payment.succeeded"},
+    "payment.refunded": {"payment.succeeded", "refund.succeeded"},
 }
 Behaviour = Literal["accept", "error", "hang", "drop"]
 #: How often (in thousandths) the attempts 1 and 2 at one event meet each behaviour. The third is always accepted: the
@@ -141,7 +139,7 @@ class WebhookReceiver:
         payment = data.get("payment_reference") or data["reference"]
         event = ReceivedEvent(envelope["id"], envelope["event"], payment, data["status"], digest)
         before = merchant.by_payment[payment]
-        if any(not earlier.accepted or _RANKS[earlier.name] > _RANKS[event.name] for earlier in before):
+        if not _AFTER.get(event.name, set()) <= {earlier.name for earlier in before}:
             merchant.faults.append(f"{event.name} of {payment} came before its turn")
         merchant.events[event.id] = event
         before.append(event)

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,25 +29,20 @@ class Traffic:
     seed: int
     rate: float | None = None
     width: int = 32
-    first: int = 0
     _next: int = 0
     _recent: deque[Acknowledged] = field(default_factory=lambda: deque(maxlen=_LAST_KEPT))
-    _stopping: bool = False
+    _ended: bool = False
 
-    async def run(self, most: int) -> None:
-        """Makes `most` payments, or fewer after `stop()`. Returns when each one was answered or given up."""
-        self._next = self.first
-        last = self.first + most
+    async def run(self, enough: Callable[[], bool]) -> None:
+        """Makes payments until `enough()`. Returns when each one was answered or given up."""
         pacer = _Pacer(self.rate)
         async with asyncio.TaskGroup() as group:
             for _ in range(self.width):
-                group.create_task(self._customer(last, pacer))
+                group.create_task(self._customer(enough, pacer))
+        self._ended = True
 
-    def stop(self) -> None:
-        self._stopping = True
-
-    async def _customer(self, last: int, pacer: "_Pacer") -> None:
-        while not self._stopping and self._next < last:
+    async def _customer(self, enough: Callable[[], bool], pacer: "_Pacer") -> None:
+        while not enough():
             number, self._next = self._next, self._next + 1
             await pacer.wait()
             await self._shop(order(self.seed, number, len(self.merchants)))
@@ -107,7 +103,7 @@ class Traffic:
 
     async def on_event(self, merchant: Merchant, event: ReceivedEvent, data: dict[str, Any]) -> None:
         """A webhook came: some payments are refunded once they succeeded."""
-        if event.name != "payment.succeeded" or self._stopping:
+        if event.name != "payment.succeeded" or self._ended:
             return
         number = (data["metadata"] or {}).get("number", 0)
         phone = data["customer"]["phone_number"] or ""

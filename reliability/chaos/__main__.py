@@ -1,0 +1,102 @@
+"""`python -m reliability.chaos`: trials on one or both databases, at the same time; a table at the end.
+
+Exit code 1 on any difference: the working folder is then kept.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final, get_args
+
+import uvloop
+
+from guichet.db.engine import require
+from reliability.books import rendered
+from reliability.chaos.trial import DatabaseKind, Plan, Trial
+
+_PORTS: Final = 10
+_PROGRESS: Final = 5.0
+
+
+def main() -> int:
+    options = _options()
+    databases = list(get_args(DatabaseKind)) if options.database == "both" else [options.database]
+    folder = Path(options.folder or tempfile.mkdtemp(prefix="guichet-chaos-"))
+    trials = [
+        Trial(
+            Plan(
+                database,
+                options.seed,
+                payments=-(-options.payments // len(databases)),
+                kills=-(-options.kills // len(databases)),
+                interval=options.interval,
+                rate=options.rate,
+                settle=options.settle,
+                folder=folder / database,
+                first_port=options.port + number * _PORTS,
+            )
+        )
+        for number, database in enumerate(databases)
+    ]
+    began = time.monotonic()
+    uvloop.run(_run(trials))
+    differences = sum(trial.comparison.difference_count for trial in trials)
+    for trial in trials:
+        print(_summary(trial))
+        print("\n".join(rendered(trial.comparison)))
+    print(f"{differences} differences after {time.monotonic() - began:.0f} s; folder {folder}")
+    return 1 if differences else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m reliability.chaos", description=__doc__)
+    parser.add_argument("--database", choices=[*get_args(DatabaseKind), "both"], default="both")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kills", type=int, default=500, help="in all")
+    parser.add_argument("--payments", type=int, default=200_000, help="in all")
+    parser.add_argument("--interval", type=float, default=6.0, help="seconds between two kills of one database's")
+    parser.add_argument("--rate", type=float, help="payments a second on each database; as many as possible if unset")
+    parser.add_argument("--settle", type=float, default=2400.0, help="seconds that the end may take")
+    parser.add_argument("--folder", help="a working folder; a temporary one if unset")
+    parser.add_argument("--port", type=int, default=27000, help="the first of twenty free ports")
+    return parser.parse_args()
+
+
+async def _run(trials: list[Trial]) -> None:
+    progress = asyncio.create_task(_print_progress(trials))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for trial in trials:
+                group.create_task(trial.run())
+    finally:
+        progress.cancel()
+
+
+async def _print_progress(trials: list[Trial]) -> None:
+    began = time.monotonic()
+    while True:
+        await asyncio.sleep(_PROGRESS)
+        parts = [
+            f"{trial.plan.database} {trial.phase}: {trial.journal.payments} payments, {trial.kills} kills, "
+            f"{len(trial.comparison.unexplained)} open, {trial.comparison.difference_count} differences"
+            for trial in trials
+        ]
+        print(f"{time.monotonic() - began:6.0f} s  " + "   ".join(parts), flush=True)
+
+
+def _summary(trial: Trial) -> str:
+    lines = [
+        f"{trial.plan.database}: {trial.journal.payments} payments, {trial.kills} kills {dict(trial.killer.counts) if trial.killer else ''}"
+    ]
+    lines.append(f"  traffic {trial.traffic_took:.0f} s, settling {trial.settling_took:.0f} s")
+    lines.append(f"  answers {dict(api.statuses)} {dict(trial.journal.counts)}")
+    lines.append(f"  {dict(trial.comparison.figures)}")
+    lines += [f"  {count} × {reason}" for reason, count in sorted(trial.comparison.explained.items())]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
