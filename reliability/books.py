@@ -51,8 +51,10 @@ class OurBooks:
 
 @dataclass
 class Comparison:
-    """`differences`: by kind, in words. `explained`: what is still open, and why, counted."""
+    """`differences`: by kind, in words. `explained`: what is still open, and why, counted. `brief`: the trial does not
+    wait for the fifteen minutes that prove that a request never arrived (D88)."""
 
+    brief: bool = False
     differences: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     explained: Counter[str] = field(default_factory=Counter)
     figures: Counter[str] = field(default_factory=Counter)
@@ -102,11 +104,16 @@ def read_truth(installation: Installation, ours: OurBooks) -> ProviderBooks:
 
 
 async def compare(
-    installation: Installation, journal: Journal, merchants: list[Merchant], *, with_ledger: bool = True
+    installation: Installation,
+    journal: Journal,
+    merchants: list[Merchant],
+    *,
+    with_ledger: bool = True,
+    brief: bool = False,
 ) -> Comparison:
     """Reads everything and compares it. `with_ledger`: also every invariant of the ledger, which takes longest; nothing
-    may write meanwhile."""
-    found = Comparison()
+    may write meanwhile. `brief`: see `Comparison`."""
+    found = Comparison(brief)
     async with service(installation.settings) as opened:
         ours = await _read(opened.ctx.db, installation)
         if with_ledger:
@@ -191,7 +198,7 @@ def _compare_debits(found: Comparison, ours: OurBooks, payment: Payment, known: 
             if moved and (late is None or late.stage == "asking"):
                 found.differs("failed, but the customer was debited", about)
         case "pending":
-            _explain(found, payment, _why_payment_waits(ours, payment, known), about)
+            _explain(found, payment, _why_payment_waits(ours, payment, known) or _not_proven(found, known), about)
 
 
 def _why_payment_waits(ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> str | None:
@@ -231,7 +238,7 @@ def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known:
         case "failed" if moved and late_stage not in ("receivable", "paid"):
             found.differs("a refund failed, but the customer has the money", about)
         case "pending":
-            _explain(found, refund, _why_refund_waits(ours, refund, known), about)
+            _explain(found, refund, _why_refund_waits(ours, refund, known) or _not_proven(found, known), about)
 
 
 def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransaction]) -> str | None:
@@ -245,6 +252,12 @@ def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransa
         return "refund: no account can pay it back"
     if refund.provider_reference is None and provider in _NEVER_PROVEN and not known:
         return f"refund: lost on its way to {provider}, which gives no proof: staff decide, nothing was paid"
+    return None
+
+
+def _not_proven(found: Comparison, known: list[ProviderTransaction]) -> str | None:
+    if found.brief and not known:
+        return "payment or refund: no provider knows of it; fifteen minutes prove that it never arrived"
     return None
 
 

@@ -1,7 +1,7 @@
 """`python -m reliability.ha` (`make ha`): a quarter of an hour, as root, on Debian.
 
-Makes network namespaces, runs the trial in them, and removes everything, also after Ctrl-C. Exit code 1 on any loss: the
-logs are then kept.
+Makes network namespaces, runs the trial in them, and removes everything, also after Ctrl-C. Exit code 1 on any loss;
+the logs are then kept.
 """
 
 import argparse

@@ -59,7 +59,7 @@ class Trial:
             service = self.parts.service
             await settle(service.installation, api, self.journal, self.merchants, _SETTLING)
             await service.stop()
-            found = await compare(service.installation, self.journal, self.merchants)
+            found = await compare(service.installation, self.journal, self.merchants, brief=True)
             for fault in await service.check_commands():
                 found.differs("a command finds faults", fault)
             await receiver.stop()
@@ -83,11 +83,13 @@ class Trial:
 
     async def _under_load(self, traffic: SteadyTraffic, faults: Sequence[Fault]) -> None:
         ended = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(traffic.run(ended.is_set))
+        running = asyncio.create_task(traffic.run(ended.is_set))
+        try:
             for fault in faults:
                 await self._one(traffic, fault)
+        finally:
             ended.set()
+            await running
 
     async def _one(self, traffic: SteadyTraffic, fault: Fault) -> None:
         await self.parts.cluster.healthy()
