@@ -1,12 +1,16 @@
 """PostgreSQL goes away and comes back under load: a wait or a clear error, nothing wrong, nothing lost, no restart."""
 
 import asyncio
+import os
+import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import asyncpg
@@ -16,12 +20,13 @@ from sqlalchemy import func, insert, select
 from guichet.bootstrap import service
 from guichet.db.errors import StorageUnavailable
 from guichet.db.postgres import PostgresDatabase
-from guichet.db.postgres_pool import RECONNECT_TIMEOUT
+from guichet.db.postgres_pool import RECONNECT_TIMEOUT, STATEMENT_TIMEOUT
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
+from tests.processes.bouncer import pgbouncer
 from tests.processes.conftest import Postgres
 from tests.processes.fleet import (
     Merchant,
@@ -231,3 +236,32 @@ async def test_a_listener_hears_announcements_only_at_a_direct_address(own: Sett
     await connection.close()
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_connections_to_a_machine_that_fell_silent_are_given_up_within_seconds(own: Settings) -> None:
+    """Without a word from the network, the kernel must end them: nobody else would, before a statement's time limit."""
+    with pgbouncer(own.database_url) as url:
+        opened = PostgresDatabase(url, bouncer=True)
+        await opened.open()
+        (connected,) = _sockets_to(int(urlsplit(url).port or 0))
+        with connected:
+            assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+            probes = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT)
+            interval = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL)
+            idle = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+            assert idle + probes * interval < STATEMENT_TIMEOUT / 2
+        await opened.close()
+
+
+def _sockets_to(port: int) -> list[socket.socket]:
+    """Copies of this process's sockets that are connected to a local port."""
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            copied = socket.socket(fileno=os.dup(int(entry.name)))
+            if copied.family == socket.AF_INET and copied.getpeername()[1] == port:
+                found.append(copied)
+            else:
+                copied.close()
+    return found
