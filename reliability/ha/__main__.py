@@ -7,6 +7,7 @@ the logs are then kept.
 import argparse
 import asyncio
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from reliability.ha.cluster import ADDRESSES
+from reliability.ha.cluster import ADDRESSES, PATRONI
 from reliability.ha.faults import FAULTS
 from reliability.ha.machines import Network
 from reliability.processes import ROOT
@@ -25,12 +26,12 @@ _PROGRAMS: Final = {
     "setpriv": "util-linux",
     "etcd": "etcd-server",
     "etcdctl": "etcd-client",
-    "patroni": "patroni",
     "psql": "postgresql-15",
     "haproxy": "haproxy",
     "pgbouncer": "pgbouncer",
     "redis-server": "redis-server",
 }
+_PATRONI_REQUIREMENTS: Final = ROOT / "requirements" / "patroni.txt"
 _SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #: Seconds. The trial ends by itself; nothing may run for ever.
 _LIMIT: Final = 20 * 60
@@ -49,10 +50,13 @@ def main() -> int:
     network = Network(f"guichet-{os.getpid()}", folder)
     code = 1
     try:
+        _install_patroni(folder / PATRONI.parts[0])
         network.create(network.machines(ADDRESSES))
         code = _run_inside(network, folder)
     except KeyboardInterrupt:
         code = 130
+    except subprocess.CalledProcessError as error:
+        print(f"✗ {shlex.join(map(str, error.cmd))} ended with exit code {error.returncode}.", file=sys.stderr)
     finally:
         network.remove()
         if code in (0, 130):
@@ -83,6 +87,14 @@ def _missing() -> str | None:
     if tried.returncode:
         return f"make ha needs network namespaces, which this machine does not allow: {tried.stderr.strip()}"
     return None
+
+
+def _install_patroni(folder: Path) -> None:
+    """As docs/operations/high-availability.md says, with the system's own Python, which other users can run."""
+    print("installing Patroni from wheels", flush=True)
+    pip = [folder / "bin" / "pip", "--quiet", "--disable-pip-version-check", "install", "--require-hashes"]
+    for command in (["/usr/bin/python3", "-m", "venv", folder], [*pip, "-r", _PATRONI_REQUIREMENTS]):
+        subprocess.run(command, check=True)
 
 
 def _run_inside(network: Network, folder: Path) -> int:

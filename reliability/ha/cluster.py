@@ -17,6 +17,8 @@ from reliability.processes import ROOT, ManagedProcess, run_command
 FILES: Final = ROOT / "docs" / "operations" / "ha"
 ADDRESSES: Final = {"db-a": "10.0.0.11", "db-b": "10.0.0.12", "db-c": "10.0.0.13"}
 USER: Final = "postgres"
+#: Where the trial's folder has Patroni: a virtual environment of its own, which this user can read.
+PATRONI: Final = Path("patroni", "bin", "patroni")
 #: How long to wait for a healthy cluster, in seconds.
 _PATIENCE: Final = 120.0
 _POLL: Final = 0.2
@@ -39,7 +41,6 @@ class Node:
         self.name = machine.name
         config = machine.folder / "patroni.yml"
         self._config = config
-        patroni = ("patroni", config)
         self.etcd = ManagedProcess(
             f"etcd on {self.name}",
             machine.command("etcd", environ=environment_file("etcd.env", machine)),
@@ -48,7 +49,7 @@ class Node:
         )
         self.patroni = ManagedProcess(
             f"Patroni on {self.name}",
-            machine.command(*patroni, environ=environment_file("patroni.env", machine)),
+            machine.command(machine.folder.parent / PATRONI, config, environ=environment_file("patroni.env", machine)),
             _BASE_ENVIRON,
             logs / f"{self.name}-patroni.log",
         )
@@ -84,6 +85,10 @@ class View:
 class Cluster:
     def __init__(self, machines: list[Machine], logs: Path) -> None:
         self.nodes = {machine.name: Node(machine, logs) for machine in machines}
+
+    @property
+    def etcds(self) -> list[ManagedProcess]:
+        return [node.etcd for node in self.nodes.values()]
 
     async def start(self) -> None:
         for node in self.nodes.values():

@@ -3,18 +3,17 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from reliability.ha.cluster import Cluster, Node
 from reliability.ha.front import Front
 from reliability.ha.machines import Network
 from reliability.ha.service import Service
+from reliability.ha.supervisor import Supervisor
 from reliability.ha.witness import Witness
-from reliability.processes import ManagedProcess
 
-#: Seconds after which systemd starts a program again (`RestartSec`), or a person a machine.
-_RESTART: Final = 1.0
+#: Seconds after which a machine or one of its programs is started again.
 _STAYS_DOWN: Final = 5.0
 _STOPPED: Final = 60.0
 _CUT: Final = 45.0
@@ -28,7 +27,8 @@ class Parts:
     cluster: Cluster
     front: Front
     service: Service
-    lost: list[str]
+    supervisor: Supervisor = field(default_factory=Supervisor)
+    lost: list[str] = field(default_factory=list)
 
     async def primary(self) -> Node:
         view = await self.cluster.healthy()
@@ -71,7 +71,7 @@ async def _kill_standby(parts: Parts) -> None:
 
 async def _kill_etcd_leader(parts: Parts) -> None:
     leader = await parts.cluster.etcd_leader()
-    await _kill(leader.etcd, _STAYS_DOWN)
+    await parts.supervisor.kill(leader.etcd, _STAYS_DOWN)
 
 
 async def _stop_primary(parts: Parts) -> None:
@@ -96,18 +96,12 @@ async def _cut_primary(parts: Parts) -> None:
     parts.lost += await witness.lost(await parts.other_primary(primary))
 
 
-async def _kill(process: ManagedProcess, seconds: float = _RESTART) -> None:
-    await process.kill()
-    await asyncio.sleep(seconds)
-    await process.start_and_wait()
-
-
 FAULTS: Final = (
-    Fault("kill -9 of a guichet serve", lambda parts: _kill(parts.service.servers[0])),
-    Fault("kill -9 of a guichet worker", lambda parts: _kill(parts.service.workers[0])),
-    Fault("kill -9 of Redis, back after 5 s", lambda parts: _kill(parts.front.redis, _STAYS_DOWN)),
-    Fault("kill -9 of HAProxy", lambda parts: _kill(parts.front.haproxy)),
-    Fault("kill -9 of PgBouncer", lambda parts: _kill(parts.front.pgbouncer)),
+    Fault("kill -9 of a guichet serve", lambda parts: parts.supervisor.kill(parts.service.servers[0])),
+    Fault("kill -9 of a guichet worker", lambda parts: parts.supervisor.kill(parts.service.workers[0])),
+    Fault("kill -9 of Redis, back after 5 s", lambda parts: parts.supervisor.kill(parts.front.redis, _STAYS_DOWN)),
+    Fault("kill -9 of HAProxy", lambda parts: parts.supervisor.kill(parts.front.haproxy)),
+    Fault("kill -9 of PgBouncer", lambda parts: parts.supervisor.kill(parts.front.pgbouncer)),
     Fault("kill -9 of etcd’s leader, back after 5 s", _kill_etcd_leader),
     Fault("kill -9 of the synchronous standby and its Patroni", _kill_standby),
     Fault("kill -9 of the primary PostgreSQL", _kill_postgresql),

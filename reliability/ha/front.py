@@ -39,10 +39,14 @@ class Front:
             logs / "redis.log",
         )
 
+    @property
+    def processes(self) -> list[ManagedProcess]:
+        return [self.haproxy, self.pgbouncer, self.redis]
+
     async def start(self) -> None:
         self._folder.mkdir(parents=True)
         config = (FILES / "pgbouncer.ini").read_text(encoding="utf-8")
         (self._folder / "pgbouncer.ini").write_text(config.replace("/etc/pgbouncer", str(self._folder)))
         shutil.copy(FILES / "userlist.txt", self._folder)
-        for process in (self.haproxy, self.pgbouncer, self.redis):
+        for process in self.processes:
             await process.start()

@@ -15,6 +15,8 @@ RECEIVER_PORT: Final = 8950
 #: As in docs/operations/ha/haproxy.cfg.
 _SERVER_PORTS: Final = [8001, 8002, 8003]
 _WORKERS: Final = (1, 2)
+#: Seconds that all of them may take to start together.
+_PATIENCE: Final = 180.0
 
 
 @dataclass
@@ -37,13 +39,21 @@ class Service:
             [installation.worker(number) for number in _WORKERS],
         )
 
+    @property
+    def processes(self) -> list[ManagedProcess]:
+        """Those of Guichet itself."""
+        return [*self.servers, *self.workers]
+
     async def start(self) -> None:
         await self._migrate()
-        for process in (self.simulator, *self.servers, *self.workers):
-            await process.start_and_wait()
+        await self.simulator.start_and_wait()
+        for process in self.processes:
+            await process.start()
+        for process in self.processes:
+            await process.wait_until_ready(_PATIENCE)
 
     async def stop(self) -> None:
-        for process in (*self.servers, *self.workers):
+        for process in self.processes:
             await process.stop()
 
     async def check_commands(self) -> list[str]:

@@ -39,7 +39,8 @@ class Trial:
         self._folder = folder
         self._seed = seed
         cluster = Cluster(network.machines(ADDRESSES), logs)
-        self.parts = Parts(network, cluster, Front(folder / "front", logs), Service.prepare(folder / "guichet"), [])
+        front, service = Front(folder / "front", logs), Service.prepare(folder / "guichet")
+        self.parts = Parts(network, cluster, front, service)
         self.journal = Journal()
         self.merchants: list[Merchant] = []
         self.rows: list[Row] = []
@@ -58,6 +59,7 @@ class Trial:
             _say("no more payments; what is open ends")
             service = self.parts.service
             await settle(service.installation, api, self.journal, self.merchants, _SETTLING)
+            await self.parts.supervisor.stop()
             await service.stop()
             found = await compare(service.installation, self.journal, self.merchants, brief=True)
             for fault in await service.check_commands():
@@ -80,6 +82,8 @@ class Trial:
         await witness.create_table(primary)
         _say(f"{primary.name} is the primary; starting three guichet serve, two guichet worker and the simulator")
         await self.parts.service.start()
+        watched = [*self.parts.service.processes, *self.parts.front.processes, *self.parts.cluster.etcds]
+        self.parts.supervisor.watch(watched)
 
     async def _under_load(self, traffic: SteadyTraffic, faults: Sequence[Fault]) -> None:
         ended = asyncio.Event()
@@ -119,6 +123,8 @@ class Trial:
     def _report(self, found: Comparison) -> bool:
         print(table(self.rows))
         print(f"{self.journal.payments} payments acknowledged; {dict(found.figures)}")
+        for name, count in sorted(self.parts.supervisor.restarts.items()):
+            print(f"  {name} ended by itself and was started again: {count} ×")
         for reason, count in sorted(found.explained.items()):
             print(f"  {count} × {reason}")
         for kind, details in sorted(found.differences.items()):
