@@ -47,6 +47,23 @@ class _Connection(asyncpg.Connection):
             self.terminate()
 
 
+class _BouncerConnection(_Connection):
+    """Behind PgBouncer, a statement that outlasts its time is given up by closing its connection.
+
+    A cancel request comes as a connection of its own, and may reach the server when another client's COMMIT is there.
+    PgBouncer 1.18 (Debian 12) also ends with an error when many come at once (D107).
+    """
+
+    def _cancel_current_command(
+        self, waiter: asyncio.Future[None], cancel_waiter: asyncio.Future[None] | None = None
+    ) -> None:
+        """Called when a statement's time is over or its task was cancelled, before the statement's waiter is told."""
+        asyncio.get_running_loop().call_soon(self.terminate)
+        for each in (waiter, cancel_waiter):
+            if each is not None and not each.done():
+                each.set_result(None)
+
+
 class ConnectionPool:
     """`prepared_statements`: how many each connection keeps prepared; 0 behind PgBouncer. `statement_timeout`: how long
     to wait for one statement, in seconds."""
@@ -73,7 +90,7 @@ class ConnectionPool:
                 self._url,
                 min_size=0,
                 max_size=POOL_SIZE,
-                connection_class=_Connection,
+                connection_class=_Connection if self._prepared_statements else _BouncerConnection,
                 init=_prepare,
                 reset=_keep_session,
                 timeout=ACQUIRE_TIMEOUT,

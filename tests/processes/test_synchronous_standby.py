@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
+import asyncpg
 import pytest
 from sqlalchemy import insert, select
 
@@ -93,3 +94,29 @@ async def test_a_write_that_outlasts_its_time_is_not_acknowledged_and_reads_go_o
         assert await opened.all(IDS)
     finally:
         await opened.close()
+
+
+@pytest.mark.usefixtures("standby_away")
+async def test_behind_pgbouncer_a_write_that_outlasts_its_time_is_given_up_without_a_cancel_request(
+    own: Settings,
+) -> None:
+    """It goes on waiting for the standby: nobody sees it before it is safe."""
+    with pgbouncer(own.database_url) as url:
+        opened = PostgresDatabase(url, bouncer=True, statement_timeout=0.5)
+        await opened.open()
+        before = len(await opened.all(IDS))
+        for _ in range(3):
+            with pytest.raises(StorageUnavailable):
+                await opened.write(ADD)
+            assert len(await opened.all(IDS)) == before
+        assert await _waiting(own) == 3
+        await opened.close()
+
+
+async def _waiting(own: Settings) -> int:
+    """How many commits wait for the standby."""
+    connection = await asyncpg.connect(own.database_url)
+    try:
+        return int(await connection.fetchval("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+    finally:
+        await connection.close()
