@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from guichet.db.errors import StorageError
 from reliability.ha.cluster import ADDRESSES, PATRONI
 from reliability.ha.faults import FAULTS
 from reliability.ha.machines import Network
@@ -92,7 +93,13 @@ def _missing() -> str | None:
 def _install_patroni(folder: Path) -> None:
     """As docs/operations/high-availability.md says, with the system's own Python, which other users can run."""
     print("installing Patroni from wheels", flush=True)
-    pip = [folder / "bin" / "pip", "--quiet", "--disable-pip-version-check", "install", "--require-hashes"]
+    pip: list[str | Path] = [
+        folder / "bin" / "pip",
+        "--quiet",
+        "--disable-pip-version-check",
+        "install",
+        "--require-hashes",
+    ]
     for command in (["/usr/bin/python3", "-m", "venv", folder], [*pip, "-r", _PATRONI_REQUIREMENTS]):
         subprocess.run(command, check=True)
 
@@ -120,7 +127,7 @@ def _inside(options: argparse.Namespace) -> int:
     trial = Trial(Network(prefix, Path(folder)), Path(folder), options.seed)
     try:
         return 0 if asyncio.run(trial.run(faults)) else 1
-    except (RuntimeError, TimeoutError) as error:
+    except (RuntimeError, TimeoutError, StorageError) as error:
         print(f"✗ {error}", file=sys.stderr)
         return 1
 

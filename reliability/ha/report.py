@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """`outage`: longest time without a 201 under load. `whole`: until every machine was back in its place, all in
+    """`outage`: longest time in which no payment was stored. `whole`: until every machine was back in its place, all in
     seconds. `others`: answers other than a healthy service gives, and requests without an answer."""
 
     fault: str
@@ -21,5 +21,5 @@ class Row:
 
 
 def table(rows: Sequence[Row]) -> str:
-    head = "| Fault | longest time without a 201 | all machines back after | 201 meanwhile | other answers |"
+    head = "| Fault | longest time without a new payment | all machines back after | 201 meanwhile | other answers |"
     return "\n".join([head, "|---|---|---|---|---|", *(row.line() for row in rows)])

@@ -12,7 +12,7 @@ from reliability.ha import witness
 from reliability.ha.cluster import ADDRESSES, FILES, Cluster
 from reliability.ha.faults import Fault, Parts
 from reliability.ha.front import API, Front
-from reliability.ha.load import RATE, SteadyTraffic, statuses_between
+from reliability.ha.load import RATE, SteadyTraffic, outage, statuses_between
 from reliability.ha.machines import Network
 from reliability.ha.report import Row, table
 from reliability.ha.service import RECEIVER_PORT, Service
@@ -98,24 +98,35 @@ class Trial:
     async def _one(self, traffic: SteadyTraffic, fault: Fault) -> None:
         await self.parts.cluster.healthy()
         await asyncio.sleep(_STEADY)
-        statuses = traffic.api.statuses.copy()
-        began = time.monotonic()
-        before = len(traffic.acknowledged_at)
+        statuses, acknowledged = traffic.api.statuses.copy(), traffic.acknowledged
+        began = time.time()
         _say(f"{fault.name} …")
         await fault.inject(self.parts)
         await self.parts.cluster.healthy()
-        whole = time.monotonic() - began
+        whole = time.time() - began
         await self._flows(traffic)
-        outage = traffic.outage(began, time.monotonic())
-        others = statuses_between(statuses, traffic.api.statuses)
-        self.rows.append(Row(fault.name, outage, whole, len(traffic.acknowledged_at) - before, others))
-        _say(self.rows[-1].line())
+        ended = time.time()
+        row = Row(
+            fault.name,
+            outage(await self._created(began, ended), began, ended),
+            whole,
+            traffic.acknowledged - acknowledged,
+            statuses_between(statuses, traffic.api.statuses),
+        )
+        self.rows.append(row)
+        _say(row.line())
+
+    async def _created(self, began: float, ended: float) -> list[float]:
+        """When payments were stored, in seconds since 1970, as the primary has them."""
+        statement = f"SELECT created_at FROM payments WHERE created_at BETWEEN {began:.6f} * 1e6 AND {ended:.6f} * 1e6"
+        _, out, _ = await (await self.parts.primary()).psql("-d", "guichet", "-c", f"{statement} ORDER BY created_at")
+        return [int(line) / 1e6 for line in out.split()]
 
     async def _flows(self, traffic: SteadyTraffic) -> None:
         """Waits until payments are acknowledged again. Nobody restarts Guichet."""
-        before = len(traffic.acknowledged_at)
+        before = traffic.acknowledged
         deadline = time.monotonic() + _BACK
-        while len(traffic.acknowledged_at) < before + _FLOWING:
+        while traffic.acknowledged < before + _FLOWING:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"no payment was acknowledged for {_BACK:g} s after the machines were back")
             await asyncio.sleep(0.2)
