@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run test lint install bench ha tracing requirements clean
+.PHONY: run test lint install bench chaos ha tracing requirements clean
 
 run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
@@ -23,6 +23,9 @@ lint: .venv/dev  ## ruff, mypy --strict, import-linter
 
 bench: .venv/bench  ## measures, side by side, into bench/results.md
 	@$(BIN)/python -m bench
+
+chaos: .venv/dev  ## kills under live traffic on both databases, then three books compared: an hour (docs/reliability.md)
+	@$(BIN)/python -m reliability.chaos --write $(CHAOS)
 
 ha: .venv/dev  ## dead machines: Patroni, etcd and HAProxy under load, a quarter of an hour; root on Debian
 	@$(BIN)/python -m reliability.ha

@@ -12,6 +12,8 @@ from guichet_simulator.models import CallbackRequest, QueuedCallback
 
 #: Seconds that a client has to answer a callback.
 _TIMEOUT: Final = 10
+#: Callbacks that are sent at the same time at most.
+_AT_ONCE: Final = 32
 #: Seconds after which a callback whose attempt never ended is sent again.
 _LEASE: Final = 30
 
@@ -35,16 +37,28 @@ class BackgroundTask:
 
     async def _run(self) -> None:
         ctx = self._ctx
-        while True:
-            ctx.changed.clear()
-            ctx.apply_due_decisions()
-            for queued in ctx.store.callbacks("due_at <= ?", ctx.clock.now()):
-                lease = ctx.clock.now() + _LEASE * SECOND
-                ctx.store.run("UPDATE callbacks SET due_at = ?, attempts = attempts + 1 WHERE id = ?", lease, queued.id)
-                task = asyncio.create_task(self._send(replace(queued, attempts=queued.attempts + 1)))
-                self._sending.add(task)
-                task.add_done_callback(self._sending.discard)
-            await self._wait_until(ctx.store.next_due())
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True),  # The client may have been restarted since.
+            timeout=aiohttp.ClientTimeout(total=_TIMEOUT),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        ) as session:
+            while True:
+                ctx.changed.clear()
+                ctx.apply_due_decisions()
+                room = _AT_ONCE - len(self._sending)
+                due = ctx.store.callbacks("due_at <= ?", ctx.clock.now(), limit=room)
+                for queued in due:
+                    self._start_sending(session, queued)
+                # When all are busy, the end of one says that something changed.
+                await self._wait_until(ctx.store.next_due() if len(due) < room else None)
+
+    def _start_sending(self, session: aiohttp.ClientSession, queued: QueuedCallback) -> None:
+        ctx = self._ctx
+        lease = ctx.clock.now() + _LEASE * SECOND
+        ctx.store.run("UPDATE callbacks SET due_at = ?, attempts = attempts + 1 WHERE id = ?", lease, queued.id)
+        task = asyncio.create_task(self._send(session, replace(queued, attempts=queued.attempts + 1)))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
 
     async def _wait_until(self, due_at: Instant | None) -> None:
         """Return when something is due, or when something changed."""
@@ -58,15 +72,16 @@ class BackgroundTask:
             for wait in waits:
                 wait.cancel()
 
-    async def _send(self, queued: QueuedCallback) -> None:
+    async def _send(self, session: aiohttp.ClientSession, queued: QueuedCallback) -> None:
         ctx = self._ctx
         tx = ctx.store.get(queued.transaction_id)
         provider = ctx.providers[tx.provider]
         request = provider.callback_request(tx, queued)
         if request is None:
             ctx.store.run("UPDATE callbacks SET due_at = NULL WHERE id = ?", queued.id)
+            ctx.changed.set()
             return
-        status, error = await _send_request(request)
+        status, error = await _send_request(session, request)
         due_at = None
         if not (status and 200 <= status < 300) and queued.attempts <= len(provider.retries):
             due_at = ctx.clock.now() + int(provider.retries[queued.attempts - 1] * SECOND)
@@ -77,14 +92,12 @@ class BackgroundTask:
         ctx.changed.set()
 
 
-async def _send_request(request: CallbackRequest) -> tuple[int | None, str | None]:
+async def _send_request(session: aiohttp.ClientSession, request: CallbackRequest) -> tuple[int | None, str | None]:
     """The status, or why there was none. Certificates are not checked: a developer's server signs its own."""
     headers = {"Content-Type": "application/json", **request.headers}
     try:
-        async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT)) as session,
-            session.request(request.method, request.url, data=request.body, headers=headers, ssl=False) as response,
-        ):
+        method, url = request.method, request.url
+        async with session.request(method, url, data=request.body, headers=headers, ssl=False) as response:
             return response.status, None
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         return None, f"{type(error).__name__}: {error}"

@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS transactions (
 );
 CREATE INDEX IF NOT EXISTS transactions_due ON transactions (due_at) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS transactions_client ON transactions (provider, client_ref);
+CREATE INDEX IF NOT EXISTS transactions_parent ON transactions (provider, parent) WHERE parent IS NOT NULL;
 CREATE TABLE IF NOT EXISTS books (
     transaction_id INTEGER PRIMARY KEY REFERENCES transactions (id),
     provider TEXT NOT NULL,
@@ -49,6 +50,8 @@ CREATE TABLE IF NOT EXISTS callbacks (
     answered INTEGER,
     error TEXT
 );
+CREATE INDEX IF NOT EXISTS callbacks_due ON callbacks (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS callbacks_transaction ON callbacks (transaction_id);
 CREATE TABLE IF NOT EXISTS tokens (
     token TEXT PRIMARY KEY, provider TEXT NOT NULL, scope TEXT NOT NULL, expires_at INTEGER NOT NULL
 );

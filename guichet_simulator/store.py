@@ -146,9 +146,9 @@ class Store:
 
     # Callbacks
 
-    def callbacks(self, where: str, *args: object) -> list[QueuedCallback]:
-        """Oldest first."""
-        sql = f"SELECT * FROM callbacks WHERE {where} ORDER BY due_at, id"  # noqa: S608
+    def callbacks(self, where: str, *args: object, limit: int = -1) -> list[QueuedCallback]:
+        """Oldest first, at most `limit` unless it is negative."""
+        sql = f"SELECT * FROM callbacks WHERE {where} ORDER BY due_at, id LIMIT {limit}"  # noqa: S608
         return [QueuedCallback(**{**dict(row), "forged": bool(row["forged"])}) for row in self.rows(sql, *args)]
 
     def next_due(self) -> Instant | None:

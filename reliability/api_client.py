@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import msgspec
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=40, sock_connect=5)
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
 #: Answers after which the same request may be sent again (docs/contract.md, "Retry guidance").
-_AGAIN: Final = (429, 500, 502, 503, 504)
+AGAIN: Final = (429, 500, 502, 503, 504)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ApiClient:
     async def __aenter__(self) -> "ApiClient":
         connector = aiohttp.TCPConnector(limit=self.connections)
         self._session = aiohttp.ClientSession(
-            connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+            connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
         )
         self._last_answer_at = time.monotonic()
         return self
@@ -73,9 +73,10 @@ class ApiClient:
         json: object = None,
         form: Mapping[str, str] | None = None,
         patience: float = 120.0,
+        again: Collection[int] = AGAIN,
     ) -> Response | None:
-        """The first answer that is not a reason to try again; None if there was none for `patience` seconds."""
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        """The first answer whose status is not in `again`; None if there was none for `patience` seconds."""
+        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
         body: Any = None if json is None else msgspec.json.encode(json)
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -83,7 +84,7 @@ class ApiClient:
         at, retries = random.randrange(len(self.base_urls)), 0
         while True:
             url = self.base_urls[(at + retries) % len(self.base_urls)] + path
-            response = await self._send(method, url, headers, body if form is None else form, retries)
+            response = await self._send(method, url, headers, body if form is None else form, retries, again)
             if response is not None:
                 return response
             if time.monotonic() > deadline:
@@ -93,7 +94,7 @@ class ApiClient:
             retries += 1
 
     async def _send(
-        self, method: str, url: str, headers: Mapping[str, str], body: Any, retries: int
+        self, method: str, url: str, headers: Mapping[str, str], body: Any, retries: int, again: Collection[int]
     ) -> Response | None:
         assert self._session is not None
         try:
@@ -106,8 +107,8 @@ class ApiClient:
         now = time.monotonic()
         self.longest_outage = max(self.longest_outage, now - self._last_answer_at)
         self._last_answer_at = now
-        if got.status in _AGAIN:
-            if got.status == 500:
-                self.faults.append(f"{method} {url}: 500 {content[:200]!r}")
+        if got.status == 500:
+            self.faults.append(f"{method} {url}: 500 {content[:200]!r}")
+        if got.status in again:
             return None
         return Response(got.status, content, got.headers, retries)

@@ -5,92 +5,22 @@ agree with that reason (docs/reliability.md, "Chaos over live money").
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Final
-
-from sqlalchemy import select
 
 from guichet.bootstrap import service
 from guichet.db.engine import Database
-from guichet.db.tables import incidents, late_results, payments, refunds, webhook_deliveries
-from guichet.domain.late_results import LateResult
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.payments.incidents import Incident
+from reliability.comparison import Comparison, rendered
 from reliability.installation import Installation
 from reliability.journal import Journal
-from reliability.merchant import Merchant, ReceivedEvent
+from reliability.merchant import Merchant
+from reliability.merchant_books import compare_merchants
+from reliability.our_books import OurBooks, read_our_books, read_tables
 from reliability.provider_books import ProviderBooks, ProviderTransaction, read_provider_books
+from reliability.waiting import why_payment_waits, why_refund_waits
 from tests.invariants import check_books
 
-#: Providers that give no proof that a request never arrived, and what they can find again by our reference
-#: (docs/providers/README.md, "Lost answers").
-_NEVER_PROVEN: Final = frozenset({"feexpay", "sonatel", "stripe", "orange", "coris"})
-_NOT_FOUND_AGAIN: Final = frozenset({"orange", "coris"})
-#: Scenarios in which a provider states another amount or currency than it moved: nothing may be credited.
-_MISSTATED: Final = frozenset({"wrong_amount", "wrong_currency", "hidden_amount"})
-
-
-@dataclass
-class OurBooks:
-    """Guichet's tables, as they are when nothing runs any more."""
-
-    payments: dict[str, Payment]
-    refunds: dict[str, Refund]
-    #: By the payment's or the refund's reference.
-    late: dict[str, LateResult]
-    open_incidents: dict[str, set[str]]
-    waiting_deliveries: int
-    #: By provider account.
-    providers: dict[str, str]
-
-    def provider(self, subject: Payment | Refund) -> str | None:
-        return self.providers.get(subject.provider_account or "")
-
-
-@dataclass
-class Comparison:
-    """`differences`: by kind, in words. `explained`: what is still open, and why, counted. `brief`: the trial does not
-    wait for the fifteen minutes that prove that a request never arrived (D88)."""
-
-    brief: bool = False
-    differences: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    explained: Counter[str] = field(default_factory=Counter)
-    figures: Counter[str] = field(default_factory=Counter)
-    #: Payments and refunds that wait without a reason: the provider may just need to be asked again.
-    unexplained: list[Payment | Refund] = field(default_factory=list)
-
-    def differs(self, kind: str, detail: str) -> None:
-        self.differences[kind].append(detail)
-
-    @property
-    def difference_count(self) -> int:
-        return sum(map(len, self.differences.values()))
-
-
-async def read_our_books(installation: Installation) -> OurBooks:
-    async with service(installation.settings) as opened:
-        return await _read(opened.ctx.db, installation)
-
-
-async def _read(db: Database, installation: Installation) -> OurBooks:
-    stored = [Payment(*row) for row in await db.scan(select(payments))]
-    returned = [Refund(*row) for row in await db.scan(select(refunds))]
-    late = [LateResult(*row) for row in await db.scan(select(late_results))]
-    opened: dict[str, set[str]] = defaultdict(set)
-    for row in await db.scan(select(incidents).where(incidents.c.closed_at.is_(None))):
-        incident = Incident(*row)
-        opened[incident.reference].add(incident.kind)
-    waiting = await db.scan(select(webhook_deliveries.c.id).where(webhook_deliveries.c.status == "pending"))
-    return OurBooks(
-        {each.reference: each for each in stored if each.env == "live"},
-        {each.payment_reference: each for each in returned if each.env == "live"},
-        {each.reference: each for each in late},
-        opened,
-        len(waiting),
-        {name: account["provider"] for name, account in installation.accounts.items()},
-    )
+__all__ = ["Comparison", "compare", "read_our_books", "read_truth", "rendered"]
 
 
 def read_truth(installation: Installation, ours: OurBooks) -> ProviderBooks:
@@ -107,21 +37,24 @@ async def compare(
     installation: Installation,
     journal: Journal,
     merchants: list[Merchant],
+    proof_expected: bool = True,
     *,
     with_ledger: bool = True,
-    brief: bool = False,
 ) -> Comparison:
-    """Reads everything and compares it. `with_ledger`: also every invariant of the ledger, which takes longest; nothing
-    may write meanwhile. `brief`: see `Comparison`."""
-    found = Comparison(brief)
+    """Reads everything and compares it.
+
+    `proof_expected`: that a request never arrived must be proven by now, which takes fifteen minutes (D88).
+    `with_ledger`: also every invariant of the ledger, which takes longest; nothing may write meanwhile.
+    """
+    found = Comparison(proof_expected)
     async with service(installation.settings) as opened:
-        ours = await _read(opened.ctx.db, installation)
+        ours = await read_tables(opened.ctx.db, installation)
         if with_ledger:
             await _check_ledger(found, opened.ctx.db)
     truth = read_truth(installation, ours)
     _compare_journal(found, journal, ours, merchants)
     _compare_truth(found, ours, truth)
-    _compare_merchants(found, ours, journal, merchants)
+    compare_merchants(found, ours, journal, merchants)
     found.figures.update(Counter(f"payments {each.status}" for each in ours.payments.values()))
     found.figures.update(Counter(f"refunds {each.status}" for each in ours.refunds.values()))
     found.figures["late results"] = sum(each.stage != "asking" for each in ours.late.values())
@@ -162,10 +95,21 @@ def _compare_journal(found: Comparison, journal: Journal, ours: OurBooks, mercha
     for paid in journal.link_payments:
         if paid.nonce not in by_nonce:
             found.differs("an acknowledged payment of a link is lost", f"{paid.link_id} {paid.nonce}")
+    _compare_links(found, ours)
     for payment_reference, reference in journal.refunds.items():
         refund = ours.refunds.get(payment_reference)
         if reference and (refund is None or refund.reference != reference):
             found.differs("an acknowledged refund is lost", reference)
+
+
+def _compare_links(found: Comparison, ours: OurBooks) -> None:
+    """A link counts the payments that succeeded through it."""
+    paid = Counter(
+        each.link_id for each in ours.payments.values() if each.link_id and each.status in ("succeeded", "refunded")
+    )
+    for link_id, completed_uses in ours.link_uses.items():
+        if paid[link_id] != completed_uses:
+            found.differs("a link counts wrongly", f"{link_id}: {completed_uses}, but {paid[link_id]} succeeded")
 
 
 # What the providers moved
@@ -197,25 +141,9 @@ def _compare_debits(found: Comparison, ours: OurBooks, payment: Payment, known: 
             late = ours.late.get(payment.reference)
             if moved and (late is None or late.stage == "asking"):
                 found.differs("failed, but the customer was debited", about)
+                found.taken_untold.append(payment.reference)
         case "pending":
-            _explain(found, payment, _why_payment_waits(ours, payment, known) or _not_proven(found, known), about)
-
-
-def _why_payment_waits(ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> str | None:
-    provider = ours.provider(payment)
-    here = [each for each in known if each.provider == provider]
-    moved = [each for each in here if each.moved]
-    if moved and moved[0].scenario in _MISSTATED and "mismatch" in ours.open_incidents.get(payment.reference, ()):
-        return f"payment: {moved[0].scenario}, an incident is open, nothing was credited"
-    if here and here[-1].state == "pending" and here[-1].scenario in ("never_final", "waits"):
-        return f"payment: {here[-1].scenario}, the provider itself has not ended it, no debit"
-    if payment.provider_reference is None and provider in _NEVER_PROVEN:
-        if not here:
-            return f"payment: lost on its way to {provider}, which gives no proof: staff decide, no debit"
-        if provider in _NOT_FOUND_AGAIN:
-            taken = "debited" if moved else "no debit"
-            return f"payment: the answer of {provider} was lost, which cannot be asked: staff decide, {taken}"
-    return None
+            _explain(found, payment, known, why_payment_waits(ours, payment, known), about)
 
 
 def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> None:
@@ -238,97 +166,25 @@ def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known:
         case "failed" if moved and late_stage not in ("receivable", "paid"):
             found.differs("a refund failed, but the customer has the money", about)
         case "pending":
-            _explain(found, refund, _why_refund_waits(ours, refund, known) or _not_proven(found, known), about)
+            _explain(found, refund, known, why_refund_waits(ours, refund, known), about)
 
 
-def _why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransaction]) -> str | None:
-    kinds = ours.open_incidents.get(refund.reference, set())
-    moved = any(each.moved for each in known)
-    for kind in ("payee_unconfirmed", "float_empty"):
-        if kind in kinds and not moved:
-            return f"refund: {kind}, an incident is open, nothing was paid"
-    provider = ours.provider(refund)
-    if refund.provider_account is None and not known:
-        return "refund: no account can pay it back"
-    if refund.provider_reference is None and provider in _NEVER_PROVEN and not known:
-        return f"refund: lost on its way to {provider}, which gives no proof: staff decide, nothing was paid"
-    return None
-
-
-def _not_proven(found: Comparison, known: list[ProviderTransaction]) -> str | None:
-    if found.brief and not known:
-        return "payment or refund: no provider knows of it; fifteen minutes prove that it never arrived"
-    return None
-
-
-def _explain(found: Comparison, subject: Payment | Refund, reason: str | None, about: str) -> None:
+def _explain(
+    found: Comparison,
+    subject: Payment | Refund,
+    known: list[ProviderTransaction],
+    reason: str | None,
+    about: str,
+) -> None:
+    """`known`: what the provider has about the subject."""
     if reason is not None:
         found.explained[reason] += 1
+        if "staff decide" in reason:
+            found.for_staff.append((subject, any(each.moved for each in known)))
         return
     noun = "payment" if isinstance(subject, Payment) else "refund"
+    if not known and not found.proof_expected:
+        found.explained[f"{noun}: lost on its way, the proof that it never arrived takes fifteen minutes"] += 1
+        return
     found.differs(f"a {noun} waits without a reason", about)
     found.unexplained.append(subject)
-
-
-# The merchants' books
-
-
-def _compare_merchants(found: Comparison, ours: OurBooks, journal: Journal, merchants: list[Merchant]) -> None:
-    told = {each.reference for each in journal.acknowledged.values() if each.status == "failed"}
-    refused = {external_id for external_id, each in journal.acknowledged.items() if each.reference is None}
-    by_id = {merchant.id: merchant for merchant in merchants}
-    for merchant in merchants:
-        found.figures["events"] += len(merchant.events)
-        for fault in merchant.faults:
-            found.differs("a webhook that must not be", fault)
-        for unknown in set(merchant.by_payment) - set(ours.payments):
-            found.differs("an event about an unknown payment", unknown)
-    for payment in ours.payments.values():
-        received = by_id[payment.merchant_id].by_payment.get(payment.reference, [])
-        knows_failure = payment.reference in told or payment.external_id in refused
-        answered = payment.external_id in journal.acknowledged
-        expected = _expected_events(payment, ours.refunds.get(payment.reference))
-        optional = {"payment.failed"} if knows_failure or not answered else set()
-        _compare_events(found, payment, received, expected, optional)
-
-
-def _expected_events(payment: Payment, refund: Refund | None) -> Counter[str]:
-    expected: Counter[str] = Counter()
-    if payment.status in ("succeeded", "refunded"):
-        expected["payment.succeeded"] = 1
-    if payment.status == "failed":
-        expected["payment.failed"] = 1
-    if payment.status == "refunded":
-        expected["payment.refunded"] = 1
-    if refund is not None and refund.status != "pending":
-        expected[f"refund.{refund.status}"] = 1
-    return expected
-
-
-def _compare_events(
-    found: Comparison, payment: Payment, received: Iterable[ReceivedEvent], expected: Counter[str], optional: set[str]
-) -> None:
-    counted: Counter[str] = Counter()
-    for event in received:
-        if event.accepted:
-            counted[event.name] += 1
-        else:
-            found.differs(
-                "an event was never accepted", f"{event.name} of {payment.reference}, {event.attempts} attempts"
-            )
-    for name in counted.keys() | expected.keys():
-        if counted[name] > expected[name]:
-            found.differs(
-                "an event came under two ids, or is untrue", f"{name} of {payment.reference}: {counted[name]}"
-            )
-        if counted[name] < expected[name] and name not in optional:
-            found.differs("an event never came", f"{name} of {payment.reference} ({payment.status})")
-
-
-def rendered(found: Comparison, most: int = 10) -> list[str]:
-    """The differences in lines, at most `most` of each kind."""
-    lines: list[Any] = []
-    for kind, details in sorted(found.differences.items()):
-        lines.append(f"{len(details)} × {kind}")
-        lines += [f"    {detail}" for detail in details[:most]]
-    return lines

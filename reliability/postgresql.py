@@ -65,7 +65,13 @@ class PostgresqlServer:
     async def start(self) -> None:
         if not (self._data / "PG_VERSION").exists():
             command = [self._binaries / "initdb", "--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", self._data]
-            subprocess.run(command, check=True, user=self._user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run(
+                [str(part) for part in command],
+                check=True,
+                user=self._user,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
         await self._process.start()
         await self.wait_until_ready()
 

@@ -12,7 +12,7 @@ import aiohttp
 
 ROOT: Final = Path(__file__).parents[1]
 #: Seconds within which a process must be ready. A loaded machine may need a while.
-PATIENCE: Final = 60.0
+PATIENCE: Final = 180.0
 _POLL: Final = 0.05
 
 

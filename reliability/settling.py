@@ -32,7 +32,7 @@ async def settle(
     """The comparison of the three books once nothing differs, or after `seconds`. Guichet must run."""
     began = time.monotonic()
     while True:
-        found = await compare(installation, journal, merchants, with_ledger=False, brief=True)
+        found = await compare(installation, journal, merchants, proof_expected=False, with_ledger=False)
         settled = not found.difference_count and not found.figures["deliveries that wait"]
         if settled or time.monotonic() - began > seconds:
             return found

@@ -3,16 +3,18 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reliability.api_client import ApiClient
+from reliability.customers import LinkCustomers
 from reliability.journal import Acknowledged, Journal
 from reliability.merchant import Merchant, ReceivedEvent
-from reliability.orders import Order, order
+from reliability.orders import DEBIT_SCENARIOS, Order, order
 
-#: Of a thousand payments: how many are read at once, repeated later, and refunded once they succeeded.
+#: Of a thousand payments: how many are made on a hosted page, read at once, repeated later, and refunded.
+BY_LINK: Final = 30
 READ: Final = 30
 REPEATED: Final = 20
 REFUNDED: Final = 100
@@ -29,6 +31,8 @@ class Traffic:
     seed: int
     rate: float | None = None
     width: int = 32
+    scenarios: Mapping[str, int] = field(default_factory=lambda: DEBIT_SCENARIOS)
+    link_customers: LinkCustomers | None = None
     _next: int = 0
     _recent: deque[Acknowledged] = field(default_factory=lambda: deque(maxlen=_LAST_KEPT))
     _ended: bool = False
@@ -45,17 +49,23 @@ class Traffic:
         while not enough():
             number, self._next = self._next, self._next + 1
             await pacer.wait()
-            await self._shop(order(self.seed, number, len(self.merchants)))
+            if self.link_customers is not None and self._drawn("way", number).randrange(1000) < BY_LINK:
+                await self.link_customers.pay(number)
+            else:
+                await self._shop(order(self.seed, number, len(self.merchants), self.scenarios))
 
     async def _shop(self, wanted: Order) -> None:
         acknowledged = await self.create(wanted)
-        drawn = random.Random(f"{self.seed}/after/{wanted.number}")
+        drawn = self._drawn("after", wanted.number)
         if acknowledged is not None:
             self._recent.append(acknowledged)
             if drawn.randrange(1000) < READ:
                 await self.read(acknowledged)
         if self._recent and drawn.randrange(1000) < REPEATED:
             await self.repeat(drawn.choice(self._recent))
+
+    def _drawn(self, purpose: str, number: object) -> random.Random:
+        return random.Random(f"{self.seed}/{purpose}/{number}")
 
     async def create(self, wanted: Order) -> Acknowledged | None:
         """Posts an order until it is answered, always with the same external_id (docs/contract.md)."""
@@ -105,10 +115,9 @@ class Traffic:
         """A webhook came: some payments are refunded once they succeeded."""
         if event.name != "payment.succeeded" or self._ended:
             return
-        number = (data["metadata"] or {}).get("number", 0)
+        number = (data["metadata"] or {}).get("number", event.payment)
         phone = data["customer"]["phone_number"] or ""
-        drawn = random.Random(f"{self.seed}/refund/{number}/{event.payment if not number else ''}")
-        if phone[-4:-2] == "91" or drawn.randrange(1000) < REFUNDED:
+        if phone[-4:-2] == "91" or self._drawn("refund", number).randrange(1000) < REFUNDED:
             await self.refund(merchant, event.payment)
 
     async def refund(self, merchant: Merchant, payment: str) -> None:

@@ -1,29 +1,32 @@
 """One trial on one database: traffic and kills, then quiet until everything has ended, then the comparison."""
 
 import asyncio
-import shutil
+import random
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
+from guichet.db.engine import require
 from guichet.domain.payments import Payment, Refund
 from reliability.api_client import ApiClient
 from reliability.books import Comparison, compare
-from reliability.chaos.kills import Killer, Victim
+from reliability.chaos.kills import Killer
+from reliability.chaos.services import Services, own_services
+from reliability.customers import LinkCustomers
+from reliability.forger import Forger
 from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.merchant import Merchant, WebhookReceiver, create_merchants
-from reliability.postgresql import PostgresqlServer
-from reliability.processes import ManagedProcess, guichet, run_command
+from reliability.orders import DEBIT_SCENARIOS
+from reliability.processes import guichet, run_command
+from reliability.staff import Staff
 from reliability.traffic import Traffic
 
 DatabaseKind = Literal["sqlite", "postgresql"]
 MERCHANTS: Final = 4
-#: Seconds between two looks at what is still open, once the traffic has ended.
-_LOOK: Final = 20.0
 _WIDTH: Final = 16
 
 
@@ -43,6 +46,11 @@ class Plan:
     folder: Path
     first_port: int
     width: int = 32
+    scenarios: Mapping[str, int] = field(default_factory=lambda: DEBIT_SCENARIOS)
+    #: Seconds between two looks at what is still open, once the traffic has ended.
+    look: float = 20.0
+    #: Whether the end waits for the proofs that requests never arrived.
+    proof_expected: bool = True
 
 
 @dataclass
@@ -53,8 +61,12 @@ class Trial:
     journal: Journal = field(default_factory=Journal)
     merchants: list[Merchant] = field(default_factory=list)
     comparison: Comparison = field(default_factory=Comparison)
+    #: Why the payments and refunds that only people could end had been waiting.
+    ended_by_staff: Counter[str] = field(default_factory=Counter)
     phase: str = "starting"
     killer: Killer | None = None
+    staff: Staff | None = None
+    forger: Forger | None = None
     api: ApiClient | None = None
     receiver: WebhookReceiver | None = None
     #: Seconds.
@@ -68,29 +80,39 @@ class Trial:
     async def run(self) -> None:
         """Raises RuntimeError if something does not start."""
         plan = self.plan
-        async with _services(plan) as services:
-            self.merchants = await create_merchants(services.installation.settings, MERCHANTS)
-            self.receiver = WebhookReceiver(self.merchants, plan.seed)
-            await self.receiver.start(services.receiver_port)
-            await services.start()
-            async with ApiClient(services.installation.base_urls) as self.api:
-                await _configure_endpoints(self.api, self.merchants, self.receiver)
-                await self._make_traffic(services)
-                await self._settle(services.installation)
-                await services.stop_guichet()
-                self.phase = "comparing"
-                self.comparison = await compare(services.installation, self.journal, self.merchants)
-                await self._check_commands(services.installation)
-            for fault in self.api.faults:
-                self.comparison.differs("an answer 500", fault)
-            await self.receiver.stop()
+        several = plan.database == "postgresql"
+        async with own_services(plan.folder, plan.first_port, several=several) as services:
+            await self.run_on(services)
 
-    async def _make_traffic(self, services: "_Services") -> None:
+    async def run_on(self, services: Services) -> None:
+        """The same on services that the caller prepared; their database is up to date."""
+        installation = services.installation
+        self.merchants = await create_merchants(installation.settings, MERCHANTS)
+        self.receiver = WebhookReceiver(self.merchants, self.plan.seed)
+        await self.receiver.start(services.receiver_port)
+        await services.start()
+        async with ApiClient(installation.base_urls) as self.api:
+            await _configure_endpoints(self.api, self.merchants, self.receiver)
+            await self._make_traffic(services)
+            await self._settle(installation)
+        await services.stop_guichet()
+        await self.receiver.stop()
+        self.phase = "comparing"
+        self.comparison = await compare(installation, self.journal, self.merchants, self.plan.proof_expected)
+        await self._check_commands(installation)
+        for fault in self.api.faults:
+            self.comparison.differs("an answer 500", fault)
+
+    async def _make_traffic(self, services: Services) -> None:
         plan = self.plan
         assert self.api is not None
         assert self.receiver is not None
-        traffic = Traffic(self.api, self.merchants, self.journal, plan.seed, plan.rate, plan.width)
+        traffic = Traffic(self.api, self.merchants, self.journal, plan.seed, plan.rate, plan.width, plan.scenarios)
+        traffic.link_customers = LinkCustomers(self.api, self.merchants, self.journal, plan.seed)
+        await traffic.link_customers.create_links()
         self.receiver.on_event = traffic.on_event
+        self.staff = Staff(services.installation, self.merchants, plan.seed)
+        self.forger = Forger(services.installation, plan.seed)
         self.killer = Killer(services.victims, plan.seed, plan.interval)
         self.phase = "traffic"
         began = time.monotonic()
@@ -99,22 +121,40 @@ class Trial:
             return self.journal.payments >= plan.payments and self.kills >= plan.kills
 
         async with asyncio.TaskGroup() as group:
-            group.create_task(traffic.run(enough))
-            group.create_task(self.killer.run(enough))
+            for each in (traffic, self.killer, self.staff, self.forger):
+                group.create_task(each.run(enough))
         self.traffic_took = time.monotonic() - began
 
     async def _settle(self, installation: Installation) -> None:
-        """Until nothing is open without a reason: merchants read what is pending, which asks the providers."""
+        """Until nothing is open without a reason: merchants read what is pending, which asks the providers; providers
+        repeat what they told while nobody listened; people decide what only people can."""
         self.phase = "settling"
         began = time.monotonic()
+        await require(self.forger).fill_wallets()
         async with ApiClient(installation.base_urls[:1]) as api:
             while time.monotonic() - began < self.plan.settle:
-                self.comparison = await compare(installation, self.journal, self.merchants, with_ledger=False)
-                if not self.comparison.difference_count and not self.comparison.figures["deliveries that wait"]:
+                await self.before_each_look()
+                found = await compare(
+                    installation, self.journal, self.merchants, self.plan.proof_expected, with_ledger=False
+                )
+                self.comparison = found
+                if not (found.difference_count or found.for_staff or found.figures["deliveries that wait"]):
                     break
-                await self._read_open(api, self.comparison.unexplained)
-                await asyncio.sleep(_LOOK)
+                await self._read_open(api, found.unexplained)
+                await self._act_for_people(found)
+                await asyncio.sleep(self.plan.look)
         self.settling_took = time.monotonic() - began
+
+    async def _act_for_people(self, found: Comparison) -> None:
+        staff, forger = require(self.staff), require(self.forger)
+        await forger.tell_again(found.taken_untold)
+        await staff.decide(random.Random(self.plan.seed))
+        if not found.unexplained:
+            self.ended_by_staff = self.ended_by_staff or found.explained
+            await staff.end(found.for_staff)
+
+    async def before_each_look(self) -> None:
+        """For a short trial, which cannot wait for leases and retries."""
 
     async def _read_open(self, api: ApiClient, subjects: list[Payment | Refund]) -> None:
         keys = {merchant.id: merchant.key for merchant in self.merchants}
@@ -141,61 +181,3 @@ async def _configure_endpoints(api: ApiClient, merchants: list[Merchant], receiv
         assert answer is not None, "nobody answers"
         assert answer.status == 200, answer
         merchant.secret = answer.data["secret"]
-
-
-@dataclass
-class _Services:
-    """The processes of a trial. `guichet`: those of Guichet itself."""
-
-    installation: Installation
-    receiver_port: int
-    simulator: ManagedProcess
-    guichet: list[ManagedProcess]
-    victims: list[tuple[Victim, int]]
-
-    async def start(self) -> None:
-        await self.simulator.start_and_wait()
-        for process in self.guichet:
-            await process.start_and_wait()
-
-    async def stop_guichet(self) -> None:
-        """A stop at the end is an orderly one."""
-        codes = await asyncio.gather(*(process.stop() for process in self.guichet))
-        assert set(codes) == {0}, codes
-
-
-@asynccontextmanager
-async def _services(plan: Plan) -> AsyncIterator[_Services]:
-    """Prepares a fresh installation; kills whatever is left of it at the end."""
-    shutil.rmtree(plan.folder, ignore_errors=True)
-    plan.folder.mkdir(parents=True)
-    simulator_port, receiver_port, postgresql_port, *serve_ports = range(plan.first_port, plan.first_port + 5)
-    several = plan.database == "postgresql"
-    installation = Installation(plan.folder, simulator_port, serve_ports if several else serve_ports[:1])
-    postgresql = PostgresqlServer(plan.folder, postgresql_port) if several else None
-    started: list[ManagedProcess] = []
-    try:
-        if postgresql is not None:
-            await postgresql.start()
-            installation.database_url = await postgresql.create_database("guichet")
-        code, out, err = await run_command(guichet("migrate"), installation.environ)
-        assert code == 0, out + err
-        simulator = installation.simulator()
-        started = [simulator, *_guichet_processes(installation, several=several)]
-        victims: list[tuple[Victim, int]] = [(process, 4) for process in started[1:]] + [(simulator, 1)]
-        if postgresql is not None:
-            victims.append((postgresql, 1))
-        yield _Services(installation, receiver_port, simulator, started[1:], victims)
-    finally:
-        for process in started:
-            await process.kill()
-        if postgresql is not None:
-            await postgresql.stop()
-
-
-def _guichet_processes(installation: Installation, *, several: bool) -> list[ManagedProcess]:
-    """SQLite serves one process; on PostgreSQL two servers and two workers share the work, so that it flows on."""
-    if not several:
-        return [installation.server(installation.ports[0])]
-    servers = [installation.server(port, "--no-worker") for port in installation.ports]
-    return [*servers, *(installation.worker(number) for number in (1, 2))]

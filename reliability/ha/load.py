@@ -10,8 +10,10 @@ from reliability.journal import Acknowledged
 from reliability.orders import Order
 from reliability.traffic import Traffic
 
-#: Payments a second.
-RATE: Final = 50.0
+#: Orders a second; about every second one is such that the trial makes it: 50 payments a second.
+RATE: Final = 105.0
+#: Whose provider finds a payment again by our reference, and whose simulator finds it by an index.
+_OPERATORS: Final = frozenset({"mtn", "mtn_ci", "moov", "moov_bf", "orange_bf", "wave_ci", "wave_sn", "free_sn"})
 #: Scenarios of the simulator that end within seconds; the others are for `make chaos`.
 _QUICK: Final = frozenset({"9001", "9003", "9004", "9006", "9007", "9008", "9023", "9025", "9101", "9103", "9107"})
 
@@ -23,7 +25,7 @@ class SteadyTraffic(Traffic):
     acknowledged: int = 0
 
     async def _shop(self, wanted: Order) -> None:
-        if wanted.scenario in _QUICK:
+        if wanted.scenario in _QUICK and wanted.body["operator"] in _OPERATORS:
             await super()._shop(wanted)
 
     async def create(self, wanted: Order) -> Acknowledged | None:
