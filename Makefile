@@ -41,6 +41,8 @@ requirements:  ## pin again (needs uv): newest versions, with hashes, naming no 
 	  --no-emit-index-url --no-emit-find-links requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/bench.in -c requirements/dev.txt -o requirements/bench.txt
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/patroni.in -o requirements/patroni.txt
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

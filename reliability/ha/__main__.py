@@ -31,6 +31,7 @@ _PROGRAMS: Final = {
     "haproxy": "haproxy",
     "pgbouncer": "pgbouncer",
     "redis-server": "redis-server",
+    "/usr/bin/python3": "python3-venv",
 }
 _PATRONI_REQUIREMENTS: Final = ROOT / "requirements" / "patroni.txt"
 _SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -93,15 +94,13 @@ def _missing() -> str | None:
 def _install_patroni(folder: Path) -> None:
     """As docs/operations/high-availability.md says, with the system's own Python, which other users can run."""
     print("installing Patroni from wheels", flush=True)
-    pip: list[str | Path] = [
-        folder / "bin" / "pip",
-        "--quiet",
-        "--disable-pip-version-check",
-        "install",
-        "--require-hashes",
+    pip = folder / "bin" / "pip"
+    commands: list[list[str | Path]] = [
+        ["/usr/bin/python3", "-m", "venv", folder],
+        [pip, "--quiet", "--disable-pip-version-check", "install", "--require-hashes", "-r", _PATRONI_REQUIREMENTS],
     ]
-    for command in (["/usr/bin/python3", "-m", "venv", folder], [*pip, "-r", _PATRONI_REQUIREMENTS]):
-        subprocess.run(command, check=True)
+    for command in commands:
+        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
 
 def _run_inside(network: Network, folder: Path) -> int:
