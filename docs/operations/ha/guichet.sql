@@ -1,0 +1,7 @@
+-- Run once on the primary, as the user postgres.
+CREATE ROLE guichet LOGIN PASSWORD 'change-me';
+CREATE DATABASE guichet OWNER guichet;
+-- Guichet sets these on each connection, but cannot through PgBouncer (docs/decisions.md, D67).
+ALTER ROLE guichet SET enable_bitmapscan = off;
+ALTER ROLE guichet SET enable_seqscan = off;
+ALTER ROLE guichet SET jit = off;
