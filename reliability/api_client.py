@@ -14,7 +14,7 @@ import msgspec
 #: Seconds: longer than a request waits for a slow initiation (20), as the contract advises.
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=40, sock_connect=5)
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5)
-#: Answers after which the same request may be sent again (docs/contract.md, "Retry guidance").
+#: Answers after which the same request may be sent again (docs/contract.md, "Errors").
 AGAIN: Final = (429, 500, 502, 503, 504)
 
 

@@ -99,7 +99,7 @@ class Traffic:
             self.journal.faults.append(f"{wanted.external_id} has two references")
 
     async def repeat(self, acknowledged: Acknowledged) -> None:
-        """The same request once more, much later: the same payment (docs/contract.md, "Idempotency")."""
+        """The same request once more, much later: the same payment (docs/contract.md, "Requests")."""
         wanted = acknowledged.order
         key = self.merchants[wanted.merchant].key
         answer = await self.api.call("POST", "/v1/payments", key, json=wanted.body)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.reduction import DupFd
@@ -84,7 +85,8 @@ class Child:
 
     def send_signal(self, number: int) -> None:
         if self.returncode is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # It has ended, and its exit code is still on its way to us.
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)

@@ -178,7 +178,7 @@ class Merchant:
     ) -> tuple[int, Any]:
         headers = {
             "Authorization": f"Bearer {self.key}",
-            "X-Forwarded-For": address or f"2001:db8::{next(_addresses):x}",
+            "X-Forwarded-For": address or f"2001:db8:0:{next(_addresses):x}::1",
         }
         async with self.client.request(method, f"{server.url}/v1{path}", json=body, headers=headers) as answer:
             return answer.status, json.loads(await answer.read())
