@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 
 from guichet.bootstrap import service
+from guichet.db.fair_share import FIRST_WINDOW
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
 from tests.fakes.http_server import ScriptedServer
@@ -113,7 +114,7 @@ async def test_a_worker_is_notified_at_once_of_a_stored_payment(company: SharedF
 
 async def test_leases_of_a_killed_worker_are_taken_over(company: SharedFleet, merchant: Merchant) -> None:
     receiver = Receiver(hanging=asyncio.Event())
-    orders = [f"held-{number}" for number in range(8)]
+    orders = [f"held-{number}" for number in range(FIRST_WINDOW)]
     doomed, other = company.workers
     async with ScriptedServer(receiver) as scripted_server:
         await merchant.receive_at(company.servers[0], scripted_server.url("127.0.0.1"))
