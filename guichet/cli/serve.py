@@ -173,7 +173,7 @@ async def _serve_until_stopped(
     worker = opened.worker() if with_worker else None
     simulated = simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
-    limits = ConnectionLimits.of(ctx.settings)
+    limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
     server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share, limits)
     on_stop(server.handle_exit)
     if listen.inherited is not None:

@@ -47,6 +47,15 @@ class Phase:
         """The connection that has been in it for longest; with `address`, of that address."""
         return next((each for each in self.deadlines if address is None or each.address == address), None)
 
+    def to_evict(self) -> Connection:
+        """Of a phase that is full: the oldest of the address that clearly has the most, else the oldest of all. So one
+        address cannot push out the slow clients of all others."""
+        counted = Counter(each.address for each in self.deadlines if each.address is not None)
+        address, most = counted.most_common(1)[0] if counted else (None, 0)
+        found = self.oldest(address if most > self.most // 16 else None)
+        assert found is not None
+        return found
+
 
 class ConnectionGuard:
     """The connections that this process accepted from one socket."""
@@ -110,7 +119,7 @@ class ConnectionGuard:
         connection.phase = phase
         if phase is not None:
             if len(phase.deadlines) >= phase.most:
-                self._evict(next(iter(phase.deadlines)), "full")
+                self._evict(phase.to_evict(), "full")
             phase.deadlines[connection] = self._now() + phase.seconds
 
     def make_room(self) -> bool:

@@ -38,9 +38,10 @@ class PhaseLimit:
     most: int
 
 
-#: From the first byte of a connection or of a request, with the TLS handshake, to the end of the head. A
-#: connection with TLS costs 40 KB before its head.
-HEAD: Final = PhaseLimit(10, most=128)
+#: From the first byte of a connection or of a request to the end of the head.
+HEAD: Final = PhaseLimit(10, most=512)
+#: The same with the TLS handshake, during which a connection costs 40 KB.
+TLS_HEAD: Final = PhaseLimit(10, most=128)
 #: From the end of the head to the end of the body: 16 KiB on a line of 3 kbit/s.
 BODY: Final = PhaseLimit(60, most=256)
 #: Between two requests. The proxies of docs/operations close earlier, so they never lose a request to this.
@@ -65,10 +66,11 @@ class ConnectionLimits:
     refused: PhaseLimit = REFUSED
 
     @classmethod
-    def of(cls, settings: Settings) -> "ConnectionLimits":
+    def of(cls, settings: Settings, *, tls: bool = False) -> "ConnectionLimits":
         """At most three quarters of the descriptors: the database, providers and webhooks need some."""
         total = min(settings.max_connections, raise_descriptor_limit() * 3 // 4)
-        return cls(total, settings.connections_per_address, ClientAddresses.of(settings))
+        addresses = ClientAddresses.of(settings)
+        return cls(total, settings.connections_per_address, addresses, head=TLS_HEAD if tls else HEAD)
 
 
 def raise_descriptor_limit() -> int:

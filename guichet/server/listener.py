@@ -116,3 +116,4 @@ class Listener:
         finally:
             if protocol.transport is None:  # It never began, so it never ends.
                 self._guard.forget(protocol)
+                protocol.release()

@@ -84,6 +84,15 @@ async def test_each_phase_has_a_bound_of_its_own(phase: str, data: bytes) -> Non
         assert all(client.seems_open for client in clients[2:])
 
 
+async def test_a_flood_from_one_address_does_not_push_out_slow_clients_of_others() -> None:
+    """Their heads are older, but they may be on a slow line."""
+    async with open_port(replace(ConnectionLimits(), head=replace(HEAD, most=32))) as port:
+        slow = [await port.client(f"127.0.1.{number}", b"GET / HTTP/1.1\r\n") for number in range(1, 4)]
+        await port.half_open(100, "127.0.0.9")
+        for client in slow:
+            assert await client.ask(b"Host: a\r\n\r\n") == (200, b"ok")
+
+
 async def test_a_trusted_proxy_may_open_as_many_as_it_likes() -> None:
     proxies = ClientAddresses((ip_network("127.0.0.1/32"),), 64)
     async with open_port(ConnectionLimits(total=100, per_address=2, addresses=proxies)) as port:
