@@ -1,6 +1,9 @@
 """A short slice of `make chaos`: live money through the separate simulator, everything killed, three books compared."""
 
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sqlalchemy import update
@@ -9,7 +12,7 @@ from guichet.bootstrap import service
 from guichet.clock import MINUTE
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.settings import Settings
-from reliability.books import rendered
+from reliability.books import compare, rendered
 from reliability.chaos.services import Services
 from reliability.chaos.trial import Plan, Trial
 from reliability.installation import Installation
@@ -25,6 +28,8 @@ _DUE = (
 )
 #: An answer after 25 seconds.
 _SLOW = "18"
+#: A debit that became a payment which succeeded.
+_A_DEBIT = "SELECT MIN(id) FROM transactions WHERE provider = 'mtn' AND kind = 'debit' AND state = 'succeeded'"
 
 
 @dataclass
@@ -71,3 +76,58 @@ async def test_the_books_of_providers_guichet_and_merchants_agree_after_kills(
     assert trial.kills >= plan.kills
     assert trial.journal.payments >= plan.payments
     assert not trial.comparison.difference_count, "\n".join(rendered(trial.comparison))
+    for spoil in (a_debit_disappears, a_debit_is_doubled, an_acknowledged_payment_is_lost, an_event_is_lost):
+        with spoil(trial, installation):
+            spoiled = await compare(installation, trial.journal, trial.merchants, False, with_ledger=False)
+        assert spoiled.difference_count == 1, f"{spoil.__name__}: {rendered(spoiled)}"
+
+
+@contextmanager
+def the_simulators_file(installation: Installation, *statements: str) -> Iterator[None]:
+    """With the statements executed, and as it was again afterwards."""
+    before = installation.simulator_db.with_suffix(".before")
+    with closing(sqlite3.connect(installation.simulator_db)) as db, closing(sqlite3.connect(before)) as copy:
+        db.backup(copy)
+        with db:
+            for statement in statements:
+                db.execute(statement)
+        yield
+        copy.backup(db)
+
+
+def a_debit_disappears(_: Trial, installation: Installation) -> AbstractContextManager[None]:
+    return the_simulators_file(installation, f"DELETE FROM books WHERE transaction_id = ({_A_DEBIT})")
+
+
+def a_debit_is_doubled(_: Trial, installation: Installation) -> AbstractContextManager[None]:
+    with closing(sqlite3.connect(installation.simulator_db)) as db:
+        names = [row[1] for row in db.execute("PRAGMA table_info(transactions)")]
+    values = [{"id": "1000000", "ref": "'again'"}.get(name, name) for name in names]
+    return the_simulators_file(
+        installation,
+        f"INSERT INTO transactions SELECT {', '.join(values)} FROM transactions WHERE id = ({_A_DEBIT})",
+        "INSERT INTO books SELECT 1000000, provider, kind, client_ref, amount, currency, at FROM books"
+        f" WHERE transaction_id = ({_A_DEBIT})",
+    )
+
+
+@contextmanager
+def an_acknowledged_payment_is_lost(trial: Trial, _: Installation) -> Iterator[None]:
+    acknowledged = trial.journal.acknowledged
+    known = next(each for each in acknowledged.values() if each.reference is not None)
+    acknowledged["never stored"] = replace(known, reference="00000000-0000-4000-8000-000000000000")
+    yield
+    del acknowledged["never stored"]
+
+
+@contextmanager
+def an_event_is_lost(trial: Trial, _: Installation) -> Iterator[None]:
+    events = next(
+        each
+        for merchant in trial.merchants
+        for each in merchant.by_payment.values()
+        if [event.name for event in each] == ["payment.succeeded"]
+    )
+    event = events.pop()
+    yield
+    events.append(event)
