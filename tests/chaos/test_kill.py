@@ -53,10 +53,15 @@ class Server(ManagedProcess):
         super().__init__("serve", guichet("serve", "--port", port), environ, log_file, f"{address}/readyz")
 
 
-async def start(settings: Settings) -> Server:
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[Server]:
+    """Killed at the end, if nothing else has ended it."""
     server = Server(settings)
-    await server.start_and_wait()
-    return server
+    try:
+        await server.start_and_wait()
+        yield server
+    finally:
+        await server.kill()
 
 
 @asynccontextmanager
@@ -100,18 +105,17 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
     key = await merchant(settings)
     answered: dict[str, str] = {}
     async with ScriptedServer(hangs_at_first, authority.server("localhost")) as receiver, calling(key) as client:
-        server = await start(settings)
-        async with client.put(f"{server.url}/webhooks/endpoint", json={"url": receiver.url()}) as answer:
-            assert answer.status == 200
-        await asyncio.gather(*(create(client, server, n, answered) for n in range(20)))
-        async with asyncio.timeout(10):
-            while len(receiver.received) < FIRST_WINDOW:
-                await asyncio.sleep(0.02)
-        await server.kill()
+        async with serving(settings) as server:
+            async with client.put(f"{server.url}/webhooks/endpoint", json={"url": receiver.url()}) as answer:
+                assert answer.status == 200
+            await asyncio.gather(*(create(client, server, n, answered) for n in range(20)))
+            async with asyncio.timeout(10):
+                while len(receiver.received) < FIRST_WINDOW:
+                    await asyncio.sleep(0.02)
+            await server.kill()
         recovered.set()
         await half_a_minute_passes(settings)
-        server = await start(settings)
-        try:
+        async with serving(settings) as server:
             async with asyncio.timeout(20):
                 while len(receiver.received) < 20 + FIRST_WINDOW:
                     await asyncio.sleep(0.1)
@@ -119,8 +123,7 @@ async def test_deliveries_cut_off_by_a_kill_are_sent_again(settings: Settings, a
                 while Counter(each["status"] for each in log) != {"success": 20}:
                     log = await deliveries(client, server)
                     await asyncio.sleep(0.05)
-        finally:
-            await server.stop()
+            assert await server.stop() == 0
         attempts = Counter(each["attempts"] for each in log)
         assert attempts == {2: FIRST_WINDOW, 1: 20 - FIRST_WINDOW}, "the attempt that was cut off counts"
         assert len(receiver.received) == 20 + FIRST_WINDOW
