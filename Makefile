@@ -28,7 +28,7 @@ chaos: .venv/dev  ## kills under live traffic on both databases, then three book
 	@$(BIN)/python -m reliability.chaos --write $(CHAOS)
 
 fuzz: .venv/dev  ## hostile requests and hostile answers by the hundred thousand, about 40 minutes (docs/reliability.md)
-	@$(BIN)/python -m reliability.fuzz
+	@$(BIN)/python -m reliability.fuzz --write $(FUZZ)
 
 ha: .venv/dev  ## dead machines: Patroni, etcd and HAProxy under load, a quarter of an hour; root on Debian
 	@$(BIN)/python -m reliability.ha

@@ -1,12 +1,12 @@
 """FeexPay v2: nineteen networks and cards, no idempotency, unsigned callbacks, payouts (docs/providers/feexpay.md)."""
 
-from typing import Final
+import json
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.clock import iso
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.feexpay_networks import NETWORKS, payout_network
 from guichet_simulator.feexpay_payloads import (
@@ -202,19 +202,33 @@ class FeexPay(SimulatedProvider):
         if not (first and last and body.get("shop")):
             return error(400, ["start_date, end_date and shop should not be empty"]).response()
         self.ctx.apply_due_decisions()
-        kinds = {"PAYIN": "('debit')", "PAYOUT": "('credit')"}.get(str(body.get("type", "ALL")), "('debit', 'credit')")
-        found = [
-            tx
-            for tx in undocumented_order(self.ctx.store.select(f"provider = 'feexpay' AND kind IN {kinds}"))
-            if first <= iso(tx.created_at)[:10] <= last
-            and body.get("status") in (None, "", "ALL", STATES[tx.state])
-            and body.get("reseau") in (None, "", "ALL", network_label(tx))
-        ][:_HISTORY_LIMIT]
+        found = undocumented_order(self._chosen(body, first, last))
 
         def normal() -> Response:
             return json_response({"success": True, "total": len(found), "data": [history_row(tx) for tx in found]})
 
         return await self.respond("status", self.ctx.forced_scenario(self.name, "status"), normal)
+
+    def _chosen(self, body: dict[str, Any], first: str, last: str) -> list[Transaction]:
+        """At most _HISTORY_LIMIT transactions of these days (`2026-11-22`), whichever they are if there are more."""
+        everything = (None, "", "ALL")
+        kinds = {"PAYIN": ["debit"], "PAYOUT": ["credit"]}.get(str(body.get("type", "ALL")), ["debit", "credit"])
+        status, label = body.get("status"), body.get("reseau")
+        states = [state for state, word in STATES.items() if status in (*everything, word)]
+        operators = [label, *(name for name, network in NETWORKS.items() if network.label == label)]
+        return self.ctx.store.select(
+            "id IN (SELECT id FROM transactions WHERE provider = 'feexpay' AND kind IN (SELECT value FROM json_each(?))"
+            " AND state IN (SELECT value FROM json_each(?)) AND (? OR operator IN (SELECT value FROM json_each(?)))"
+            " AND strftime('%Y-%m-%d', created_at / 1000000, 'unixepoch') BETWEEN ? AND ?"
+            " ORDER BY id * 7919 % 10007 LIMIT ?)",
+            json.dumps(kinds),
+            json.dumps(states),
+            label in everything,
+            json.dumps(operators),
+            first,
+            last,
+            _HISTORY_LIMIT,
+        )
 
     async def balance(self, request: Request) -> Response:
         if refusal := self._check_credential(request):
