@@ -1,0 +1,138 @@
+"""The settings of a process, from GUICHET_* variables. No other module reads settings from the environment.
+
+A wrong value stops the start with one sentence that names the variable (`SettingsError`).
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from cryptography.fernet import Fernet
+
+from guichet.private_files import FILE_MODE, make_private_folder, sqlite_files
+from guichet.settings.parsers import Network
+from guichet.settings.variables import DEFAULT_PUBLIC_URL, VARIABLES, Variable
+
+__all__ = [
+    "DEFAULT_PUBLIC_URL",
+    "VARIABLES",
+    "Network",
+    "Settings",
+    "SettingsError",
+    "Variable",
+    "load",
+    "with_development_key",
+]
+
+Profile = Literal["development", "production"]
+
+
+class SettingsError(Exception):
+    """A wrong setting; the message is one sentence that names the variable. Exit code 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    home: Path
+    database_url: str
+    pgbouncer: bool
+    listen_url: str | None
+    public_url: str
+    profile: Profile
+    redis_url: str | None
+    rate_limit: int
+    page_rate_limit: int
+    phone_prompts: int
+    link_prompts: int
+    link_reservation_minutes: int
+    trusted_proxies: tuple[Network, ...]
+    ipv6_prefix: int
+    max_connections: int
+    connections_per_address: int
+    secret_keys: tuple[str, ...]
+    egress_allow: tuple[Network, ...]
+    egress_ca_file: Path | None
+    catalogue_file: Path | None
+    providers_file: Path | None
+    allow_simulator: bool
+    keep_deliveries_days: int
+    keep_incidents_days: int
+    ledger_heads: Path | str | None
+    ledger_heads_secret: str | None
+    log_level: str
+    metrics_port: int | None
+    metrics_host: str
+    metrics_token: str | None
+    otlp_endpoint: str | None
+
+    @property
+    def development(self) -> bool:
+        return self.profile == "development"
+
+    @property
+    def embedded(self) -> bool:
+        """Whether the database is SQLite in the data folder, not PostgreSQL."""
+        return self.database_url.startswith("sqlite:")
+
+    @property
+    def sqlite_path(self) -> Path:
+        return Path(self.database_url.removeprefix("sqlite:///"))
+
+    @property
+    def private_paths(self) -> list[Path]:
+        """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
+        databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
+        named = (self.home, self.home / "secret.key", self.home / "demo.json")
+        return [
+            *(path for path in named if path.exists()),
+            *(file for path in databases for file in sqlite_files(path)),
+        ]
+
+    def callback_url(self, provider_account: str) -> str:
+        """Where a provider may tell us something about this account."""
+        return f"{self.public_url}/providers/{provider_account}/callback"
+
+
+def load(environ: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this process; raises SettingsError on the first wrong value."""
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    for variable in VARIABLES:
+        raw = environ.get(variable.name) or variable.default
+        try:
+            value = None if raw is None else variable.parse(raw)
+        except ValueError as error:
+            raise SettingsError(f"{variable.name} is wrong: {error}.") from None
+        values[variable.name.removeprefix("GUICHET_").lower()] = value
+    if values["database_url"] is None:
+        values["database_url"] = f"sqlite:///{values['home'] / 'guichet.db'}"
+    if not values["secret_keys"]:
+        values["secret_keys"] = ()
+    settings = Settings(**values)
+    if isinstance(settings.ledger_heads, str) and not settings.ledger_heads_secret:
+        raise SettingsError("GUICHET_LEDGER_HEADS_SECRET is required when GUICHET_LEDGER_HEADS is an https address.")
+    if settings.profile == "production":
+        _check_production(settings)
+    return settings
+
+
+def _check_production(settings: Settings) -> None:
+    if not settings.secret_keys:
+        raise SettingsError("GUICHET_SECRET_KEYS is required in production; `guichet secret-key` makes a key.")
+    if not settings.public_url.startswith("https://"):
+        raise SettingsError("GUICHET_PUBLIC_URL must be an https address in production.")
+
+
+def with_development_key(settings: Settings) -> Settings:
+    """In development, if there are no keys: one that is created once in the data folder, readable by its owner only."""
+    if settings.secret_keys or settings.profile == "production":
+        return settings
+    make_private_folder(settings.home)
+    path = settings.home / "secret.key"
+    if not path.exists():
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(Fernet.generate_key())
+    return replace(settings, secret_keys=(path.read_text().strip(),))

@@ -1,0 +1,146 @@
+"""How the text of a variable becomes a value. A parser raises a ValueError that says what is expected."""
+
+import ipaddress
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from cryptography.fernet import Fernet
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+#: A bearer token: printable ASCII, long enough that it cannot be guessed.
+_TOKEN: Final = re.compile(r"[!-~]{16,}")
+#: A hundred years. More is a typing mistake.
+MAX_DAYS: Final = 36_500
+#: A month. A customer who has not paid by then will not.
+MAX_RESERVATION_MINUTES: Final = 30 * 24 * 60
+
+
+def text(raw: str) -> str:
+    return raw
+
+
+def file_path(raw: str) -> Path:
+    return Path(raw).expanduser().resolve()
+
+
+def folder(raw: str) -> Path:
+    """A folder that exists or can be created, and that can be written in."""
+    path = file_path(raw)
+    nearest = next(each for each in (path, *path.parents) if each.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise ValueError(f"{nearest} is not a folder that can be written in")
+    return path
+
+
+def existing_file(raw: str) -> Path:
+    path = file_path(raw)
+    if not os.access(path, os.R_OK) or not path.is_file():
+        raise ValueError(f"the file {raw} does not exist, or this user may not read it")
+    return path
+
+
+def database_url(raw: str) -> str:
+    if raw.startswith("postgres://"):
+        raw = "postgresql://" + raw.removeprefix("postgres://")
+    if not raw.startswith(("postgresql://", "sqlite:///")):
+        raise ValueError("must start with postgresql:// (or sqlite:///)")
+    return raw
+
+
+def postgresql_url(raw: str) -> str:
+    url = database_url(raw)
+    if not url.startswith("postgresql://"):
+        raise ValueError("must start with postgresql://")
+    return url
+
+
+def url(raw: str) -> str:
+    parts = urlsplit(raw)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("must be an http or https address without a query, such as https://pay.example.com")
+    return raw.rstrip("/")
+
+
+def choice(*allowed: str) -> Callable[[str], str]:
+    def parse(raw: str) -> str:
+        if raw not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return raw
+
+    return parse
+
+
+def whole_number(meaning: str, least: int, most: int | None = None) -> Callable[[str], int]:
+    """`meaning`: `a whole number of days`, for the sentence about a wrong value."""
+    bounds = f"{least} or more" if most is None else f"{least} to {most}"
+
+    def parse(raw: str) -> int:
+        if not raw.isascii() or not raw.isdigit() or int(raw) < least or (most is not None and int(raw) > most):
+            raise ValueError(f"must be {meaning}, {bounds}")
+        return int(raw)
+
+    return parse
+
+
+count: Final = whole_number("a whole number", 0)
+minutes: Final = whole_number("a whole number of minutes", 1, MAX_RESERVATION_MINUTES)
+ipv6_prefix: Final = whole_number("a number of bits", 1, 128)
+connections: Final = whole_number("a number of connections", 1, 1_000_000)
+days: Final = whole_number("a whole number of days", 0, MAX_DAYS)
+port: Final = whole_number("a port", 1, 65535)
+
+
+def address(raw: str) -> str:
+    return str(ipaddress.ip_address(raw))
+
+
+def token(raw: str) -> str:
+    if not _TOKEN.fullmatch(raw):
+        raise ValueError("must be at least 16 characters, and none of them a space or outside ASCII")
+    return raw
+
+
+def heads_target(raw: str) -> Path | str | None:
+    """A file, the https address of a receiver, or None for the log alone."""
+    if raw == "log":
+        return None
+    if raw.startswith("file:"):
+        path = Path(raw.removeprefix("file:"))
+        if not path.is_absolute() or not path.parent.is_dir() or path.is_dir():
+            raise ValueError(f"{raw} must be file: and the absolute path of a file in a folder that exists")
+        return path
+    parts = urlsplit(raw)
+    if parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("must be log, file:/absolute/path or an https address without a user")
+    return raw
+
+
+def redis_url(raw: str) -> str:
+    if not raw.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("must start with redis://, rediss:// or unix://")
+    return raw
+
+
+def flag(raw: str) -> bool:
+    if raw.lower() not in ("yes", "no"):
+        raise ValueError("must be yes or no")
+    return raw.lower() == "yes"
+
+
+def networks(raw: str) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(part.strip()) for part in raw.split(",") if part.strip())
+
+
+def fernet_keys(raw: str) -> tuple[str, ...]:
+    keys = tuple(part.strip() for part in raw.split(",") if part.strip())
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError:
+            raise ValueError("each key must be 32 bytes in URL-safe base64 (`guichet secret-key` makes one)") from None
+    return keys
