@@ -76,7 +76,7 @@ class Forger:
         elif point < self.undo_share + self.empty_share:
             await self._set_float(session, drawn.choice(_FLOATS), empty=drawn.random() < 0.4)
         elif point < 500:
-            for transaction, _ in self._find("id = (SELECT 1 + abs(random()) % MAX(id) FROM transactions)"):
+            for transaction, _ in self._find("1 = 1 ORDER BY random() LIMIT 1"):
                 claim, forged = drawn.choice(_CLAIMS), drawn.random() < 0.7
                 await self._send_callback(session, transaction, claim, forged=forged)
         else:
