@@ -17,6 +17,7 @@ from typing import Final, get_args
 import uvloop
 
 from guichet.db.engine import require
+from guichet.logs import configure_logs
 from reliability.books import rendered
 from reliability.chaos import report
 from reliability.chaos.services import PORTS
@@ -26,6 +27,7 @@ _PROGRESS: Final = 5.0
 
 
 def main() -> int:
+    configure_logs("error", machine_readable=True)
     options = _options()
     databases = list(get_args(DatabaseKind)) if options.database == "both" else [options.database]
     folder = Path(options.folder or tempfile.mkdtemp(prefix="guichet-chaos-"))

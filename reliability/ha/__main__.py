@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from guichet.db.errors import StorageError
+from guichet.logs import configure_logs
 from reliability.ha.cluster import ADDRESSES, PATRONI
 from reliability.ha.faults import FAULTS
 from reliability.ha.machines import Network
@@ -40,6 +41,7 @@ _LIMIT: Final = 20 * 60
 
 
 def main() -> int:
+    configure_logs("error", machine_readable=True)
     options = _options()
     if options.inside:
         return _inside(options)
