@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from guichet.domain.errors import GuichetError, Unauthorized
+from guichet.domain.errors import GuichetError, RateLimited, Unauthorized
 from guichet.schemas.json_codec import failure
 
 
@@ -13,8 +13,10 @@ class JsonResponse(Response):
 
 
 def error_response(error: GuichetError) -> Response:
-    """`error` in the envelope, with its status; a 401 also says how to authenticate."""
+    """`error` in the envelope, with its status; a 401 also says how to authenticate, a 429 when to try again."""
     response = JsonResponse(failure(error), error.status)
     if isinstance(error, Unauthorized):
         response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited):  # The least that it can be; the limit in front of the routes knows better.
+        response.headers["Retry-After"] = "1"
     return response

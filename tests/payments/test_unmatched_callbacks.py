@@ -145,6 +145,7 @@ async def test_callbacks_about_one_payment_are_one_row_and_few_writes(live: Live
     path = f"/providers/first/callback/{payment['reference']}"
     statuses = [(await live.service.call("POST", path, {})).status for _ in range(200)]
     assert statuses == [200] * 60 + [429] * 140
+    assert (await live.service.call("POST", path, {})).headers["Retry-After"] == "1"
     counted = select(provider_callbacks.c.received_count)
     assert [tuple(row) for row in await live.ctx.db.scan(counted)] == [(60,)]
     live.service.clock.advance(3)
