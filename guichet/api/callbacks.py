@@ -12,22 +12,28 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from guichet.api.http import read_body
 from guichet.context import AppContext
+from guichet.domain.errors import InvalidRequest
 from guichet.payments.provider_callbacks import receive
 from guichet.providers.base import Callback
+from guichet.schemas.json_codec import MAX_BODY, failure
+from guichet.server.json_response import JsonResponse
 
 PREFIX: Final = "/providers"
-_MAX_BODY: Final = 64 * 1024
 _METHODS: Final = ("POST", "PUT")
 
 
 def callback_routes(ctx: AppContext) -> list[Route]:
     async def callback(request: Request) -> Response:
-        received = Callback(request.method, request.url.path, dict(request.headers), await request.body())
+        body = await read_body(request)
+        if len(body) > MAX_BODY:
+            return JsonResponse(failure(InvalidRequest(f"Le corps de la requête dépasse {MAX_BODY // 1024} Kio.")), 413)
+        received = Callback(request.method, request.url.path, dict(request.headers), body)
         await receive(ctx, request.path_params["name"], request.path_params.get("reference"), received)
         return Response()
 
     return [
-        Route(PREFIX + path, callback, methods=_METHODS, max_body_size=_MAX_BODY)
+        Route(PREFIX + path, callback, methods=_METHODS)
         for path in ("/{name}/callback", "/{name}/callback/{reference}")
     ]

@@ -57,12 +57,7 @@ class Call(Record, frozen=True):
 
     async def body(self) -> bytes:
         """The body as it was sent. Reading stops soon after the largest size allowed (D6)."""
-        body = b""
-        async for chunk in self.request.stream():
-            body += chunk
-            if len(body) > MAX_BODY:
-                break
-        return body
+        return await read_body(self.request)
 
     async def parse_body(self, model: type[Model]) -> Model:
         """Raises InvalidRequest with every fault of the body."""
@@ -93,6 +88,16 @@ class Endpoint:
         caller = await self.authenticator.caller(request.headers.get("authorization"))
         response = await self.by_method[request.method](Call(self.ctx, request, caller))
         await response(scope, receive, send)
+
+
+async def read_body(request: Request) -> bytes:
+    """At least the beginning of the body, and all of it if it has MAX_BODY bytes or fewer."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY:
+            break
+    return body
 
 
 def success_response(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:

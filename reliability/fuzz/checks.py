@@ -52,9 +52,11 @@ def _check_by_path(probe: Probe, answer: Answer) -> None:
     path = probe.target.partition("?")[0]
     if path.startswith(_SIMULATOR):
         return
-    if path.startswith(_CALLBACKS) and answer.status in (200, 413):
-        if answer.status == 200 and answer.body:
+    if path.startswith(_CALLBACKS) and answer.status == 200:
+        if answer.body:
             raise Violation("the answer to a callback tells something")
+    elif path.startswith(_CALLBACKS) and answer.status == 413:
+        _check_refusal_of_port(answer)
     elif any(path == prefix or path.startswith(f"{prefix}/") for prefix in _PAGES):
         check_page(answer)
     elif answer.status >= 400:

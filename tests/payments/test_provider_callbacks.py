@@ -306,3 +306,8 @@ async def test_a_read_by_one_process_limits_the_callbacks_of_another(live: LiveP
         assert questions(live) == 1
         await other.run_worker(5)
     assert questions(live) >= 2
+
+
+async def test_a_body_larger_than_any_callback_is_refused_in_the_envelope(live: LivePayments) -> None:
+    answer = await live.service.call("POST", "/providers/first/callback", {"padding": "a" * 65_536})
+    assert (answer.status, answer.body["error"]["code"]) == (413, "invalid_request")
