@@ -2,13 +2,11 @@
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import resources
-from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -32,8 +30,6 @@ _EXPECTED: Final = tuple(
 _SHOWN_LINES: Final = 20
 
 
-#: Below the ports that the system hands out by itself.
-_PORTS: Final = cycle(range(28_000, 29_000))
 
 
 @dataclass(frozen=True)
@@ -133,12 +129,3 @@ async def command(*arguments: str, environ: Mapping[str, str]) -> tuple[int, str
     out, _ = await process.communicate()
     assert process.returncode is not None
     return process.returncode, out.decode()
-
-
-def free_port() -> int:
-    for port in _PORTS:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if probe.connect_ex(("127.0.0.1", port)):
-                return port
-    raise AssertionError("the ports never end")

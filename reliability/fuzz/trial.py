@@ -21,6 +21,7 @@ from reliability.fuzz.process import Held, Process
 from reliability.fuzz.recorded import Probe
 from reliability.fuzz.requests import probe
 from reliability.fuzz.sockets import BrokenAnswer, Connection
+from tests.ports import free_port
 
 #: Growth that counts as a leak, over the whole trial after a tenth of it.
 MAX_GROWTH_MEGABYTES: Final = 48.0
@@ -119,7 +120,7 @@ async def replay(settings: Settings, plan: Plan, file: Path) -> Found:
 @asynccontextmanager
 async def _serving(settings: Settings, seed: int) -> AsyncIterator[tuple[Process, HostileServer]]:
     """The service, the simulated providers, and the hostile server between them."""
-    port, simulator_port, hostile_port = process.free_port(), process.free_port(), process.free_port()
+    port, simulator_port, hostile_port = free_port(), free_port(), free_port()
     environ = process.environment(settings, port, process.write_providers_file(settings.home, hostile_port))
     simulator = process.guichet("simulator", simulator_port, environ, settings.home)
     hostile = HostileServer(Random(f"{seed}:answers"), simulator_port, hostile_port)
@@ -132,7 +133,7 @@ async def _serving(settings: Settings, seed: int) -> AsyncIterator[tuple[Process
 async def _attack_with_limits(trial: _Trial) -> None:
     """A part of the requests again, with the limits on that the trial switched off. No provider is there."""
     settings, plan, found = trial.settings, trial.plan, trial.found
-    port, limits = process.free_port(), {"GUICHET_RATE_LIMIT": "120", "GUICHET_PAGE_RATE_LIMIT": "60"}
+    port, limits = free_port(), {"GUICHET_RATE_LIMIT": "120", "GUICHET_PAGE_RATE_LIMIT": "60"}
     environ = process.environment(settings, port, process.write_providers_file(settings.home, 1)) | limits
     async with process.guichet("serve", port, environ, settings.home) as served:
         count = max(_MIN_LIMITED, int(plan.requests * _LIMITED))
