@@ -30,8 +30,6 @@ _EXPECTED: Final = tuple(
 _SHOWN_LINES: Final = 20
 
 
-
-
 @dataclass(frozen=True)
 class Held:
     """What a process holds: resident memory in megabytes (VmRSS), and open file descriptors (/proc/PID/fd)."""
