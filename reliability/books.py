@@ -119,11 +119,12 @@ def _compare_truth(found: Comparison, ours: OurBooks, truth: ProviderBooks) -> N
     for transaction in truth.unknown:
         found.differs("a provider's transaction that we do not know", str(transaction))
     for payment in ours.payments.values():
-        _compare_debits(found, ours, payment, truth.debits(payment.reference))
-        _compare_credits(found, ours, payment, truth.credits(payment.reference))
+        _compare_debits(found, ours, truth, payment)
+        _compare_credits(found, ours, truth, payment)
 
 
-def _compare_debits(found: Comparison, ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> None:
+def _compare_debits(found: Comparison, ours: OurBooks, truth: ProviderBooks, payment: Payment) -> None:
+    known = truth.debits(payment.reference)
     moved = [each for each in known if each.moved]
     found.figures["debits"] += len(moved)
     total = round_to_currency(payment.total_amount, payment.currency)
@@ -143,10 +144,11 @@ def _compare_debits(found: Comparison, ours: OurBooks, payment: Payment, known: 
                 found.differs("failed, but the customer was debited", about)
                 found.taken_untold.append(payment.reference)
         case "pending":
-            _explain(found, payment, known, why_payment_waits(ours, payment, known), about)
+            _explain(found, payment, known, why_payment_waits(ours, truth, payment, known), about)
 
 
-def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> None:
+def _compare_credits(found: Comparison, ours: OurBooks, truth: ProviderBooks, payment: Payment) -> None:
+    known = truth.credits(payment.reference)
     moved = [each for each in known if each.moved]
     found.figures["credits"] += len(moved)
     refund = ours.refunds.get(payment.reference)
@@ -166,7 +168,7 @@ def _compare_credits(found: Comparison, ours: OurBooks, payment: Payment, known:
         case "failed" if moved and late_stage not in ("receivable", "paid"):
             found.differs("a refund failed, but the customer has the money", about)
         case "pending":
-            _explain(found, refund, known, why_refund_waits(ours, refund, known), about)
+            _explain(found, refund, known, why_refund_waits(ours, truth, refund, known), about)
 
 
 def _explain(

@@ -1,9 +1,9 @@
 """What the providers really moved: the simulator's own file, read without the simulator."""
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -11,15 +11,20 @@ from guichet.domain.payments import Payment, Refund, request_reference
 from guichet.providers.orange import order_id
 
 _TRANSACTIONS: Final = (
-    "SELECT t.provider, t.kind, t.client_ref, t.phone, t.amount, t.currency, t.state, t.scenario,"
-    " b.transaction_id IS NOT NULL FROM transactions t LEFT JOIN books b ON b.transaction_id = t.id ORDER BY t.id"
+    "SELECT t.provider, t.operator, strftime('%Y-%m-%d', t.created_at / 1000000, 'unixepoch'), t.kind, t.client_ref,"
+    " t.phone, t.amount, t.currency, t.state, t.scenario, b.transaction_id IS NOT NULL"
+    " FROM transactions t LEFT JOIN books b ON b.transaction_id = t.id ORDER BY t.id"
 )
+#: Rows of a network, kind, status and day in FeexPay's history (docs/providers/feexpay.md, "Other calls").
+_MOST_LISTED: Final = 500
 
 
 class ProviderTransaction(NamedTuple):
     """A row of the simulator. `moved`: the money moved; what the provider states may differ. `amount` in hundredths."""
 
     provider: str
+    operator: str
+    day: str
     kind: Literal["debit", "credit"]
     reference: str | None
     phone: str | None
@@ -36,6 +41,12 @@ class ProviderBooks:
 
     of_payment: dict[str, list[ProviderTransaction]]
     unknown: list[ProviderTransaction]
+    #: Transactions of a provider, operator, day, kind and state.
+    listed: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+    def may_be_unlisted(self, transaction: ProviderTransaction) -> bool:
+        """Whether FeexPay's history may lack this transaction, whatever it is asked."""
+        return transaction.provider == "feexpay" and self.listed[_list_of(transaction)] > _MOST_LISTED
 
     def debits(self, payment: str) -> list[ProviderTransaction]:
         return [each for each in self.of_payment.get(payment, ()) if each.kind == "debit"]
@@ -53,6 +64,7 @@ def read_provider_books(
     with sqlite3.connect(f"file:{simulator_db}?mode=ro", uri=True) as db:
         for row in db.execute(_TRANSACTIONS):
             transaction = ProviderTransaction(*row)
+            books.listed[_list_of(transaction)] += 1
             owner = owners.get(transaction.reference or "")
             if owner is None and transaction.reference is None:
                 owner = by_number.get((transaction.phone, transaction.amount))
@@ -61,6 +73,10 @@ def read_provider_books(
             else:
                 books.of_payment[owner].append(transaction)
     return books
+
+
+def _list_of(transaction: ProviderTransaction) -> tuple[str, ...]:
+    return transaction.provider, transaction.operator, transaction.day, transaction.kind, transaction.state
 
 
 def _references(

@@ -4,7 +4,7 @@ from typing import Final
 
 from guichet.domain.payments import Payment, Refund
 from reliability.our_books import OurBooks
-from reliability.provider_books import ProviderTransaction
+from reliability.provider_books import ProviderBooks, ProviderTransaction
 
 #: Providers that give no proof that a request never arrived, and what they can find again by our reference
 #: (docs/providers/README.md, "Lost answers").
@@ -14,7 +14,9 @@ _NOT_FOUND_AGAIN: Final = frozenset({"orange", "coris"})
 _MISSTATED: Final = frozenset({"wrong_amount", "wrong_currency", "hidden_amount"})
 
 
-def why_payment_waits(ours: OurBooks, payment: Payment, known: list[ProviderTransaction]) -> str | None:
+def why_payment_waits(
+    ours: OurBooks, truth: ProviderBooks, payment: Payment, known: list[ProviderTransaction]
+) -> str | None:
     provider = ours.provider(payment)
     here = [each for each in known if each.provider == provider]
     moved = [each for each in here if each.moved]
@@ -25,13 +27,17 @@ def why_payment_waits(ours: OurBooks, payment: Payment, known: list[ProviderTran
     if payment.provider_reference is None and provider in _NEVER_PROVEN:
         if not here:
             return f"payment: lost on its way to {provider}, which gives no proof: staff decide, no debit"
+        taken = "debited" if moved else "no debit"
         if provider in _NOT_FOUND_AGAIN:
-            taken = "debited" if moved else "no debit"
             return f"payment: the answer of {provider} was lost, which cannot be asked: staff decide, {taken}"
+        if all(map(truth.may_be_unlisted, here)):
+            return f"payment: the answer of {provider} was lost, whose history is cut off: staff decide, {taken}"
     return None
 
 
-def why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransaction]) -> str | None:
+def why_refund_waits(
+    ours: OurBooks, truth: ProviderBooks, refund: Refund, known: list[ProviderTransaction]
+) -> str | None:
     kinds = ours.open_incidents.get(refund.reference, set())
     moved = any(each.moved for each in known)
     for kind in ("payee_unconfirmed", "float_empty"):
@@ -40,6 +46,10 @@ def why_refund_waits(ours: OurBooks, refund: Refund, known: list[ProviderTransac
     provider = ours.provider(refund)
     if refund.provider_account is None and not known:
         return "refund: no account can pay it back"
-    if refund.provider_reference is None and provider in _NEVER_PROVEN and not known:
-        return f"refund: lost on its way to {provider}, which gives no proof: staff decide, nothing was paid"
+    if refund.provider_reference is None and provider in _NEVER_PROVEN:
+        if not known:
+            return f"refund: lost on its way to {provider}, which gives no proof: staff decide, nothing was paid"
+        if all(map(truth.may_be_unlisted, known)):
+            paid = "paid" if moved else "nothing was paid"
+            return f"refund: the answer of {provider} was lost, whose history is cut off: staff decide, {paid}"
     return None

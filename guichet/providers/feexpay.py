@@ -112,7 +112,7 @@ class FeexPay(HttpProvider):
             if is_about(result, charge.reference):
                 return read_payin(result, charge, charge.callback_reference, _currency(charge.operator))
         reference = charge.provider_reference or await self._history.find(
-            charge.reference, sent_at=charge.created_at, kind="PAYIN"
+            charge.reference, operator=charge.operator, sent_at=charge.created_at, kind="PAYIN"
         )
         if isinstance(reference, Unknown):
             return reference
@@ -137,7 +137,10 @@ class FeexPay(HttpProvider):
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
         reference = reversal.provider_reference or await self._history.find(
-            reversal.reference, sent_at=reversal.sent_at or self._clock.now(), kind="PAYOUT"
+            reversal.reference,
+            operator=reversal.charge.operator,
+            sent_at=reversal.sent_at or self._clock.now(),
+            kind="PAYOUT",
         )
         if isinstance(reference, Unknown):
             return reference
