@@ -19,7 +19,7 @@ from guichet_simulator.feexpay_payloads import (
     network_label,
     transaction_payload,
 )
-from guichet_simulator.feexpay_validation import error, validate_card, validate_payin, validate_payout
+from guichet_simulator.feexpay_validation import CARDS, error, validate_card, validate_payin, validate_payout
 from guichet_simulator.http_helpers import (
     ErrorResponse,
     credential,
@@ -215,15 +215,15 @@ class FeexPay(SimulatedProvider):
         kinds = {"PAYIN": ["debit"], "PAYOUT": ["credit"]}.get(str(body.get("type", "ALL")), ["debit", "credit"])
         status, label = body.get("status"), body.get("reseau")
         states = [state for state, word in STATES.items() if status in (*everything, word)]
-        operators = [label, *(name for name, network in NETWORKS.items() if network.label == label)]
+        networks = [name for name, network in NETWORKS.items() if label in (*everything, network.label)]
+        operators = [*networks, *(CARDS if label in everything else [label])]
         return self.ctx.store.select(
             "id IN (SELECT id FROM transactions WHERE provider = 'feexpay' AND kind IN (SELECT value FROM json_each(?))"
-            " AND state IN (SELECT value FROM json_each(?)) AND (? OR operator IN (SELECT value FROM json_each(?)))"
-            " AND strftime('%Y-%m-%d', created_at / 1000000, 'unixepoch') BETWEEN ? AND ?"
+            " AND state IN (SELECT value FROM json_each(?)) AND operator IN (SELECT value FROM json_each(?))"
+            " AND created_at >= 1000000 * strftime('%s', ?) AND created_at < 1000000 * strftime('%s', ?, '+1 day')"
             " ORDER BY id * 7919 % 10007 LIMIT ?)",
             json.dumps(kinds),
             json.dumps(states),
-            label in everything,
             json.dumps(operators),
             first,
             last,

@@ -7,6 +7,7 @@ from typing import Any, Final
 from guichet_simulator.feexpay_networks import Network
 from guichet_simulator.http_helpers import ErrorResponse
 
+CARDS: Final = ("VISA", "MASTERCARD")
 MIN_PAYIN: Final = 100
 MAX_PAYIN: Final = 2_000_000
 _MAX_MOTIF: Final = 30
@@ -41,7 +42,7 @@ def validate_payin(network: Network, body: Mapping[str, Any]) -> ErrorResponse |
 def validate_card(body: Mapping[str, Any]) -> ErrorResponse | None:
     if empty := [name for name in ("shop", "phone", "first_name", "last_name", "email") if not body.get(name)]:
         return error(400, [f"{name} should not be empty" for name in empty])
-    if body.get("type_card") not in ("VISA", "MASTERCARD") or not _is_amount(body.get("amount"), MIN_PAYIN):
+    if body.get("type_card") not in CARDS or not _is_amount(body.get("amount"), MIN_PAYIN):
         return error(400, ["type_card or amount is invalid"])
     return None
 

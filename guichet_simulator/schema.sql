@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS transactions (
 CREATE INDEX IF NOT EXISTS transactions_due ON transactions (due_at) WHERE state = 'pending';
 CREATE INDEX IF NOT EXISTS transactions_client ON transactions (provider, client_ref);
 CREATE INDEX IF NOT EXISTS transactions_parent ON transactions (provider, parent) WHERE parent IS NOT NULL;
+CREATE INDEX IF NOT EXISTS transactions_listed ON transactions (provider, operator, created_at);
 CREATE TABLE IF NOT EXISTS books (
     transaction_id INTEGER PRIMARY KEY REFERENCES transactions (id),
     provider TEXT NOT NULL,

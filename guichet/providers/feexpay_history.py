@@ -25,6 +25,13 @@ Ask = Callable[[Mapping[str, str]], Awaitable[CallResult]]
 _MAX_DAYS: Final = 31
 #: A response with this many rows may be cut off.
 _MAX_ROWS: Final = 500
+#: The documented names of networks (`reseau`). A search by another name might find nothing and not say so.
+_NETWORKS: Final = frozenset(
+    {
+        *("MTN", "MOOV", "CELTIIS BJ", "CORIS", "MTN CI", "MOOV CI", "ORANGE CI", "WAVE CI", "MTN CG", "MOOV TG"),
+        *("TOGOCOM TG", "ORANGE SN", "FREE SN", "WAVE SN", "MOOV BF", "ORANGE BF"),
+    }
+)
 _REFERENCES: Final = ("callback_info", "reference", "financial_transaction_id", "custom_id")
 _KINDS: Final[tuple[Kind, ...]] = ("PAYIN", "PAYOUT")
 _STATUSES: Final[tuple[Status, ...]] = ("SUCCESSFUL", "FAILED", "PENDING")
@@ -33,11 +40,6 @@ _LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {
     FAILED: "failed",
     None: "pending",
 }
-
-
-def network_label(operator: str) -> str:
-    """FeexPay's own name for a network, such as `MTN CG`; documented for most of them."""
-    return operator.upper().replace("_", " ")
 
 
 class FeexPayHistory:
@@ -54,7 +56,7 @@ class FeexPayHistory:
         """
         missing = Unknown("not in the history")
         around = days(earlier(sent_at, DAY), later(sent_at, DAY))
-        async for rows in self._answers(around, (kind,), network_label(operator)):
+        async for rows in self._answers(around, (kind,), _network(operator)):
             if isinstance(rows, Unknown):
                 missing = rows
                 continue
@@ -78,7 +80,7 @@ class FeexPayHistory:
         self, listed: list[str], kinds: Sequence[Kind], network: str | None = None
     ) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
         """All rows of these days, in the answers of as many calls as that takes; some rows come twice. Unknown stands
-        for rows that may be missing. With a `network`, only its rows need to be complete.
+        for rows that may be missing. With a `network`, only its rows.
 
         Asked by month, then by halves of a period whose answer is full, since the order of the rows is not documented.
         """
@@ -86,7 +88,7 @@ class FeexPayHistory:
         periods = [listed[at : at + _MAX_DAYS] for at in range(0, len(listed), _MAX_DAYS)]
         while periods:
             period = periods.pop(0)
-            rows = await self._rows(period, kind=kind)
+            rows = await self._rows(period, network, kind=kind)
             yield rows
             if isinstance(rows, Unknown) or len(rows) < _MAX_ROWS:
                 continue
@@ -99,27 +101,21 @@ class FeexPayHistory:
     async def _answers_of_full_day(
         self, day: list[str], kinds: Sequence[Kind], network: str | None
     ) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
-        """A day with more than 500 transactions, asked by kind and by status, then for this network alone.
-
-        Never by all networks in turn: some have no documented label, so their rows would be missing unnoticed.
-        """
+        """A day with more than 500 transactions, asked by kind and by status."""
         for kind in kinds:
             for status in _STATUSES:
-                rows = await self._rows(day, kind=kind, status=status)
+                rows = await self._rows(day, network, kind=kind, status=status)
                 yield rows
-                if network is not None and not isinstance(rows, Unknown) and len(rows) >= _MAX_ROWS:
-                    rows = await self._rows(day, kind=kind, status=status, network=network)
-                    yield rows
                 if not isinstance(rows, Unknown) and len(rows) >= _MAX_ROWS:
                     yield Unknown(f"FeexPay lists only {_MAX_ROWS} transactions: {day[0]} has more; use its export")
 
     async def _rows(
         self,
         period: list[str],
+        network: str | None,
         *,
         kind: Kind | Literal["ALL"] = "ALL",
         status: Status | Literal["ALL"] = "ALL",
-        network: str | None = None,
     ) -> list[dict[str, Any]] | Unknown:
         body = {"shop": self._shop, "start_date": period[0], "end_date": period[-1], "type": kind, "status": status}
         if network is not None:
@@ -131,6 +127,12 @@ class FeexPayHistory:
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             return Unknown(result.raw)
         return rows
+
+
+def _network(operator: str) -> str | None:
+    """FeexPay's documented name of an operator's network, such as `MTN CG`; None for cards and a few networks."""
+    name = operator.upper().replace("_", " ")
+    return name if name in _NETWORKS else None
 
 
 def _line(before: int, number: int, row: Mapping[str, Any]) -> Line:

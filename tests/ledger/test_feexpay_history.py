@@ -24,6 +24,7 @@ class FakeFeexpayHistory:
         self.rows = [
             {
                 "reference": f"{day}-{number}",
+                "reseau": "MOOV",
                 "type": "PAYOUT_API" if split and number % 3 == 0 else "PAYMENT_API",
                 "status": "FAILED" if split and number % 2 else "SUCCESSFUL",
                 "amount": 100 + number,
@@ -43,6 +44,7 @@ class FakeFeexpayHistory:
             if str(body["start_date"]) <= str(row["date"])[:10] <= str(body["end_date"])
             and kind in (None, row["type"])
             and body["status"] in ("ALL", row["status"])
+            and body.get("reseau") in (None, row["reseau"])
         ][:500]
         return ProviderResponse(
             200, {}, msgspec.json.encode({"success": True, "total": len(wanted), "data": wanted}), True
@@ -86,9 +88,9 @@ async def test_one_payment_is_found_behind_a_full_response() -> None:
     noon = later(START, 36 * HOUR)
     wanted = [row for row in gateway.rows if row["type"] == "PAYMENT_API"]
     for row in (wanted[0], wanted[300], wanted[-1]):
-        found = await history.find(str(row["callback_info"]), sent_at=noon, kind="PAYIN")
+        found = await history.find(str(row["callback_info"]), operator="moov", sent_at=noon, kind="PAYIN")
         assert found == row["reference"]
-    assert isinstance(await history.find("never-sent", sent_at=noon, kind="PAYIN"), Unknown)
+    assert isinstance(await history.find("never-sent", operator="moov", sent_at=noon, kind="PAYIN"), Unknown)
     assert {body["type"] for body in gateway.requested} == {"PAYIN"}
     assert all("2026-01-01" <= body["start_date"] <= body["end_date"] <= "2026-01-03" for body in gateway.requested)
 
@@ -96,5 +98,8 @@ async def test_one_payment_is_found_behind_a_full_response() -> None:
 async def test_a_payment_that_the_first_response_lists_takes_one_request() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 5})
     history = FeexPayHistory(gateway.request, "s")
-    assert await history.find("ours-2026-01-02-1", sent_at=later(START, DAY), kind="PAYIN") == "2026-01-02-1"
+    assert (
+        await history.find("ours-2026-01-02-1", operator="moov", sent_at=later(START, DAY), kind="PAYIN")
+        == "2026-01-02-1"
+    )
     assert len(gateway.requested) == 1

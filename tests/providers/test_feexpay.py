@@ -190,24 +190,31 @@ async def test_a_history_of_five_hundred_rows_is_read_completely() -> None:
 
 
 FULL: Scripted = (200, {"data": [{"reference": f"r-{n}", "callback_info": str(n)} for n in range(500)]})
-NONE: Scripted = (200, {"data": []})
+PENDING: Scripted = (200, {"status": "PENDING"})
 
 
-async def test_a_day_that_is_too_full_is_asked_by_status_and_then_by_network() -> None:
-    """A day lists at most 500 transactions, of all networks together."""
+@pytest.mark.parametrize(
+    ("operator", "network"), [("togocom_tg", "TOGOCOM TG"), ("mtn", "MTN"), ("wave_bf", None), ("VISA", None)]
+)
+async def test_a_lost_payment_is_searched_among_those_of_its_network(operator: str, network: str | None) -> None:
+    """A day lists at most 500 transactions. Some networks have no documented name."""
+    async with provider_under_test("feexpay", history(REFERENCE), PENDING) as feexpay:
+        check(await feexpay.provider.status(charge(operator)), Accepted("r-0"))
+        assert feexpay.sent(0).get("reseau") == network
+
+
+async def test_a_network_s_day_that_is_too_full_is_searched_by_status() -> None:
     period, day, of_status = FULL, FULL, FULL
-    pending: Scripted = (200, {"status": "PENDING"})
-    async with provider_under_test("feexpay", period, day, of_status, history(REFERENCE), pending) as feexpay:
-        check(await feexpay.provider.status(charge("togocom_tg")), Accepted("r-0"))
-        by_status, by_network = feexpay.sent(2), feexpay.sent(3)
-    assert (by_status["type"], by_status["status"], by_status.get("reseau")) == ("PAYIN", "SUCCESSFUL", None)
-    assert by_network == by_status | {"reseau": "TOGOCOM TG"}
+    async with provider_under_test("feexpay", period, day, of_status, history(REFERENCE), PENDING) as feexpay:
+        check(await feexpay.provider.status(charge("moov")), Accepted("r-0"))
+        asked = [feexpay.sent(number) for number in range(4)]
+    assert [each["status"] for each in asked] == ["ALL", "ALL", "SUCCESSFUL", "FAILED"]
+    assert {(each["type"], each["reseau"]) for each in asked} == {("PAYIN", "MOOV")}
 
 
-async def test_a_payment_that_even_the_network_s_full_list_lacks_stays_unknown() -> None:
-    async with provider_under_test("feexpay", FULL, FULL, FULL, FULL, NONE) as feexpay:
+async def test_a_payment_that_even_the_full_lists_of_a_day_lack_stays_unknown() -> None:
+    async with provider_under_test("feexpay", FULL, FULL, FULL, history()) as feexpay:
         check(await feexpay.provider.status(charge("mtn_cg", currency="XAF")), UNKNOWN)
-        assert feexpay.sent(3)["reseau"] == "MTN CG"
 
 
 @pytest.mark.parametrize(
