@@ -21,6 +21,7 @@ from guichet.cli.check_config_tls import certificate
 from guichet.cli.console import error_console, fail
 from guichet.cli.doctor_check import Check, report
 from guichet.cli.doctor_storage import file_modes
+from guichet.cli.runner import run_async
 from guichet.clock import SystemClock
 from guichet.http_client import HttpClient
 from guichet.logs import configure_logs
@@ -59,7 +60,7 @@ def check_config(
     settings = load()
     tls = Tls(ssl_certfile, ssl_keyfile) if ssl_certfile else None
     with error_console.status("Checking…"):
-        checks = [*_files(settings, tls), *asyncio.run(_services(settings))]
+        checks = [*_files(settings, tls), *run_async(_services(settings))]
     report(checks, as_json=as_json)
 
 

@@ -34,7 +34,7 @@ def migrate(
         before, after = run_async(schema.plan(settings) if plan else schema.upgrade(settings))
     oldest = f"v{parse_revision(after).oldest:04}"
     if as_json:
-        print_json({"from": before, "to": after, "oldest_code": oldest, "done": not plan})
+        print_json({"from": before, "to": after, "oldest_code": oldest})
     elif before == after:
         console.print(f"The schema is up to date ({after}).")
     else:

@@ -1,8 +1,8 @@
 """Whether this version of Guichet may run on the schema that it finds (D114).
 
 A migration's revision is `v0016`: only code that knows it may run on that schema. Or it is `v0016_admits_v0015`: code
-whose own last revision is v0015 works on it too, so an upgrade to it can be undone. An older version of Guichet does not
-know the migration, but reads its name in the database.
+whose own last revision is v0015 works on it too, so an upgrade to it can be undone. An older version of Guichet does
+not know the migration, but reads its name in the database.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Names that begin with GUICHET_ and are no setting: a mistyped one would otherwise be a default that nobody notices."""
+"""Names that begin with GUICHET_ and are no setting. A mistyped one would be a default that nobody notices (D115)."""
 
 import re
 from collections.abc import Collection, Mapping
