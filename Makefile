@@ -2,6 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP_FLAGS := --quiet --disable-pip-version-check --require-hashes
+# Exists while something is installed. pip takes a package that was written by half for an installed one, so whatever was
+# interrupted begins again with an empty .venv; so does a .venv that somebody made by half in another way.
+UNFINISHED := .venv/unfinished
+ifneq ($(wildcard .venv),)
+ifneq ($(wildcard $(UNFINISHED))$(if $(wildcard .venv/runtime),,half),)
+$(info .venv is not complete: it is made again.)
+$(shell rm -rf .venv)
+endif
+endif
+
+# $(call pip_install,requirements/x.txt)
+pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
 .PHONY: run test lint install bench chaos fuzz ha tracing requirements clean
 
@@ -52,25 +64,29 @@ clean:
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Guichet needs Python 3.11 or later (make PYTHON=python3.12 …)")'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv .venv && $(BIN)/python -m pip --version >/dev/null || { rm -rf .venv; \
+	  echo "✗ $(PYTHON) cannot make a virtual environment with pip. Debian and Ubuntu have it in a package of its own:" \
+	    "apt install python3-venv, then run make again." >&2; exit 1; }
 
 .venv/runtime: .venv/bin/python requirements/runtime.txt pyproject.toml
 	@echo "Installing Guichet into .venv (once)…"
+	@touch $(UNFINISHED)
 	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/runtime.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@rm $(UNFINISHED)
 	@touch $@
 
 .venv/tracing: .venv/runtime requirements/tracing.txt
 	@echo "Installing OpenTelemetry into .venv (once)…"
-	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/tracing.txt
+	$(call pip_install,requirements/tracing.txt)
 	@touch $@
 
 .venv/dev: .venv/runtime requirements/dev.txt
 	@echo "Installing the development tools into .venv (once)…"
-	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/dev.txt
+	$(call pip_install,requirements/dev.txt)
 	@touch $@
 
 .venv/bench: .venv/dev requirements/bench.txt
 	@echo "Installing what the bench compares with into .venv (once)…"
-	@$(BIN)/pip install $(PIP_FLAGS) -r requirements/bench.txt
+	$(call pip_install,requirements/bench.txt)
 	@touch $@

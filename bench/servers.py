@@ -154,9 +154,10 @@ async def python(
 async def program(
     command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A server process, once it listens on `port`; stopped at the end."""
+    """A server process, once it listens on `port`; stopped at the end. No GUICHET_* name reaches it from outside."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
     process = await asyncio.create_subprocess_exec(
-        *command, env={**os.environ, **(environment or {})}, cwd=cwd, stdout=asyncio.subprocess.DEVNULL
+        *command, env={**inherited, **(environment or {})}, cwd=cwd, stdout=asyncio.subprocess.DEVNULL
     )
     try:
         await listening(process, port)

@@ -19,7 +19,8 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
 from guichet.db.engine import Database
-from guichet.db.schema_version import REQUIRED_REVISION, current_revision
+from guichet.db.errors import DatabaseMissing, SchemaOutdated
+from guichet.db.schema_check import check_schema
 from guichet.db.sqlite import SqliteDatabase
 from guichet.domain.audit_log import Act, Actor
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
@@ -67,10 +68,6 @@ class Service:
         return Worker(self.ctx, self.http_client)
 
 
-class SchemaOutdated(SettingsError):
-    """The database's schema is not the one that this version needs."""
-
-
 def database(settings: Settings) -> Database:
     if settings.embedded:
         return SqliteDatabase(settings.sqlite_path)
@@ -79,12 +76,23 @@ def database(settings: Settings) -> Database:
     return PostgresDatabase(settings.database_url, bouncer=settings.pgbouncer, listen_url=settings.listen_url)
 
 
-async def ensure_schema(settings: Settings) -> None:
-    """Migrates an embedded database. Raises SchemaOutdated on PostgreSQL, where the staff decide when to migrate."""
-    if await current_revision(settings) == REQUIRED_REVISION:
+async def ensure_schema(settings: Settings, *, create: bool = False) -> None:
+    """Raises what `check_schema` raises, but brings an embedded database up to date itself: on PostgreSQL the staff
+    decide when to migrate.
+
+    `create`: also creates an embedded database that is not there, in the development profile only. In production a
+    missing database is an environment that was not loaded (D115).
+    """
+    try:
+        await check_schema(settings)
+    except DatabaseMissing:
+        if not (create and settings.embedded and settings.development):
+            raise
+    except SchemaOutdated:
+        if not settings.embedded:
+            raise
+    else:
         return
-    if not settings.embedded:
-        raise SchemaOutdated("The database schema is not up to date: run `guichet migrate` first.")
     from guichet.db.migrate import upgrade
 
     await upgrade(settings)

@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
 import resource
 import signal
 import socket
@@ -30,6 +29,7 @@ from guichet.bootstrap import create_merchant, service
 from guichet.db import migrate
 from guichet.server.connection_limits import BODY, HEAD, REFUSED
 from guichet.settings import load, with_development_key
+from reliability.processes import clean_environ
 
 #: What an incomplete request may be: nothing at all, or a part of the head.
 PARTIAL: Final = (
@@ -210,7 +210,7 @@ async def _server(folder: Path, port: int, *, tls: bool, workers: int) -> AsyncI
     with _certificate(folder) as file, (folder / "log").open("wb") as log:
         arguments += ["--ssl-certfile", str(file)] if tls else []
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *arguments, env={**os.environ, **environ}, stdout=log, stderr=log
+            sys.executable, *arguments, env={**clean_environ(), **environ}, stdout=log, stderr=log
         )
         try:
             await _serving(port, tls=tls)

@@ -14,7 +14,8 @@ from guichet import __version__
 _MODULES: Final = {
     "serve": "serve",
     "worker": "serve",
-    "migrate": "serve",
+    "migrate": "migrate",
+    "check-config": "check_config",
     "demo": "demo",
     "listen": "listen",
     "simulator": "simulator",

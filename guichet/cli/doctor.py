@@ -6,8 +6,7 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
-from guichet.cli.console import console, print_json
-from guichet.cli.doctor_check import Check, age
+from guichet.cli.doctor_check import Check, age, report
 from guichet.cli.doctor_providers import availability, reconciliation
 from guichet.cli.doctor_storage import database_file, file_modes
 from guichet.cli.runner import run
@@ -53,20 +52,7 @@ def doctor(as_json: Json = False) -> None:
         except DatabaseDamaged:  # Nothing else can be said.
             return storage
 
-    checks = run(work)
-    healthy = not any(check.problems for check in checks)
-    if as_json:
-        described = {
-            each.name: {"ok": not each.problems, "problems": list(each.problems), "rows": each.rows} for each in checks
-        }
-        print_json({"healthy": healthy, "checks": described})
-    else:
-        for check in checks:
-            console.print(f"{'✗' if check.problems else '✓'} {check.name}", style="red" if check.problems else None)
-            for problem in check.problems:
-                console.print(f"    {problem}", soft_wrap=True)
-    if not healthy:
-        raise typer.Exit(1)
+    report(run(work), as_json=as_json)
 
 
 async def _of_the_service(db: Database, now: Instant) -> list[Check]:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from guichet.bootstrap import ensure_schema, service
 from guichet.cli.console import console
 from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
-from guichet.cli.runner import load_settings, run_async
+from guichet.cli.runner import load_settings, name_database, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
 from guichet.printable import printable
 from guichet.server.http_server import Server, bind_socket, url_of
@@ -62,7 +62,8 @@ def listen(
 
 async def _demo(settings: Settings, address: str | None) -> Demo:
     """The demo merchant. Its test webhooks go to `address` from now on, unless it is None."""
-    await ensure_schema(settings)
+    name_database(settings)
+    await ensure_schema(settings, create=True)
     async with service(settings) as opened:
         ctx = opened.ctx
         found = await demo_merchant(ctx)

@@ -48,7 +48,7 @@ def create(
     async def work(opened: Service) -> tuple[Merchant, dict[Environment, str]]:
         return await create_merchant(opened.ctx, name, status, currency, actor=actor(by))
 
-    merchant, keys = run(work)
+    merchant, keys = run(work, create=True)
     if as_json:
         print_json({"id": merchant.id, "name": merchant.name, "status": merchant.status, "keys": keys})
         return

@@ -6,16 +6,19 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
+from rich.text import Text
+
 from guichet.bootstrap import Service, ensure_schema, refuse_real_providers, service
 from guichet.cli.console import CommandError, error_console, fail
 from guichet.db.engine import Reader
-from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
+from guichet.db.errors import DatabaseUnusable, StorageError, UnknownSchema, UnusableSchema
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
-from guichet.logs import configure_logs
+from guichet.logs import configure_logs, log
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
+from guichet.private_files import tighten
 from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
 from guichet.server.errors import StartupError
 from guichet.settings import Settings, SettingsError, load
@@ -38,16 +41,20 @@ def run(
     work: Callable[[Service], Awaitable[T]],
     message: str | None = "Waiting for the database…",
     providers: ProvidersConfig = NO_PROVIDERS,
+    *,
+    create: bool = False,
 ) -> T:
     """Opens the service, runs `work` and returns its result.
 
-    `message` is shown meanwhile; None for work that shows its own progress.
+    `message` is shown meanwhile; None for work that shows its own progress. `create`: an embedded database that is not
+    there is created in development; whatever only looks or changes something refuses it.
     """
     settings = load_settings()
     configure_logs("warning", machine_readable=not sys.stderr.isatty())
+    name_database(settings)
 
     async def main() -> T:
-        await ensure_schema(settings)
+        await ensure_schema(settings, create=create)
         async with service(settings, providers=providers) as opened:
             return await work(opened)
 
@@ -55,16 +62,27 @@ def run(
         return run_async(main())
 
 
+def name_database(settings: Settings) -> None:
+    """Says on stderr which database the command is about to use: it may not be the one that was meant (D115)."""
+    error_console.print(Text(f"Database: {settings.database_address}", "dim"))
+
+
+def tighten_files(settings: Settings) -> None:
+    """Takes away the rights that others have on files of an earlier version, or that somebody gave them."""
+    for path, mode in tighten(settings.private_paths):
+        log.warning("files.tightened", path=str(path), mode=f"{mode:04o}")
+
+
 def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run) -> T:
     """Runs a coroutine; an expected failure ends the command with one sentence and exit code 1."""
     try:
         return runner(coroutine)
-    except (SettingsError, StartupError, CommandError, ActRefused, DevelopmentSchema) as error:
+    except (SettingsError, StartupError, CommandError, ActRefused, UnusableSchema) as error:
         fail(str(error))
     except UnreadableSecret as error:
         fail(f"{error}.")
     except UnknownSchema as error:
-        fail(f"The schema cannot be migrated by this version of Guichet: {error}.")
+        fail(f"The schema is none that this version of Guichet knows: {error}.")
     except DatabaseUnusable as error:
         fail(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")
     except StorageError as error:

@@ -1,10 +1,9 @@
-"""`guichet serve`, `guichet worker`, `guichet migrate`."""
+"""`guichet serve` and `guichet worker`."""
 
 import asyncio
 import ctypes
 import fcntl
 import gc
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import Annotated, Any, Final
 import typer
 import uvloop
 
+from guichet import __version__
 from guichet.bootstrap import (
     Service,
     application,
@@ -25,17 +25,25 @@ from guichet.bootstrap import (
     service,
     simulator,
 )
-from guichet.cli.arguments import Json
-from guichet.cli.console import console, error_console, fail, print_json
-from guichet.cli.runner import load_settings, run_async
+from guichet.cli.console import fail
+from guichet.cli.runner import load_settings, run_async, tighten_files
 from guichet.context import AppContext
 from guichet.logs import configure_logs, log
 from guichet.payments.slow_initiation import finish_slow_initiations
-from guichet.private_files import make_private_folder, tighten
+from guichet.private_files import make_private_folder
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.server.connection_limits import ConnectionLimits
 from guichet.server.connection_sharing import ConnectionShare
-from guichet.server.http_server import GRACE, Server, ServerOptions, Tls, bind_socket, inherited_socket, url_of
+from guichet.server.http_server import (
+    GRACE,
+    Server,
+    ServerOptions,
+    Tls,
+    bind_socket,
+    inherited_socket,
+    start_listening,
+    url_of,
+)
 from guichet.server.metrics_port import check_metrics_ports, metrics_port
 from guichet.server.processes import STOP_TIMEOUT, on_stop, stop_with_parent, supervise
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings, SettingsError
@@ -76,7 +84,6 @@ class Listen:
 def register(app: typer.Typer) -> None:
     app.command(epilog="Example: `guichet serve --host 0.0.0.0 --port 8000`")(serve)
     app.command(epilog="Example: `guichet worker --grace 11`")(worker)
-    app.command(epilog="Example: `GUICHET_DATABASE_URL=postgresql://… guichet migrate`")(migrate)
 
 
 def serve(
@@ -115,11 +122,11 @@ def serve(
 def _serve_processes(settings: Settings, listen: Listen, workers: int, arguments: list[str]) -> None:
     """The parent of `--workers`: checks everything once, then starts the processes."""
     configure_logs(settings.log_level, machine_readable=not settings.development)
-    _tighten_files(settings)
+    tighten_files(settings)
     options = listen.options
 
     async def main() -> None:
-        await ensure_schema(settings)
+        await ensure_schema(settings, create=True)
         live_providers(settings)  # Reports a wrong file once, before any process starts.
         check_metrics_ports(settings, workers)
         with _lock_database(settings), listen.open() as listener:
@@ -143,7 +150,7 @@ def serve_process(
     on PostgreSQL too.
     """
     configure_logs(settings.log_level, machine_readable=not settings.development)
-    _tighten_files(settings)
+    tighten_files(settings)
 
     async def main() -> None:
         if listen.options.tls:
@@ -178,14 +185,15 @@ async def _serve_until_stopped(
     on_stop(server.handle_exit)
     if listen.inherited is not None:
         stop_with_parent(server.handle_exit)
-    if on_ready:
-        await on_ready(opened)
     async with (
         wakeups(ctx, working=with_worker),
         nullcontext() if worker else writing_attempts(ctx),
         metrics_port(ctx, listen.number),
         running_simulator(simulated),
     ):
+        start_listening(listener)
+        if on_ready:
+            await on_ready(opened)
         if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
             worker.start()
         _tune_garbage_collector()
@@ -202,11 +210,11 @@ def worker(grace: Grace = GRACE) -> None:
     """Run the loops alone: poll payments, disburse refunds, deliver webhooks."""
     settings = load_settings()
     configure_logs(settings.log_level, machine_readable=not settings.development)
-    _tighten_files(settings)
+    tighten_files(settings)
 
     async def main() -> None:
         with _lock_database(settings):
-            async with _open_service(settings, live_providers(settings)) as opened:
+            async with _open_service(settings, live_providers(settings), create=False) as opened:
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
                 loops = opened.worker()
@@ -217,23 +225,6 @@ def worker(grace: Grace = GRACE) -> None:
                 await loops.stop(grace)
 
     run_async(main(), _run_uvloop)
-
-
-def migrate(as_json: Json = False) -> None:
-    """Bring the database schema up to date. Harmless when it already is."""
-    from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
-
-    settings = load_settings()
-    configure_logs("warning", machine_readable=not sys.stderr.isatty())
-    _tighten_files(settings)
-    with error_console.status("Migrating…"):
-        before, after = run_async(upgrade(settings))
-    if as_json:
-        print_json({"from": before, "to": after})
-    elif before == after:
-        console.print(f"The schema is up to date ({after}).")
-    else:
-        console.print(f"The schema went from {before or 'nothing'} to {after}.")
 
 
 def _run_uvloop(main: Coroutine[Any, Any, None]) -> None:
@@ -267,22 +258,17 @@ def _with_public_url(settings: Settings, url: str) -> Settings:
 
 @asynccontextmanager
 async def _open_service(
-    settings: Settings, providers: ProvidersConfig, *, migrate_first: bool = False
+    settings: Settings, providers: ProvidersConfig, *, migrate_first: bool = False, create: bool = True
 ) -> AsyncIterator[Service]:
     if migrate_first:
         from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
 
         await upgrade(settings)
     else:
-        await ensure_schema(settings)
+        await ensure_schema(settings, create=create)
     async with service(settings, providers=providers) as opened:
+        log.info("service.opened", version=__version__, database=settings.database_address)
         yield opened
-
-
-def _tighten_files(settings: Settings) -> None:
-    """Takes away the rights that others have on files of an earlier version, or that somebody gave them."""
-    for path, mode in tighten(settings.private_paths):
-        log.warning("files.tightened", path=str(path), mode=f"{mode:04o}")
 
 
 @contextmanager

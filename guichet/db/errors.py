@@ -10,8 +10,12 @@ StorageError
 │   ├── DiskFull                no room for the write
 │   └── DatabaseDamaged         the embedded database's file is corrupt
 ├── DatabaseUnusable            it answered the question for its schema with an error
-├── UnknownSchema               its schema is of a revision that this code does not know
-└── DevelopmentSchema           its schema is older than the first release
+├── UnusableSchema              this code must not run on its schema; the message is a sentence for the staff
+│   ├── DatabaseMissing         it has no tables, or there is no file
+│   ├── SchemaOutdated          it must be migrated first
+│   ├── SchemaTooNew            a newer version of Guichet migrated it, and older code would not work on it
+│   └── DevelopmentSchema       it is older than the first release
+└── UnknownSchema               its schema is of no revision of Guichet
 """
 
 
@@ -70,10 +74,26 @@ class DatabaseUnusable(StorageError):
 
 
 class UnknownSchema(StorageError):
-    """Alembic does not know the schema's revision: most likely a newer version of Guichet was here."""
+    """No version of Guichet names a revision like that of the schema."""
 
 
-class DevelopmentSchema(StorageError):
+class UnusableSchema(StorageError):
+    """This code must not run on the schema. The message is one sentence for the staff, which says what to do."""
+
+
+class DatabaseMissing(UnusableSchema):
+    """The database has no tables of Guichet, or its file does not exist."""
+
+
+class SchemaOutdated(UnusableSchema):
+    """The schema is older than this code needs."""
+
+
+class SchemaTooNew(UnusableSchema):
+    """A newer version of Guichet migrated the schema, and this code would not work on it (D114)."""
+
+
+class DevelopmentSchema(UnusableSchema):
     """The schema was made before the first release; no migration leads from it to today's."""
 
     def __init__(self) -> None:

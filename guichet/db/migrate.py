@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import DatabaseUnusable, UnknownSchema
+from guichet.db.schema_check import is_usable, refuse_newer
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.private_files import make_private_file, make_private_folder
 from guichet.settings import Settings
@@ -37,14 +38,24 @@ _WITHOUT_PREPARED_STATEMENTS: Final[dict[str, Any]] = {
 }
 
 
-async def upgrade(settings: Settings) -> tuple[str | None, str]:
-    """Brings the schema to `REQUIRED_REVISION`; nothing happens when it is there already.
+async def plan(settings: Settings) -> tuple[str | None, str]:
+    """The revisions before (None: the database is empty) and after `upgrade`. They are the same when it would do
+    nothing: the schema is at `REQUIRED_REVISION`, or newer and admits this code.
 
-    Returns the revisions before (None: the database was empty) and after. Raises DevelopmentSchema, UnknownSchema,
-    DatabaseUnusable.
+    Raises DevelopmentSchema, SchemaTooNew, UnknownSchema, DatabaseUnusable.
     """
-    if await current_revision(settings) == REQUIRED_REVISION:
-        return REQUIRED_REVISION, REQUIRED_REVISION
+    before = await current_revision(settings)
+    if before is None:
+        return None, REQUIRED_REVISION
+    refuse_newer(before, settings)
+    return before, before if is_usable(before) else REQUIRED_REVISION
+
+
+async def upgrade(settings: Settings) -> tuple[str | None, str]:
+    """Brings the schema to `REQUIRED_REVISION`. Returns and raises what `plan` does."""
+    before, after = await plan(settings)
+    if before == after:
+        return before, after
     try:
         return await _with_connection(settings, _upgrade), REQUIRED_REVISION
     except CommandError as error:

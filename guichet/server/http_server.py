@@ -123,6 +123,7 @@ class Server(uvicorn.Server):
         await super().startup([])
         await self.on_tick(0)  # The headers of every response: a refusal may be the first one.
         for listener in sockets or []:
+            start_listening(listener)
             guard = ConnectionGuard(self._limits)
             protocol = partial(GuardedHttpProtocol, self.config, self.server_state, guard)
             self.servers.append(Listener(listener, guard, protocol, self.config.ssl, self._share))  # type: ignore[arg-type]
@@ -171,23 +172,43 @@ class Server(uvicorn.Server):
 
 @contextmanager
 def bind_socket(host: str, port: int) -> Iterator[socket.socket]:
-    """A listening socket; port 0 takes any free port. Raises StartupError, with one sentence, if there is none."""
+    """A socket that has the port but refuses connections until `start_listening`: a proxy must not send requests to a
+    process whose start can still fail. Port 0 takes any free port. Raises StartupError if there is none.
+    """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        listener = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise StartupError(
-                f"Port {port} is already in use: stop what listens there, or choose another --port."
-            ) from None
-        raise StartupError(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
+        raise _cannot_listen(error, host, port) from None
     with listener:
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address[:2])
+        except OSError as error:
+            raise _cannot_listen(error, host, port) from None
         yield listener
+
+
+def start_listening(listener: socket.socket) -> None:
+    """Accepts connections from now on; harmless when it does already. Raises StartupError if another process has been
+    faster on the same port."""
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        raise _cannot_listen(error, *listener.getsockname()[:2]) from None
+
+
+def _cannot_listen(error: OSError, host: str, port: int) -> StartupError:
+    if error.errno == errno.EADDRINUSE:
+        return StartupError(f"Port {port} is already in use: stop what listens there, or choose another --port.")
+    return StartupError(f"Cannot listen on {host}, port {port}: {error.strerror}.")
 
 
 @contextmanager
 def inherited_socket(descriptor: int) -> Iterator[socket.socket]:
-    """The listening socket of the parent process."""
+    """The socket of the parent process, which has the port. The first process that is ready listens."""
     with socket.socket(fileno=descriptor) as listener:
         listener.setblocking(False)
         yield listener

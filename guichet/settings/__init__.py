@@ -1,6 +1,7 @@
 """The settings of a process, from GUICHET_* variables. No other module reads settings from the environment.
 
-A wrong value stops the start with one sentence that names the variable (`SettingsError`).
+A wrong value, or a name that is no setting, stops the start with one sentence that names the variable
+(`SettingsError`, D115).
 """
 
 import os
@@ -12,7 +13,9 @@ from typing import Any, Literal
 from cryptography.fernet import Fernet
 
 from guichet.private_files import FILE_MODE, make_private_folder, sqlite_files
+from guichet.settings.database_address import shown_address
 from guichet.settings.parsers import Network
+from guichet.settings.unknown_names import unknown_names
 from guichet.settings.variables import DEFAULT_PUBLIC_URL, VARIABLES, Variable
 
 __all__ = [
@@ -22,6 +25,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "Variable",
+    "faults",
     "load",
     "with_development_key",
 ]
@@ -81,6 +85,11 @@ class Settings:
         return Path(self.database_url.removeprefix("sqlite:///"))
 
     @property
+    def database_address(self) -> str:
+        """The database as people may be told about it: a path, or an address without its password."""
+        return shown_address(self.database_url)
+
+    @property
     def private_paths(self) -> list[Path]:
         """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
         databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
@@ -96,33 +105,52 @@ class Settings:
 
 
 def load(environ: Mapping[str, str] | None = None) -> Settings:
-    """The settings of this process; raises SettingsError on the first wrong value."""
-    environ = os.environ if environ is None else environ
+    """The settings of this process; raises SettingsError on the first fault: a name that is unknown, a wrong value."""
+    settings, found = _read(os.environ if environ is None else environ)
+    if settings is None:
+        raise SettingsError(found[0])
+    return settings
+
+
+def faults(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Everything that keeps `load` from succeeding, one sentence each."""
+    return _read(os.environ if environ is None else environ)[1]
+
+
+def _read(environ: Mapping[str, str]) -> tuple[Settings | None, list[str]]:
+    """The settings, or None and what is wrong with them."""
+    known = {variable.name for variable in VARIABLES}
+    found = unknown_names(environ, known, environ.get("GUICHET_PROVIDERS_FILE"))
     values: dict[str, Any] = {}
     for variable in VARIABLES:
         raw = environ.get(variable.name) or variable.default
         try:
             value = None if raw is None else variable.parse(raw)
         except ValueError as error:
-            raise SettingsError(f"{variable.name} is wrong: {error}.") from None
+            found.append(f"{variable.name} is wrong: {error}.")
+            continue
         values[variable.name.removeprefix("GUICHET_").lower()] = value
+    if len(values) < len(VARIABLES):
+        return None, found
     if values["database_url"] is None:
         values["database_url"] = f"sqlite:///{values['home'] / 'guichet.db'}"
     if not values["secret_keys"]:
         values["secret_keys"] = ()
     settings = Settings(**values)
+    found += _missing(settings)
+    return None if found else settings, found
+
+
+def _missing(settings: Settings) -> list[str]:
+    """What the values of other settings require."""
+    found = []
     if isinstance(settings.ledger_heads, str) and not settings.ledger_heads_secret:
-        raise SettingsError("GUICHET_LEDGER_HEADS_SECRET is required when GUICHET_LEDGER_HEADS is an https address.")
-    if settings.profile == "production":
-        _check_production(settings)
-    return settings
-
-
-def _check_production(settings: Settings) -> None:
-    if not settings.secret_keys:
-        raise SettingsError("GUICHET_SECRET_KEYS is required in production; `guichet secret-key` makes a key.")
-    if not settings.public_url.startswith("https://"):
-        raise SettingsError("GUICHET_PUBLIC_URL must be an https address in production.")
+        found.append("GUICHET_LEDGER_HEADS_SECRET is required when GUICHET_LEDGER_HEADS is an https address.")
+    if settings.profile == "production" and not settings.secret_keys:
+        found.append("GUICHET_SECRET_KEYS is required in production; `guichet secret-key` makes a key.")
+    if settings.profile == "production" and not settings.public_url.startswith("https://"):
+        found.append("GUICHET_PUBLIC_URL must be an https address in production.")
+    return found
 
 
 def with_development_key(settings: Settings) -> Settings:

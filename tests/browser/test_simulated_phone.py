@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import signal
 import sys
@@ -17,6 +16,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, expect
 
 from tests.browser.driver import customer
+from tests.cli.conftest import clean_environ
 from tests.ports import free_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -45,7 +45,7 @@ class Server:
 @pytest_asyncio.fixture(loop_scope="session")
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
     port = free_port()
-    environ = {**os.environ, "GUICHET_HOME": str(tmp_path), "GUICHET_LOG_LEVEL": "error"}
+    environ = {**clean_environ(tmp_path), "GUICHET_LOG_LEVEL": "error"}
     command = (sys.executable, "-m", "guichet")
     made = await asyncio.create_subprocess_exec(
         *command, "merchant", "create", "Boutique Kora", "--json", env=environ, stdout=asyncio.subprocess.PIPE

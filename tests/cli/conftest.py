@@ -39,11 +39,11 @@ class CommandResult:
 
     @property
     def refusal(self) -> str:
-        """The one sentence of exit code 1."""
+        """The one sentence of exit code 1. A command that uses the database names it first."""
         assert self.code == 1, self
         assert self.out == ""
         assert "Traceback" not in self.err
-        lines = self.err.splitlines()
+        lines = [line for line in self.err.splitlines() if not line.startswith("Database: ")]
         assert len(lines) == 1, self.err
         assert lines[0].startswith("✗ ")
         return lines[0].removeprefix("✗ ")

@@ -17,6 +17,7 @@ COMMANDS = (
     ("ledger", "audit"),
     ("providers", "check"),
     ("migrate",),
+    ("migrate", "--plan"),
 )
 ACCOUNT = """
 [accounts.{name}]
@@ -74,10 +75,10 @@ def test_a_real_account_behind_others_is_found_too(fresh: Cli) -> None:
 def test_sandboxes_and_simulators_may_be_tried_in_development(
     fresh: Cli, provider: str, base_url: str, settings: dict[str, str]
 ) -> None:
-    assert with_account(fresh, provider, base_url, **settings)("merchant", "list").code == 0
+    assert with_account(fresh, provider, base_url, **settings)("migrate").code == 0
 
 
 def test_a_live_key_of_stripe_is_a_real_provider(fresh: Cli) -> None:
     cli = with_account(fresh, "stripe", "https://api.stripe.com", secret_key='{ env = "STRIPE_KEY" }')
-    assert cli("merchant", "list").code == 0
+    assert cli("migrate").code == 0
     assert "(api.stripe.com)" in cli.having(STRIPE_KEY="sk_live_1")("merchant", "list").refusal

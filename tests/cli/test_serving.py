@@ -7,8 +7,10 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from guichet.db.schema_version import REQUIRED_REVISION
 from guichet.settings import VARIABLES, Settings
 from tests.cli.conftest import Cli, cli_for, until
+from tests.db.schema import migrate_to
 from tests.ports import free_port
 
 #: A value that cannot be meant, for each variable.
@@ -83,10 +85,18 @@ def test_an_old_postgresql_schema_stops_the_start(
     asyncio.run(create())
     url = postgres_server.replace("/postgres?", "/old_schema?")
     cli = cli_for(replace(base_settings, home=tmp_path, database_url=url))
-    for arguments in (("serve", "--port", free_port()), ("worker",), ("merchant", "list")):
-        assert cli(*arguments).refusal == "The database schema is not up to date: run `guichet migrate` first."
+    commands = (("serve", "--port", free_port()), ("serve", "--workers", 2), ("worker",), ("merchant", "list"))
+    for arguments in commands:
+        assert cli(*arguments).refusal.startswith("There is no Guichet database at postgresql://")
+    asyncio.run(migrate_to(url, "v0014"))
+    for arguments in commands:
+        sentence = cli(*arguments).refusal
+        assert " is v0014, and this version of Guichet (" in sentence
+        assert sentence.endswith(f" needs {REQUIRED_REVISION}: run `guichet migrate` first.")
     first = cli("migrate", "--json").json
-    assert (first["from"], cli("migrate", "--json").json) == (None, {"from": first["to"], "to": first["to"]})
+    again = cli("migrate", "--json").json
+    assert (first["from"], first["to"]) == ("v0014", REQUIRED_REVISION)
+    assert (again["from"], again["to"]) == (REQUIRED_REVISION, REQUIRED_REVISION)
     with cli.running("serve") as server:
         server.stop()
     missing = cli.having(GUICHET_DATABASE_URL=postgres_server.replace("/postgres?", "/nobody_made_it?"))

@@ -1,0 +1,87 @@
+"""A database that a newer version of Guichet migrated, before an older one (D114)."""
+
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+
+from guichet import __version__
+from guichet.db.schema_check import parse_revision
+from guichet.db.schema_version import REQUIRED_REVISION
+from guichet.settings import Settings
+from tests.cli.conftest import Cli
+from tests.db.schema import name_revision
+from tests.ports import free_port
+
+OWN = parse_revision(REQUIRED_REVISION).number
+NEWER = f"v{OWN + 1:04}"
+ADMITTING = f"{NEWER}_admits_v{OWN:04}"
+COMMANDS = (
+    ("serve", "--port", "0"),
+    ("serve", "--port", "0", "--workers", "2"),
+    ("worker",),
+    ("demo", "--port", "0"),
+    ("migrate",),
+    ("migrate", "--plan"),
+    ("doctor",),
+    ("merchant", "list"),
+)
+
+
+async def test_every_command_says_that_it_is_older(settings: Settings, cli: Cli) -> None:
+    for revision in (NEWER, f"v{OWN + 2:04}_admits_v{OWN + 1:04}"):
+        await name_revision(settings, revision)
+        for command in COMMANDS:
+            sentence = cli(*command).refusal
+            assert sentence.startswith(f"This version of Guichet ({__version__}) is older than the database "), command
+            assert f"knows the schema up to {REQUIRED_REVISION}, and the schema is {revision}, which" in sentence
+            assert "migrate` first" not in sentence
+
+
+async def test_an_older_version_that_is_admitted_works(settings: Settings, cli: Cli) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json
+    await name_revision(settings, ADMITTING)
+    with cli.running("serve") as server:
+        body = {"amount": 5000, "operator": "mtn", "phone_number": "2290197000002"}
+        assert server.call("POST", "/v1/payments", merchant["keys"]["test"], body)[0] == 201
+    assert cli("merchant", "list").code == 0
+    assert cli("check-config").code == 0
+    for command in (("migrate", "--json"), ("migrate", "--plan", "--json")):
+        assert cli(*command).json == {"from": ADMITTING, "to": ADMITTING, "oldest_code": f"v{OWN:04}"}
+
+
+async def test_a_revision_that_is_not_ours_is_named(settings: Settings, cli: Cli) -> None:
+    await name_revision(settings, "ab12cd34ef56")
+    for command in COMMANDS:
+        assert "'ab12cd34ef56' is not a revision of Guichet" in cli(*command).refusal, command
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_server_that_refuses_to_start_accepts_no_connection(settings: Settings, cli: Cli, workers: int) -> None:
+    """Else a proxy would choose it, and answer 502."""
+    await name_revision(settings, NEWER)
+    port = free_port()
+    with cli.start("serve", "--port", port, "--workers", workers) as process:
+        assert accepted(port, lambda: process.poll() is not None) == 0
+        assert process.wait(20) == 1
+
+
+def test_a_server_whose_metrics_port_is_taken_accepts_no_connection(cli: Cli) -> None:
+    """The last thing that can go wrong in a start."""
+    port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        environ = {"GUICHET_METRICS_PORT": str(taken.getsockname()[1])}
+        with cli.having(**environ).start("serve", "--port", port) as process:
+            assert accepted(port, lambda: process.poll() is not None) == 0
+            assert process.wait(20) == 1
+
+
+def accepted(port: int, ended: Callable[[], bool]) -> int:
+    """How many connections to the port were accepted until `ended`."""
+    count, deadline = 0, time.monotonic() + 30
+    while not ended() and time.monotonic() < deadline:
+        with socket.socket() as client:
+            count += client.connect_ex(("127.0.0.1", port)) == 0
+        time.sleep(0.001)
+    return count

@@ -1,0 +1,117 @@
+"""What the name of a revision promises to older code is true (D114)."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.script import ScriptDirectory
+from sqlalchemy import Inspector, create_engine, inspect, text
+from sqlalchemy.pool import NullPool
+
+from guichet.db.errors import UnknownSchema
+from guichet.db.migrate import alembic_config
+from guichet.db.schema_check import is_usable, parse_revision
+from tests.db.schema import migrate_to
+
+NAMES = [script.revision for script in ScriptDirectory.from_config(alembic_config()).walk_revisions()][::-1]
+#: (code, schema): code whose last revision is the first one may run on the second.
+DECLARED = [
+    (code, name)
+    for name in NAMES
+    for code in NAMES
+    if parse_revision(name).oldest <= parse_revision(code).number < parse_revision(name).number
+]
+
+
+@pytest.mark.parametrize(
+    ("schema", "usable"),
+    [
+        ("v0015", True),
+        ("v0014", False),
+        ("v0014_admits_v0013", False),
+        ("v0016", False),
+        ("v0016_admits_v0015", True),
+        ("v0017_admits_v0014", True),
+        ("v0017_admits_v0016", False),
+    ],
+)
+def test_code_runs_on_the_schemas_that_admit_it(schema: str, usable: bool) -> None:
+    assert is_usable(schema, "v0015") is usable
+    assert is_usable(schema, "v0015_admits_v0014") is usable
+
+
+@pytest.mark.parametrize("name", ["", "0015", "v15", "v0016_admits_", "v0016-admits-v0015", "ab12cd34ef56"])
+def test_other_names_are_no_revision_of_ours(name: str) -> None:
+    with pytest.raises(UnknownSchema):
+        parse_revision(name)
+
+
+def test_revisions_are_numbered_and_never_admit_older_code_again() -> None:
+    revisions = [parse_revision(name) for name in NAMES]
+    assert [each.number for each in revisions] == list(range(1, len(NAMES) + 1))
+    assert all(each.oldest <= each.number for each in revisions)
+    assert all(before.oldest <= after.oldest or after.oldest == after.number for before, after in pairwise(revisions))
+    assert all(len(name) <= 32 for name in NAMES), "the column of Alembic holds no more"
+
+
+@pytest.mark.parametrize(("code", "schema"), [*DECLARED, ("v0014", "v0015")])
+async def test_what_older_code_knows_is_still_there(tmp_path: Path, code: str, schema: str) -> None:
+    assert _broken(await _described(tmp_path, code), await _described(tmp_path, schema)) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("DROP TABLE write_probe", "write_probe is gone"),
+        ("ALTER TABLE merchants RENAME COLUMN name TO label", "merchants.name is gone or another one"),
+        ("CREATE UNIQUE INDEX one_name ON merchants (name)", "merchants has the rule ['name']"),
+    ],
+)
+async def test_a_promise_that_is_not_kept_is_found(tmp_path: Path, statement: str, fault: str) -> None:
+    assert fault in _broken(await _described(tmp_path, "v0015"), await _described(tmp_path, "v0015", statement))
+
+
+async def _described(folder: Path, revision: str, statement: str = "") -> dict[str, dict[str, Any]]:
+    """Each table's columns and rules, after this statement."""
+    url = f"sqlite:///{folder / f'{revision}{len(statement)}.db'}"
+    await migrate_to(url, revision)
+    engine = create_engine(url, poolclass=NullPool)
+    try:
+        if statement:
+            with engine.begin() as connection:
+                connection.execute(text(statement))
+        inspector = inspect(engine)
+        return {name: _table(inspector, name) for name in inspector.get_table_names()}
+    finally:
+        engine.dispose()
+
+
+def _table(inspector: Inspector, name: str) -> dict[str, Any]:
+    unique = [each["column_names"] for each in inspector.get_indexes(name) if each["unique"]]
+    unique += [each["column_names"] for each in inspector.get_unique_constraints(name)]
+    return {
+        "columns": {column["name"]: column for column in inspector.get_columns(name)},
+        "rules": {str(each["sqltext"]) for each in inspector.get_check_constraints(name)} | set(map(str, unique)),
+    }
+
+
+def _broken(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> list[str]:
+    """What keeps code of `before` from reading and writing as it does."""
+    found = []
+    for name, known in before.items():
+        if name not in after:
+            found.append(f"{name} is gone")
+            continue
+        columns = after[name]["columns"]
+        for column, was in known["columns"].items():
+            now = columns.get(column)
+            if now is None or str(now["type"]) != str(was["type"]) or now["nullable"] < was["nullable"]:
+                found.append(f"{name}.{column} is gone or another one")
+        found += [
+            f"{name}.{column} must be written"
+            for column, now in columns.items()
+            if column not in known["columns"] and not now["nullable"] and now["default"] is None
+        ]
+        found += [f"{name} has the rule {rule}" for rule in after[name]["rules"] - known["rules"]]
+    return found
