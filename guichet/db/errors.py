@@ -10,7 +10,7 @@ StorageError
 │   ├── DiskFull                no room for the write
 │   └── DatabaseDamaged         the embedded database's file is corrupt
 ├── DatabaseUnusable            it answered the question for its schema with an error
-├── UnknownSchema               its schema is of a revision that this code does not know
+├── UnknownSchema               its schema is of a revision that this code does not know, or elsewhere
 └── DevelopmentSchema           its schema is older than the first release
 """
 
@@ -70,7 +70,8 @@ class DatabaseUnusable(StorageError):
 
 
 class UnknownSchema(StorageError):
-    """Alembic does not know the schema's revision: most likely a newer version of Guichet was here."""
+    """Alembic does not know the schema's revision (most likely a newer version of Guichet was here), or the tables are
+    in another schema than Guichet's."""
 
 
 class DevelopmentSchema(StorageError):
