@@ -14,7 +14,7 @@ SCHEMA: Final = "public"
 
 
 class _NamingTheSchema(PGIdentifierPreparer_asyncpg):
-    def schema_for_object(self, named: Any) -> str | None:
+    def schema_for_object(self, named: Any) -> str | None:  # type: ignore[override]
         """Only tables have a schema: subqueries, aliases and rows of a function do not."""
         return SCHEMA if isinstance(named, TableClause) else named.schema
 

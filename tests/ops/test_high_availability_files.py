@@ -109,5 +109,8 @@ def test_haproxy_asks_postgresql_who_the_primary_is() -> None:
     assert start[4:] == (3 << 16).to_bytes(4) + b"user\0guichet_check\0database\0postgres\0\0"
     question = b"SELECT pg_is_in_recovery()\0"
     assert sent == b"Q" + (4 + len(question)).to_bytes(4) + question + b"X" + (4).to_bytes(4)
-    (expected,) = re.findall(r"tcp-check expect binary (\w+)", text)
-    assert bytes.fromhex(expected) == b"D" + (11).to_bytes(4) + (1).to_bytes(2) + (1).to_bytes(4) + b"f"
+    row = b"D" + (11).to_bytes(4) + (1).to_bytes(2) + (1).to_bytes(4)
+    (waited_for,) = re.findall(r"tcp-check expect rbinary (\S+)", text)
+    assert all(re.fullmatch(waited_for, (row + answer).hex().upper()) for answer in (b"f", b"t"))
+    (refused,) = re.findall(r"tcp-check expect ! binary (\w+)", text)
+    assert bytes.fromhex(refused) == row + b"t"
