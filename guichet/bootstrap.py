@@ -144,10 +144,10 @@ async def service(
 async def _end_tasks(ctx: AppContext) -> None:
     """Ends calls to providers that still run: the leases of their rows run out, and the providers are asked again."""
     await finish_slow_initiations(ctx, grace=0)
-    questions = list(ctx.questions.values())
-    for question in questions:
-        question.cancel()
-    await asyncio.gather(*questions, return_exceptions=True)
+    polls = [*ctx.questions.values(), *ctx.awaited_polls]
+    for poll in polls:
+        poll.cancel()
+    await asyncio.gather(*polls, return_exceptions=True)
     await ctx.write_probe.close()
 
 

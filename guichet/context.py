@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from redis.asyncio import Redis
 
@@ -76,6 +76,8 @@ class AppContext:
     write_probe: WriteProbe = field(init=False)
     #: Questions to providers that are running, which others may join (`payments/polling.py`).
     questions: dict[PaymentId, asyncio.Task[Payment | None]] = field(init=False, default_factory=dict)
+    #: Polls that a reader waits for, or waited for long enough (`payments/awaited_polls.py`).
+    awaited_polls: set[asyncio.Task[Any]] = field(init=False, default_factory=set)
     #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(init=False, default_factory=set)
     #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).

@@ -1,6 +1,5 @@
 """`PageContext`: what all hosted pages need, built once for the process."""
 
-import asyncio
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -15,6 +14,7 @@ from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.domain.payments import Payment
 from guichet.logs import log
+from guichet.payments.awaited_polls import result_within
 from guichet.payments.poll_schedule import next_question_at
 from guichet.payments.polling import poll_payment_at_most
 
@@ -27,7 +27,6 @@ class PagePoller:
 
     def __init__(self, ctx: AppContext) -> None:
         self._ctx = ctx
-        self._running: set[asyncio.Task[Payment | None]] = set()
 
     async def poll(self, payment: Payment) -> Payment:
         """The payment as known after at most `_WAIT` seconds. Its provider is asked at most once in five seconds, no
@@ -35,17 +34,11 @@ class PagePoller:
         now = self._ctx.clock.now()
         if payment.status != "pending" or (payment.env == "live" and next_question_at(payment, now) > now):
             return payment
-        task = asyncio.create_task(poll_payment_at_most(self._ctx, payment))
-        self._running.add(task)
-        task.add_done_callback(self._finished)
-        await asyncio.wait({task}, timeout=_WAIT)
-        succeeded = task.done() and not task.cancelled() and task.exception() is None
-        return (task.result() if succeeded else None) or payment
-
-    def _finished(self, task: "asyncio.Task[Payment | None]") -> None:
-        self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()):
+        try:
+            return await result_within(self._ctx, _WAIT, poll_payment_at_most(self._ctx, payment)) or payment
+        except Exception as error:  # The page is shown all the same.
             log.error("page.poll_failed", error=repr(error))
+            return payment
 
 
 @dataclass(frozen=True, slots=True)

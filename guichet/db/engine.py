@@ -7,7 +7,7 @@ the order of the selected columns. Errors: `errors.py`.
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from sqlalchemy import Executable
 
@@ -15,6 +15,13 @@ from sqlalchemy import Executable
 Row = Any
 
 T = TypeVar("T")
+
+
+class PoolUse(NamedTuple):
+    """Connections of a pool that are in use, and the most it may have."""
+
+    used: int
+    most: int
 
 
 class Reader(Protocol):
@@ -68,8 +75,8 @@ class Database(Reader, Writer, Protocol):
         """Returns when everything that was committed before is as durable as a commit of ours: on disk, and on the
         synchronous standby if there is one. Reads also see what is on the primary alone so far."""
 
-    def pool_use(self) -> tuple[int, int] | None:
-        """Connections of this process in use, and the most it may have; None where there is no pool."""
+    def pool_use(self) -> dict[str, PoolUse]:
+        """The pools of connections of this process by their names; empty where there are none."""
 
     async def announce(self, topic: str) -> None:
         """Sends `topic` to every process that listens on this database. SQLite has one process: nothing happens."""

@@ -15,7 +15,7 @@ StorageError
 │   ├── SchemaOutdated          it must be migrated first
 │   ├── SchemaTooNew            a newer version of Guichet migrated it, and older code would not work on it
 │   └── DevelopmentSchema       it is older than the first release
-└── UnknownSchema               its schema is of no revision of Guichet
+└── UnknownSchema               its schema is of no revision of Guichet, or elsewhere
 """
 
 
@@ -74,7 +74,7 @@ class DatabaseUnusable(StorageError):
 
 
 class UnknownSchema(StorageError):
-    """No version of Guichet names a revision like that of the schema."""
+    """No version of Guichet names a revision like that of the schema, or the tables are in another schema than Guichet's."""
 
 
 class UnusableSchema(StorageError):

@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import DatabaseUnusable, UnknownSchema
+from guichet.db.postgres_dialect import SCHEMA
 from guichet.db.schema_check import is_usable, refuse_newer
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.private_files import make_private_file, make_private_folder
@@ -30,6 +31,11 @@ T = TypeVar("T")
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 #: Two processes that migrate the same PostgreSQL database wait for each other on this number.
 _ADVISORY_LOCK: Final = 4_803_271_546
+#: A schema that an older version of Guichet made its tables in, because the role's `search_path` led there.
+_ANOTHER_SCHEMA: Final = text(
+    "SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+    "WHERE pg_class.oid = to_regclass('list_count_changes') AND nspname <> :schema"
+)
 #: PgBouncer may use another connection for each transaction, where a statement prepared under a name does not exist.
 _WITHOUT_PREPARED_STATEMENTS: Final[dict[str, Any]] = {
     "statement_cache_size": 0,
@@ -52,7 +58,9 @@ async def plan(settings: Settings) -> tuple[str | None, str]:
 
 
 async def upgrade(settings: Settings) -> tuple[str | None, str]:
-    """Brings the schema to `REQUIRED_REVISION`. Returns and raises what `plan` does."""
+    """Brings the schema to `REQUIRED_REVISION`. Returns and raises what `plan` does. Behind PgBouncer the direct address
+    is used if there is one."""
+    settings = settings.without_pgbouncer()
     before, after = await plan(settings)
     if before == after:
         return before, after
@@ -75,12 +83,22 @@ def _upgrade(connection: Connection) -> str | None:
     """The revision before; another process may have migrated the schema since it was asked for."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        _enter_schema(connection)
     before = MigrationContext.configure(connection).get_current_revision()
     config = alembic_config()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
     connection.commit()
     return before
+
+
+def _enter_schema(connection: Connection) -> None:
+    """Until the end of the transaction, names without a schema are those of ours. Raises UnknownSchema if Guichet's
+    tables are in another one: new ones beside them would hide every payment."""
+    found = connection.scalar(_ANOTHER_SCHEMA, {"schema": SCHEMA})
+    if found is not None:
+        raise UnknownSchema(f'its tables are in the schema "{found}"; move them to "{SCHEMA}"')
+    connection.execute(text(f"SET LOCAL search_path TO {SCHEMA}"))
 
 
 async def _with_connection(settings: Settings, work: Callable[[Connection], T]) -> T:

@@ -11,20 +11,28 @@ from typing import Any, Final
 
 import asyncpg
 from sqlalchemy import Executable
-from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 
 from guichet.db.array_statements import ArrayStatements, arrays
-from guichet.db.engine import Row
+from guichet.db.engine import PoolUse, Row
 from guichet.db.errors import ConnectionLost, StatementNotSent
+from guichet.db.postgres_dialect import PostgresDialect
 from guichet.db.postgres_errors import BROKEN, translated
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, PLANNER_SETTINGS, STATEMENT_TIMEOUT, Connection, ConnectionPool
+from guichet.db.postgres_pool import (
+    ACQUIRE_TIMEOUT,
+    PLANNER_SETTINGS,
+    READ_CONNECTIONS,
+    STATEMENT_TIMEOUT,
+    WRITE_CONNECTIONS,
+    Connection,
+    ConnectionPool,
+)
 from guichet.db.statement_cache import StatementCache
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
 _ATTEMPTS: Final = 3
 _CHANNEL: Final = "guichet"
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
-_STATEMENTS: Final = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
+_STATEMENTS: Final = StatementCache(PostgresDialect())  # type: ignore[no-untyped-call]
 _ARRAY_STATEMENTS: Final = ArrayStatements()
 #: A listening connection that received nothing for this long is tested, in seconds.
 _LISTEN_TEST_INTERVAL: Final = 30.0
@@ -32,6 +40,8 @@ _LISTEN_TEST_INTERVAL: Final = 30.0
 
 class PostgresDatabase:
     """See `engine.Database`. Cost of `write`: one round trip; of `transaction`: two more than its statements.
+
+    Reads have connections of their own: while the standby is away, writes keep theirs until it is back (D113).
 
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
     statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the
@@ -47,21 +57,34 @@ class PostgresDatabase:
         listen_url: str | None = None,
         statement_timeout: float = STATEMENT_TIMEOUT,
     ) -> None:
-        self._pool = ConnectionPool(
-            url,
-            prepared_statements=0 if bouncer else 512,
-            server_settings={} if bouncer else dict(PLANNER_SETTINGS),
-            statement_timeout=statement_timeout,
+        self._reads, self._writes = (
+            ConnectionPool(
+                url,
+                size=size,
+                on_loss=self._expire_connections,
+                prepared_statements=0 if bouncer else 512,
+                server_settings={} if bouncer else dict(PLANNER_SETTINGS),
+                statement_timeout=statement_timeout,
+            )
+            for size in (READ_CONNECTIONS, WRITE_CONNECTIONS)
         )
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = _STATEMENTS
         self._array_statements = _ARRAY_STATEMENTS
 
     async def open(self) -> None:
-        await self._pool.open()
+        await self._writes.open()
+        await self._reads.open()
+        await self._reads.connect_once()
 
     async def close(self) -> None:
-        await self._pool.close()
+        await asyncio.gather(self._reads.close(), self._writes.close())
+
+    async def _expire_connections(self) -> None:
+        """A lost connection means that those of both pools are lost, lead to a server that is no longer the primary, or
+        soon will: idle ones are replaced before they are used again."""
+        await self._reads.expire_connections()
+        await self._writes.expire_connections()
 
     async def one(self, statement: Executable, **params: Any) -> Row | None:
         rows = await self.all(statement, **params)
@@ -69,7 +92,8 @@ class PostgresDatabase:
 
     async def all(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
-        return await self._fetch(compiled.text, compiled.positional(params), send_again_after=ConnectionLost)
+        values = compiled.positional(params)
+        return await self._fetch(self._reads, compiled.text, values, send_again_after=ConnectionLost)
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         return await self.all(statement, **params)  # asyncpg never blocks the loop.
@@ -80,7 +104,8 @@ class PostgresDatabase:
 
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
-        return await self._fetch(compiled.text, compiled.positional(params), send_again_after=StatementNotSent)
+        values = compiled.positional(params)
+        return await self._fetch(self._writes, compiled.text, values, send_again_after=StatementNotSent)
 
     async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
         if rows:
@@ -89,7 +114,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator["_Transaction"]:
         connection, transaction = await self._begin()
-        async with self._pool.releasing(connection):
+        async with self._writes.releasing(connection):
             try:
                 yield _Transaction(connection, self._statements, self._array_statements)
             except BaseException:
@@ -101,13 +126,14 @@ class PostgresDatabase:
     async def wait_for_replication(self) -> None:
         """Writes an empty message to the WAL. Its commit waits for the standby, and so for everything before it."""
         message = "SELECT pg_logical_emit_message(true, 'guichet', '')"
-        await self._fetch(message, (), send_again_after=ConnectionLost)
+        await self._fetch(self._writes, message, (), send_again_after=ConnectionLost)
 
-    def pool_use(self) -> tuple[int, int]:
-        return self._pool.use()
+    def pool_use(self) -> dict[str, PoolUse]:
+        return {"read": self._reads.use(), "write": self._writes.use()}
 
     async def announce(self, topic: str) -> None:
-        await self._fetch("SELECT pg_notify($1, $2)", (_CHANNEL, topic), send_again_after=StatementNotSent)
+        notify = "SELECT pg_notify($1, $2)"  # Its commit waits for the standby, like every other.
+        await self._fetch(self._writes, notify, (_CHANNEL, topic), send_again_after=StatementNotSent)
 
     async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
         if self._listen_url is None:
@@ -125,31 +151,27 @@ class PostgresDatabase:
                 connection.terminate()
         raise ConnectionLost("the connection that listens was closed")
 
-    async def _fetch(self, text: str, values: Sequence[Any], *, send_again_after: type[ConnectionLost]) -> list[Row]:
+    async def _fetch(
+        self, pool: ConnectionPool, text: str, values: Sequence[Any], *, send_again_after: type[ConnectionLost]
+    ) -> list[Row]:
         """The rows of one statement. `send_again_after`: ConnectionLost for a read, which changes nothing;
         StatementNotSent for a write, which may happen once only."""
         for _ in range(_ATTEMPTS - 1):
             with suppress(send_again_after):
-                return await self._fetch_once(text, values)
-        return await self._fetch_once(text, values)
-
-    async def _fetch_once(self, text: str, values: Sequence[Any]) -> list[Row]:
-        connection = await self._pool.acquire()
-        async with self._pool.releasing(connection):
-            rows: list[Row] = await connection.fetch(text, *values)
-            return rows
+                return await _fetch_once(pool, text, values)
+        return await _fetch_once(pool, text, values)
 
     async def _begin(self) -> tuple[Connection, Any]:
         """A connection, and the transaction begun on it. When a connection was lost while it was idle, BEGIN is sent on
         another one."""
         for attempts_left in reversed(range(_ATTEMPTS)):
-            connection = await self._pool.acquire()
+            connection = await self._writes.acquire()
             transaction = connection.transaction()
             try:
                 with translated():
                     await transaction.start()
             except BaseException as error:
-                await self._pool.release(connection, error)
+                await self._writes.release(connection, error)
                 if not attempts_left or not isinstance(error, ConnectionLost):
                     raise
             else:
@@ -187,6 +209,13 @@ class _Transaction:
 
     async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
         return await self.all(self._array_statements[statement], **arrays(rows)) if rows else []
+
+
+async def _fetch_once(pool: ConnectionPool, text: str, values: Sequence[Any]) -> list[Row]:
+    connection = await pool.acquire()
+    async with pool.releasing(connection):
+        rows: list[Row] = await connection.fetch(text, *values)
+        return rows
 
 
 async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:

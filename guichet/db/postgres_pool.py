@@ -2,19 +2,23 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import asyncpg
 
+from guichet.db.engine import PoolUse
 from guichet.db.errors import ConnectionLost, ReadOnlyServer, StorageUnavailable
 from guichet.db.postgres_errors import NO_CONNECTION, translated
 
 #: A connection of the pool. asyncpg's generic proxy class would add nothing here.
 Connection = Any
 
-POOL_SIZE: Final = 16
+#: Connections of a process at most. Writes that wait for the standby keep theirs until it is back, so reads have their
+#: own (D113). docs/operations/ha/pgbouncer.ini counts with these numbers.
+READ_CONNECTIONS: Final = 6
+WRITE_CONNECTIONS: Final = 10
 #: How long to wait for a free connection, and for one statement, in seconds.
 ACQUIRE_TIMEOUT: Final = 10.0
 STATEMENT_TIMEOUT: Final = 30.0
@@ -65,18 +69,23 @@ class _BouncerConnection(_Connection):
 
 
 class ConnectionPool:
-    """`prepared_statements`: how many each connection keeps prepared; 0 behind PgBouncer. `statement_timeout`: how long
-    to wait for one statement, in seconds."""
+    """`size`: connections at most. `on_loss`: called when a connection was lost. `prepared_statements`: how many each
+    connection keeps prepared; 0 behind PgBouncer. `statement_timeout`: how long to wait for one statement, in seconds.
+    """
 
     def __init__(
         self,
         url: str,
         *,
+        size: int,
+        on_loss: Callable[[], Awaitable[None]],
         prepared_statements: int,
         server_settings: dict[str, str],
         statement_timeout: float = STATEMENT_TIMEOUT,
     ) -> None:
         self._url = url
+        self._size = size
+        self._on_loss = on_loss
         self._statement_timeout = statement_timeout
         self._prepared_statements = prepared_statements
         self._server_settings = server_settings
@@ -84,12 +93,12 @@ class ConnectionPool:
         self._away_since: float | None = None
 
     async def open(self) -> None:
-        """Connects once, so that a wrong address is an error at the start."""
+        """Connections are made when they are needed."""
         with translated():
             self._pool = await asyncpg.create_pool(
                 self._url,
                 min_size=0,
-                max_size=POOL_SIZE,
+                max_size=self._size,
                 connection_class=_Connection if self._prepared_statements else _BouncerConnection,
                 init=_prepare,
                 reset=_keep_session,
@@ -99,6 +108,10 @@ class ConnectionPool:
                 server_settings=self._server_settings,
                 max_inactive_connection_lifetime=300,
             )
+
+    async def connect_once(self) -> None:
+        """At the start, so that a wrong address is an error then."""
+        with translated():
             await self._pool.release(await self._pool.acquire(timeout=ACQUIRE_TIMEOUT))
 
     async def close(self) -> None:
@@ -107,9 +120,12 @@ class ConnectionPool:
         except TimeoutError:
             self._pool.terminate()
 
-    def use(self) -> tuple[int, int]:
-        """Connections in use, and the most there may be."""
-        return self._pool.get_size() - self._pool.get_idle_size(), self._pool.get_max_size()
+    async def expire_connections(self) -> None:
+        """Idle connections are replaced before they are used again."""
+        await self._pool.expire_connections()
+
+    def use(self) -> PoolUse:
+        return PoolUse(self._pool.get_size() - self._pool.get_idle_size(), self._size)
 
     @asynccontextmanager
     async def releasing(self, connection: Connection) -> AsyncIterator[None]:
@@ -143,8 +159,7 @@ class ConnectionPool:
             await asyncio.sleep(_RECONNECT_INTERVAL)
 
     async def release(self, connection: Connection, failure: BaseException | None) -> None:
-        """`failure`: the exception that ended the connection's use, if any. A lost connection means that the others are
-        lost or soon will be: idle ones are replaced before they are used again."""
+        """`failure`: the exception that ended the connection's use, if any."""
         lost = isinstance(failure, ConnectionLost | ReadOnlyServer)
         # A cancelled statement may be in the middle of a COMMIT.
         cancelled = failure is not None and not isinstance(failure, Exception)
@@ -152,7 +167,7 @@ class ConnectionPool:
             with suppress(asyncpg.InterfaceError):  # It may be closed already.
                 connection.terminate()
         if lost:
-            await self._pool.expire_connections()
+            await self._on_loss()
         with suppress(Exception):  # The caller has its answer; how the connection ends concerns the pool only.
             await self._pool.release(connection)
 

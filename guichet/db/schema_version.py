@@ -17,10 +17,12 @@ from guichet.db.sqlite_errors import is_damage
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
-REQUIRED_REVISION: Final = "v0015"
+REQUIRED_REVISION: Final = "v0016_admits_v0015"
 #: Revisions of development versions, made before the first release: their tables and columns have other names.
 _DEVELOPMENT_REVISIONS: Final = frozenset({"0001", "0002", "0003", "0004"})
 _REVISION: Final = "SELECT version_num FROM alembic_version"
+#: Whatever `search_path` the connection has (D112).
+_REVISION_IN_SCHEMA: Final = "SELECT version_num FROM public.alembic_version"
 
 
 async def current_revision(settings: Settings) -> str | None:
@@ -40,7 +42,7 @@ async def _postgresql_revision(url: str) -> str | None:
         connection = await asyncpg.connect(url, statement_cache_size=0)
         try:
             async with connection.transaction():  # PgBouncer gives a transaction one connection for all of it.
-                revision: str | None = await connection.fetchval(_REVISION)
+                revision: str | None = await connection.fetchval(_REVISION_IN_SCHEMA)
         except asyncpg.UndefinedTableError:
             return None
         else:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sqlalchemy import Executable
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
-from guichet.db.engine import Row
+from guichet.db.engine import PoolUse, Row
 from guichet.db.group_commit import BUSY_TIMEOUT, GroupCommit
 from guichet.db.sqlite_errors import translate
 from guichet.db.sqlite_statements import execute, execute_many
@@ -96,8 +96,8 @@ class SqliteDatabase:
         async with self.transaction() as tx:
             await tx.execute_many(statement, rows)
 
-    def pool_use(self) -> None:
-        return None
+    def pool_use(self) -> dict[str, PoolUse]:
+        return {}
 
     # The loops of this process are woken by its own commits; another process looks once a second.
 

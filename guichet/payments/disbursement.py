@@ -23,6 +23,7 @@ from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import incidents, integrity, never_arrived, refund_repository, repository
+from guichet.payments.awaited_polls import REQUEST_WAIT, result_within
 from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
@@ -53,10 +54,12 @@ FLOAT_RETRY: Final = MINUTE
 
 
 async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
-    """Polls the refund if it was sent to a provider and is pending; returns it as it is stored afterwards."""
+    """Polls the refund if it was sent to a provider and is pending; returns it as it is stored afterwards, or after
+    REQUEST_WAIT seconds."""
     if refund.status != "pending" or refund.sent_at is None:
         return refund
-    return await process_refund(ctx, refund)
+    polled = await result_within(ctx, REQUEST_WAIT, process_refund(ctx, refund))
+    return polled or require(await refund_repository.by_id(ctx.db, refund.id))
 
 
 async def poll_refund_at_most(ctx: AppContext, refund: Refund) -> Refund | None:

@@ -18,6 +18,7 @@ from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments import callback_repository as callbacks
 from guichet.payments import integrity, never_arrived, repository
+from guichet.payments.awaited_polls import REQUEST_WAIT, result_within
 from guichet.payments.callback_repository import ProviderCallback
 from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
 from guichet.payments.provider_calls import (
@@ -32,7 +33,7 @@ from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Su
 
 
 async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
-    """Asks the provider about a pending payment and returns it as it is stored afterwards.
+    """Asks the provider about a pending payment and returns it as it is stored afterwards, or after REQUEST_WAIT.
 
     A question that this process is asking already is joined. While another process asks, the payment is returned as it
     is stored: waiting for a process that may have died would make the merchant wait for the end of its lease.
@@ -40,7 +41,7 @@ async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
     """
     if payment.status != "pending":
         return payment
-    polled = await _join_or_ask(ctx, payment)
+    polled = await result_within(ctx, REQUEST_WAIT, _join_or_ask(ctx, payment))
     return polled or require(await repository.by_id(ctx.db, payment.id))
 
 

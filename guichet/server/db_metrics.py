@@ -72,15 +72,22 @@ class DatabaseMetrics(Collector):
 
 
 def _metrics_of_the_read(db: Database, *, up: bool, took: float) -> Iterator[GaugeMetricFamily]:
-    """The metrics about the read itself and, on PostgreSQL, about the connection pool."""
+    """The metrics about the read itself and, on PostgreSQL, about the pools of connections."""
     yield GaugeMetricFamily("guichet_database_up", "1 if the last read of these metrics succeeded, else 0.", float(up))
     yield GaugeMetricFamily("guichet_database_read_seconds", "Seconds that the last read took.", took)
-    if (pool := db.pool_use()) is not None:
-        used, most = pool
-        yield GaugeMetricFamily(
-            "guichet_database_connections_used", "Database connections of this process in use (PostgreSQL).", used
+    if pools := db.pool_use():
+        used = GaugeMetricFamily(
+            "guichet_database_connections_used",
+            "Database connections of this process in use (PostgreSQL), by what they are for: read, write.",
+            labels=("pool",),
         )
-        yield GaugeMetricFamily("guichet_database_connections_max", "Most database connections of this process.", most)
+        most = GaugeMetricFamily(
+            "guichet_database_connections_max", "Most database connections of this process.", labels=("pool",)
+        )
+        for name, pool in pools.items():
+            used.add_metric((name,), pool.used)
+            most.add_metric((name,), pool.most)
+        yield from (used, most)
 
 
 async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:

@@ -99,6 +99,13 @@ class Settings:
             *(file for path in databases for file in sqlite_files(path)),
         ]
 
+    def without_pgbouncer(self) -> "Settings":
+        """With the direct address in place of PgBouncer's; the same settings if PgBouncer is not used or no direct
+        address is known."""
+        if self.embedded or not self.pgbouncer or self.listen_url is None:
+            return self
+        return replace(self, database_url=self.listen_url, pgbouncer=False)
+
     def callback_url(self, provider_account: str) -> str:
         """Where a provider may tell us something about this account."""
         return f"{self.public_url}/providers/{provider_account}/callback"

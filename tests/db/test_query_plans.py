@@ -7,7 +7,6 @@ from typing import Any
 import asyncpg
 from msgspec import structs
 from sqlalchemy import Executable, text
-from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 from sqlalchemy.dialects.sqlite import dialect as sqlite_dialect
 
 from guichet.availability.attempts import recent_attempts
@@ -17,6 +16,7 @@ from guichet.db.array_statements import ArrayStatements
 from guichet.db.engine import Database, require
 from guichet.db.fair_share import Shares
 from guichet.db.list_rollup import _DELETE_EMPTY
+from guichet.db.postgres_dialect import PostgresDialect
 from guichet.db.postgres_pool import PLANNER_SETTINGS
 from guichet.db.statement_cache import CompiledStatement
 from guichet.domain.events import Delivery
@@ -189,7 +189,7 @@ async def test_batch_statements_use_keys_on_empty_tables(postgres_server: str, p
     connection = await asyncpg.connect(postgres_server.replace("/postgres?", "/first_day?"), server_settings=kept)
     unnested = ArrayStatements()
     for name, (statement, key) in MANY.items():
-        compiled = CompiledStatement(unnested[statement], postgresql_dialect())  # type: ignore[no-untyped-call]
+        compiled = CompiledStatement(unnested[statement], PostgresDialect())  # type: ignore[no-untyped-call]
         await connection.execute(f"PREPARE {name} AS {compiled.text}")
         unknown = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", compiled.text))))
         plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE {name}({unknown})"))
@@ -204,7 +204,7 @@ async def _plan(db: Database, statement: Executable, params: dict[str, Any], *, 
         compiled_statement = statement.compile(dialect=sqlite_dialect(paramstyle="named"))  # type: ignore[attr-defined]
         explain = text(f"EXPLAIN QUERY PLAN {compiled_statement}")
         return "\n".join(row[3] for row in await db.all(explain, **{**compiled_statement.params, **params}))
-    compiled = CompiledStatement(statement, postgresql_dialect())  # type: ignore[no-untyped-call]
+    compiled = CompiledStatement(statement, PostgresDialect())  # type: ignore[no-untyped-call]
     explain = text("EXPLAIN " + re.sub(r"\$(\d+)(::\w+)?", r":p\1", compiled.text).replace("::", r"\:\:"))
     async with db.transaction() as tx:
         # The tables are small: a scan that remains is one that no index could have spared.

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Executable
 
-from guichet.db.engine import Database, Row, Transaction
+from guichet.db.engine import Database, PoolUse, Row, Transaction
 
 
 class ProcessDied(BaseException):
@@ -72,7 +72,7 @@ class RecordingDatabase(_Recording):
     async def wait_for_replication(self) -> None:
         await self._database.wait_for_replication()
 
-    def pool_use(self) -> tuple[int, int] | None:
+    def pool_use(self) -> dict[str, PoolUse]:
         return self._database.pool_use()
 
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 import yaml  # type: ignore[import-untyped,unused-ignore]
 
+from guichet.db.postgres_pool import READ_CONNECTIONS, WRITE_CONNECTIONS
 from guichet.settings import load
 from reliability.ha.cluster import ADDRESSES, environment_file
 from reliability.ha.machines import Machine
@@ -32,9 +33,10 @@ def _program(name: str) -> str:
     return found
 
 
-def test_haproxy_accepts_its_file() -> None:
+@pytest.mark.parametrize("file", ["haproxy.cfg", "haproxy-two-machines.cfg"])
+def test_haproxy_accepts_its_file(file: str) -> None:
     checked = subprocess.run(
-        [_program("haproxy"), "-c", "-f", FILES / "haproxy.cfg"], capture_output=True, text=True, check=False
+        [_program("haproxy"), "-c", "-f", FILES / file], capture_output=True, text=True, check=False
     )
     assert (checked.returncode, "WARNING" in checked.stderr) == (0, False), checked.stderr
 
@@ -86,3 +88,29 @@ def test_guichet_reaches_the_primary_through_pgbouncer_and_directly() -> None:
     assert "port=5000" in PGBOUNCER
     assert "bind 127.0.0.1:5000" in HAPROXY
     assert "pool_mode = transaction" in PGBOUNCER
+
+
+def test_writes_that_wait_for_a_standby_leave_connections_for_reads() -> None:
+    """PgBouncer has one pool for both (D113)."""
+    (pool,) = re.findall(r"^default_pool_size = (\d+)$", PGBOUNCER, re.MULTILINE)
+    processes = len(set(re.findall(r"^ +server (serve-\d)", HAPROXY, re.MULTILINE))) + 1
+    assert int(pool) >= WRITE_CONNECTIONS * processes + 2 * READ_CONNECTIONS
+    (clients,) = re.findall(r"^max_client_conn = (\d+)$", PGBOUNCER, re.MULTILINE)
+    assert int(clients) > (WRITE_CONNECTIONS + READ_CONNECTIONS) * processes
+    in_all = PATRONI["bootstrap"]["dcs"]["postgresql"]["parameters"]["max_connections"]
+    assert in_all > 3 * int(pool)
+
+
+def test_haproxy_asks_postgresql_who_the_primary_is() -> None:
+    """PostgreSQL's protocol, message by message."""
+    text = (FILES / "haproxy-two-machines.cfg").read_text(encoding="utf-8")
+    sent = b"".join(bytes.fromhex(each) for each in re.findall(r"tcp-check send-binary (\w+)", text))
+    start, sent = sent[: int.from_bytes(sent[:4])], sent[int.from_bytes(sent[:4]) :]
+    assert start[4:] == (3 << 16).to_bytes(4) + b"user\0guichet_check\0database\0postgres\0\0"
+    question = b"SELECT pg_is_in_recovery()\0"
+    assert sent == b"Q" + (4 + len(question)).to_bytes(4) + question + b"X" + (4).to_bytes(4)
+    row = b"D" + (11).to_bytes(4) + (1).to_bytes(2) + (1).to_bytes(4)
+    (waited_for,) = re.findall(r"tcp-check expect rbinary (\S+)", text)
+    assert all(re.fullmatch(waited_for, (row + answer).hex().upper()) for answer in (b"f", b"t"))
+    (refused,) = re.findall(r"tcp-check expect ! binary (\w+)", text)
+    assert bytes.fromhex(refused) == row + b"t"

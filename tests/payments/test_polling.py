@@ -3,15 +3,18 @@
 import asyncio
 from typing import Any
 
+import asyncpg
 import pytest
 from sqlalchemy import text
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
+from guichet.db.postgres_pool import ACQUIRE_TIMEOUT
 from guichet.domain.payments import POLL_INTERVALS
 from guichet.payments import incidents
+from guichet.payments.awaited_polls import REQUEST_WAIT
 from guichet.providers.base import Accepted, Charge, Succeeded, Unknown
-from tests.fakes.scripted_provider import done, slow
+from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments, stored
 
 
@@ -97,6 +100,45 @@ async def test_a_success_at_initiation_is_checked_for_its_amount(live: LivePayme
     live.first.script("status", done)
     await live.service.run_worker(5)
     assert await live.balance() == 10_000
+
+
+async def test_a_read_waits_for_a_slow_provider_for_a_short_time_only(sqlite_live: LivePayments) -> None:
+    """Its answer is used all the same."""
+    live = sqlite_live
+    live.first.script("status", slow(done, REQUEST_WAIT + 1))
+    payment = await live.merchant.pay()
+    assert (await live.merchant.get(f"/payments/{payment['reference']}")).data["status"] == "pending"
+    async with asyncio.timeout(10):
+        while await live.state(payment["reference"]) != "succeeded":
+            await asyncio.sleep(0.05)
+    assert len(live.first.references_of("status")) == 1
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+async def test_a_read_answers_while_its_poll_cannot_write(live: LivePayments) -> None:
+    live.first.script("status", done)
+    live.first.script("refund", taken)
+    live.first.script("refund_status", done)
+    paid, pending = await live.merchant.pay(), await live.merchant.pay()
+    assert (await live.merchant.get(f"/payments/{paid['reference']}")).data["status"] == "succeeded"
+    refund = (await live.merchant.post(f"/payments/{paid['reference']}/refund")).data
+    await live.service.run_worker()
+    connection = await asyncpg.connect(live.ctx.settings.database_url)
+    async with connection.transaction():
+        await connection.execute("SELECT 1 FROM payments FOR UPDATE")
+        await connection.execute("SELECT 1 FROM refunds FOR UPDATE")
+        async with asyncio.timeout(ACQUIRE_TIMEOUT):
+            answers = [
+                await live.merchant.get(f"/payments/{pending['reference']}"),
+                await live.merchant.get(f"/refunds/{refund['reference']}"),
+            ]
+        assert [answer.data["status"] for answer in answers] == ["pending", "pending"]
+    await connection.close()
+    async with asyncio.timeout(30):  # Both polls go on.
+        while (
+            await live.state(pending["reference"]) != "succeeded" or await live.state(paid["reference"]) != "refunded"
+        ):
+            await asyncio.sleep(0.05)
 
 
 async def test_a_silent_provider_delays_no_other_polling(sqlite_live: LivePayments) -> None:

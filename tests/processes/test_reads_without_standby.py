@@ -1,0 +1,106 @@
+"""The synchronous standby is away and every write waits for it: reads answer, and nothing is lost (D113)."""
+
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from guichet.bootstrap import service
+from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, STATEMENT_TIMEOUT, WRITE_CONNECTIONS
+from guichet.settings import Settings
+from tests.invariants import check_books
+from tests.processes.bouncer import pgbouncer
+from tests.processes.fleet import Merchant, ServiceProcess, fleet_of, new_merchant
+from tests.processes.standby import Standby
+
+#: Far more than there are connections for writes.
+PAYMENTS = 8 * WRITE_CONNECTIONS
+READS = ("/balance", "/payments", "/refunds", "/webhooks/deliveries", "/payment-modes")
+#: Seconds: far from the thirty of a statement that hangs, and from the ten of a wait for a connection.
+SOON = 6.0
+
+
+@pytest.fixture
+async def standby(own: Settings) -> AsyncIterator[Standby]:
+    with tempfile.TemporaryDirectory(prefix="guichet-standby-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        standby = Standby(own, Path(folder))
+        await standby.create()
+        yield standby
+        await standby.remove()
+
+
+@pytest.fixture(params=["direct", "pgbouncer"])
+def served(request: pytest.FixtureRequest, own: Settings) -> Iterator[tuple[Settings, dict[str, str]]]:
+    """Settings of a service, and the variables that say the same."""
+    with ExitStack() as stack:
+        if request.param == "direct":
+            yield own, {}
+        else:  # As many as docs/operations/ha/pgbouncer.ini gives one process.
+            url = stack.enter_context(pgbouncer(own.database_url, pool=WRITE_CONNECTIONS + 6))
+            yield replace(own, database_url=url, pgbouncer=True), {"GUICHET_PGBOUNCER": "yes"}
+
+
+async def test_reads_go_on_while_every_connection_for_writes_waits(
+    own: Settings, standby: Standby, served: tuple[Settings, dict[str, str]]
+) -> None:
+    settings, variables = served
+    key = await new_merchant(own)
+    with fleet_of(settings, GUICHET_RATE_LIMIT="0", **variables) as fleet:
+        server = fleet.server("--no-worker")
+        await asyncio.to_thread(fleet.ready, server)
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector) as client:
+            merchant = Merchant(client, key)
+            # Reading it would settle it: a write that has to wait, too.
+            status, body = await merchant.pay(server, "before")
+            assert (status, body["data"]["status"]) == (201, "pending")
+            standby.stop()
+            began = time.monotonic()
+            waiting = {
+                f"order-{number}": asyncio.create_task(merchant.pay(server, f"order-{number}"))
+                for number in range(PAYMENTS)
+            }
+            await asyncio.sleep(1)
+            for _ in range(3):
+                await _reads_answer(merchant, server)
+            answered, still_waiting = await asyncio.wait(waiting.values(), timeout=ACQUIRE_TIMEOUT + 5)
+            assert _statuses(answered) == {(500, "server_error"): PAYMENTS - WRITE_CONNECTIONS}
+            assert len(still_waiting) == WRITE_CONNECTIONS
+            await _reads_answer(merchant, server)
+            assert time.monotonic() - began < STATEMENT_TIMEOUT, "too slow for the rest of this test"
+            standby.start()
+            done, _ = await asyncio.wait(still_waiting)
+            assert _statuses(done) == {(201, None): WRITE_CONNECTIONS}
+            repeated = await asyncio.gather(*(merchant.pay(server, order) for order in waiting))
+            assert {status for status, _ in repeated} == {201}
+            _, listed = await merchant.call(server, "GET", "/payments?per_page=1")
+            assert listed["meta"]["total"] == 1 + PAYMENTS
+        assert not server.says("request.crashed"), server.log
+    async with service(own) as opened:
+        await check_books(opened.ctx.db)
+
+
+async def _reads_answer(merchant: Merchant, server: ServiceProcess) -> None:
+    async with asyncio.timeout(SOON):
+        assert {
+            status for status, _ in await asyncio.gather(*(merchant.call(server, "GET", path) for path in READS))
+        } == {200}
+    async with asyncio.timeout(SOON):
+        status, body = await merchant.call(server, "GET", "/payments/before")
+        assert (status, body["data"]["status"]) == (200, "pending"), body
+    async with asyncio.timeout(SOON), merchant.client.get(f"{server.url}/readyz") as answer:
+        assert (answer.status, (await answer.json())["database"]) == (503, "unavailable")
+
+
+def _statuses(answered: Any) -> Counter[tuple[int, str | None]]:
+    results = [task.result() for task in answered]
+    return Counter((status, body.get("error", {}).get("code") if status != 201 else None) for status, body in results)
