@@ -74,7 +74,7 @@ class DatabaseUnusable(StorageError):
 
 
 class UnknownSchema(StorageError):
-    """No version of Guichet names a revision like that of the schema, or the tables are in another schema than Guichet's."""
+    """No version of Guichet names a revision like that of the schema, or the tables are in another schema."""
 
 
 class UnusableSchema(StorageError):

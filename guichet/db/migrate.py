@@ -58,8 +58,10 @@ async def plan(settings: Settings) -> tuple[str | None, str]:
 
 
 async def upgrade(settings: Settings) -> tuple[str | None, str]:
-    """Brings the schema to `REQUIRED_REVISION`. Returns and raises what `plan` does. Behind PgBouncer the direct address
-    is used if there is one."""
+    """Brings the schema to `REQUIRED_REVISION`. Returns and raises what `plan` does.
+
+    Behind PgBouncer the direct address is used if there is one.
+    """
     settings = settings.without_pgbouncer()
     before, after = await plan(settings)
     if before == after:
