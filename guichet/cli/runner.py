@@ -38,12 +38,17 @@ def run(
     work: Callable[[Service], Awaitable[T]],
     message: str | None = "Waiting for the database…",
     providers: ProvidersConfig = NO_PROVIDERS,
+    *,
+    direct: bool = False,
 ) -> T:
     """Opens the service, runs `work` and returns its result.
 
-    `message` is shown meanwhile; None for work that shows its own progress.
+    `message` is shown meanwhile; None for work that shows its own progress. `direct`: past PgBouncer where possible,
+    for work that must end while every connection of PgBouncer waits.
     """
     settings = load_settings()
+    if direct:
+        settings = settings.direct
     configure_logs("warning", machine_readable=not sys.stderr.isatty())
 
     async def main() -> T:

@@ -10,19 +10,27 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import asyncpg
-from sqlalchemy import Executable
+from sqlalchemy import Executable, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 
 from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import Row
 from guichet.db.errors import ConnectionLost, StatementNotSent
 from guichet.db.postgres_errors import BROKEN, translated
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, PLANNER_SETTINGS, STATEMENT_TIMEOUT, Connection, ConnectionPool
+from guichet.db.postgres_pool import (
+    ACQUIRE_TIMEOUT,
+    PLANNER_SETTINGS,
+    POOL_SIZE,
+    STATEMENT_TIMEOUT,
+    Connection,
+    ConnectionPool,
+)
 from guichet.db.statement_cache import StatementCache
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
 _ATTEMPTS: Final = 3
 _CHANNEL: Final = "guichet"
+_COMMIT_LOCALLY: Final = text("SET LOCAL synchronous_commit = local")
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
 _STATEMENTS: Final = StatementCache(postgresql_dialect())  # type: ignore[no-untyped-call]
 _ARRAY_STATEMENTS: Final = ArrayStatements()
@@ -36,7 +44,7 @@ class PostgresDatabase:
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
     statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the
     planner's settings are set for the role instead (docs/operations/postgresql.md).
-    `statement_timeout`: how long to wait for one statement, in seconds.
+    `statement_timeout`: how long to wait for one statement, in seconds. `pool_size`: the most connections.
     """
 
     def __init__(
@@ -46,19 +54,22 @@ class PostgresDatabase:
         bouncer: bool = False,
         listen_url: str | None = None,
         statement_timeout: float = STATEMENT_TIMEOUT,
+        pool_size: int = POOL_SIZE,
     ) -> None:
         self._pool = ConnectionPool(
             url,
             prepared_statements=0 if bouncer else 512,
             server_settings={} if bouncer else dict(PLANNER_SETTINGS),
             statement_timeout=statement_timeout,
+            size=pool_size,
         )
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = _STATEMENTS
         self._array_statements = _ARRAY_STATEMENTS
 
-    async def open(self) -> None:
-        await self._pool.open()
+    async def open(self, *, connect: bool = True) -> None:
+        """`connect`: False for a database that may be away now."""
+        await self._pool.open(connect=connect)
 
     async def close(self) -> None:
         await self._pool.close()
@@ -77,6 +88,11 @@ class PostgresDatabase:
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         rows = await self.execute_returning(statement, **params)
         return rows[0] if rows else None
+
+    async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
+        async with self.transaction() as tx:
+            await tx.write(_COMMIT_LOCALLY)
+            return await tx.write(statement, **params)
 
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]

@@ -66,7 +66,7 @@ class _BouncerConnection(_Connection):
 
 class ConnectionPool:
     """`prepared_statements`: how many each connection keeps prepared; 0 behind PgBouncer. `statement_timeout`: how long
-    to wait for one statement, in seconds."""
+    to wait for one statement, in seconds. `size`: the most connections."""
 
     def __init__(
         self,
@@ -75,21 +75,23 @@ class ConnectionPool:
         prepared_statements: int,
         server_settings: dict[str, str],
         statement_timeout: float = STATEMENT_TIMEOUT,
+        size: int = POOL_SIZE,
     ) -> None:
         self._url = url
+        self._size = size
         self._statement_timeout = statement_timeout
         self._prepared_statements = prepared_statements
         self._server_settings = server_settings
         #: When the server was first found away, in the loop's time; None while it is there.
         self._away_since: float | None = None
 
-    async def open(self) -> None:
-        """Connects once, so that a wrong address is an error at the start."""
+    async def open(self, *, connect: bool = True) -> None:
+        """Connects once, so that a wrong address is an error at the start, unless `connect` is False."""
         with translated():
             self._pool = await asyncpg.create_pool(
                 self._url,
                 min_size=0,
-                max_size=POOL_SIZE,
+                max_size=self._size,
                 connection_class=_Connection if self._prepared_statements else _BouncerConnection,
                 init=_prepare,
                 reset=_keep_session,
@@ -99,7 +101,8 @@ class ConnectionPool:
                 server_settings=self._server_settings,
                 max_inactive_connection_lifetime=300,
             )
-            await self._pool.release(await self._pool.acquire(timeout=ACQUIRE_TIMEOUT))
+            if connect:
+                await self._pool.release(await self._pool.acquire(timeout=ACQUIRE_TIMEOUT))
 
     async def close(self) -> None:
         try:

@@ -81,6 +81,13 @@ class Settings:
         return Path(self.database_url.removeprefix("sqlite:///"))
 
     @property
+    def direct(self) -> "Settings":
+        """The same past PgBouncer, if there is an address for that."""
+        if not self.pgbouncer or self.listen_url is None:
+            return self
+        return replace(self, database_url=self.listen_url, pgbouncer=False)
+
+    @property
     def private_paths(self) -> list[Path]:
         """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
         databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
