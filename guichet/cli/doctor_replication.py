@@ -28,17 +28,17 @@ async def standbys_and_archive(db: Database, now: Instant) -> tuple[Check, Repli
 
 def _synchronous(found: Replication) -> Iterator[str]:
     waiting = found.waiting
-    commits = f"{waiting.count} commits wait, the first for {waiting.longest:.0f} s"
+    commits = f" ({waiting.count} wait, the first for {waiting.longest:.0f} s)" if waiting.count else ""
     if found.missing:
         names = ", ".join(found.absent) or "none is connected that may confirm"
         yield (
-            f"a synchronous standby is missing ({names}), so no write ends; {commits}: bring it back, or decide to go "
-            f"on without it {_WHAT_TO_DO}"
+            f"a synchronous standby is missing ({names}), so no write ends{commits}: bring it back, or decide to go on "
+            f"without it {_WHAT_TO_DO}"
         )
     elif waiting.longest > _SLOW_COMMIT:
         yield (
-            f"a synchronous standby is connected but does not confirm; {commits}: look at it and at its network, or "
-            f"decide to go on without it {_WHAT_TO_DO}"
+            f"a synchronous standby is connected but does not confirm any write{commits}: look at it and at its "
+            f"network, or decide to go on without it {_WHAT_TO_DO}"
         )
 
 

@@ -27,7 +27,8 @@ _STANDBYS: Final = text(
 )
 _SLOTS: Final = text(
     "SELECT slot_name, active, wal_status = 'lost',"
-    " CAST(greatest(pg_wal_lsn_diff(written.lsn, restart_lsn), 0) AS float8) FROM pg_replication_slots, (SELECT CASE WHEN pg_is_in_recovery()"
+    " CAST(greatest(pg_wal_lsn_diff(written.lsn, restart_lsn), 0) AS float8)"
+    " FROM pg_replication_slots, (SELECT CASE WHEN pg_is_in_recovery()"
     " THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END AS lsn) AS written"
     " WHERE NOT temporary ORDER BY slot_name"
 )

@@ -16,6 +16,8 @@ import pytest
 
 from guichet.bootstrap import create_merchant
 from guichet.bootstrap import service as open_database
+from guichet.db.postgres import PostgresDatabase
+from guichet.db.postgres_pool import POOL_SIZE
 from guichet.db.replication import parse_synchronous_standby_names
 from guichet.db.write_probe import STANDBY_SILENT
 from guichet.settings import Settings
@@ -26,11 +28,12 @@ from tests.processes.fleet import execute
 from tests.server.metrics_reader import Samples, measured, scrape, value
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
+pytestmark = pytest.mark.timeout(600)  # Commands are started beside servers that wait.
 STANDBY: Final = "guichet_b"
-#: More than a process has connections.
-PAYMENTS: Final = 40
-#: Seconds within which all must answer; a write that waits takes thirty.
-IN_TIME: Final = 15
+#: Seconds after which a payment that waits for the standby would be given up: longer than any of these tests.
+PATIENCE: Final = 300.0
+#: Seconds after which a test ends that would wait for ever.
+IN_TIME: Final = 120
 
 
 async def require(own: Settings, names: str) -> None:
@@ -88,7 +91,7 @@ async def until_waiting(own: Settings, count: int, seconds: float = 0) -> None:
         "SELECT count(*) FROM pg_stat_activity"
         f" WHERE wait_event = 'SyncRep' AND query_start < now() - interval '{seconds} s'"
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(IN_TIME):
         while await connection.fetchval(question) < count:
             await asyncio.sleep(0.05)
     await connection.close()
@@ -113,18 +116,19 @@ async def test_a_standby_that_is_away_is_named_while_every_connection_waits(
 ) -> None:
     if privileged:
         await execute(own, "GRANT pg_monitor TO guichet")
-    async with open_service(measured(as_guichet)) as service:
+    db = PostgresDatabase(as_guichet.database_url, statement_timeout=PATIENCE)
+    async with open_service(measured(as_guichet), db=db) as service:
         merchant = await service.merchant()
         await require(own, f"FIRST 1 ({STANDBY})")
-        paying = asyncio.gather(*(pay(merchant, number) for number in range(PAYMENTS)))
-        await until_waiting(own, 16, seconds=1)
+        paying = asyncio.gather(*(pay(merchant, number) for number in range(POOL_SIZE)))
+        await until_waiting(own, POOL_SIZE, seconds=1)
 
         samples = await metrics(service)
         assert value(samples, "guichet_database_up") == 1
         assert value(samples, "guichet_synchronous_standbys_required") == 1
         assert value(samples, "guichet_synchronous_standbys_missing") == 1
         assert samples["guichet_synchronous_standby_connected", frozenset({("standby", STANDBY)})] == 0
-        assert value(samples, "guichet_commits_waiting_for_standby") >= 16
+        assert value(samples, "guichet_commits_waiting_for_standby") >= POOL_SIZE
         assert value(samples, "guichet_commits_waiting_for_standby_seconds") >= 1
         assert value(samples, "guichet_database_writable") == 0
         assert ("guichet_queue_due", frozenset({("queue", "polling")})) in samples
@@ -150,7 +154,8 @@ async def test_a_standby_that_hangs_is_told_from_one_that_is_away(
     own: Settings, as_guichet: Settings, postgres: Postgres, tmp_path: Path
 ) -> None:
     await execute(own, "GRANT pg_monitor TO guichet")
-    async with open_service(measured(as_guichet)) as service:
+    db = PostgresDatabase(as_guichet.database_url, statement_timeout=PATIENCE)
+    async with open_service(measured(as_guichet), db=db) as service:
         merchant = await service.merchant()
         with receiving(postgres, tmp_path) as standby:
             await require(own, f"ANY 1 ({STANDBY}, guichet_c)")
@@ -168,7 +173,7 @@ async def test_a_standby_that_hangs_is_told_from_one_that_is_away(
             paying = asyncio.create_task(pay(merchant, 2))
             await until_waiting(own, 1, seconds=6)
             [problem] = (await doctor(as_guichet))["standbys and archive"]["problems"]
-            assert problem.startswith("a synchronous standby is connected but does not confirm; ")
+            assert problem.startswith("a synchronous standby is connected but does not confirm any write (")
             standby.send_signal(signal.SIGCONT)
             assert await paying == 201
 
@@ -179,7 +184,8 @@ async def test_behind_pgbouncer_they_go_past_it(own: Settings) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(pgbouncer(own.database_url))
         settings = replace(own, database_url=url, pgbouncer=True, listen_url=own.database_url)
-        async with open_service(measured(settings)) as service:
+        db = PostgresDatabase(url, bouncer=True, statement_timeout=PATIENCE)
+        async with open_service(measured(settings), db=db) as service:
             merchant = await service.merchant()
             await require(own, STANDBY)
             paying = asyncio.gather(*(pay(merchant, number) for number in range(6)))
@@ -249,7 +255,7 @@ async def test_an_archive_that_fails_and_one_that_works(own: Settings, postgres:
 
 
 async def until_archive(service: ServiceFixture, name: str, expected: float) -> Samples:
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(2 * IN_TIME):
         while value(samples := await metrics(service), name) != expected:
             await asyncio.sleep(0.2)
     return samples
