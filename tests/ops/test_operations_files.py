@@ -40,6 +40,7 @@ def _rules(name: str) -> list[dict[str, Any]]:
 RULES: Final = _rules("alerts.yml")
 #: Rules about Patroni, etcd and HAProxy, whose metrics are not ours.
 OTHERS_RULES: Final = _rules("alerts-ha.yml")
+RULE_TESTS: Final = sorted(Path(__file__).parent.glob("alerts*_test.yml"))
 DASHBOARD: Final[dict[str, Any]] = json.loads((OPERATIONS / "grafana.json").read_text(encoding="utf-8"))
 PANELS: Final[list[dict[str, Any]]] = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 EXPRESSIONS: Final = {
@@ -166,7 +167,7 @@ def test_every_alert_says_whom_it_wakes_and_why() -> None:
 
 def test_every_alert_has_a_test() -> None:
     """Of the older rules some were seen to fire in reality only (docs/operations/metrics.md)."""
-    tested = (Path(__file__).parent / "alerts_test.yml").read_text(encoding="utf-8")
+    tested = "".join(file.read_text(encoding="utf-8") for file in RULE_TESTS)
     later = RULES[[rule["alert"] for rule in RULES].index("GuichetConnectionsRefused") :]
     for rule in [*later, *OTHERS_RULES]:
         assert re.search(rf"alertname: {rule['alert']}, exp_alerts: \[\{{", tested), f"{rule['alert']} never fires"
@@ -202,7 +203,7 @@ def test_the_objectives_use_existing_metrics(exposed: dict[str, set[str]]) -> No
 
 def test_the_rules_fire_when_they_should() -> None:
     _promtool("check", "rules", OPERATIONS / "alerts.yml", OPERATIONS / "alerts-ha.yml")
-    _promtool("test", "rules", "alerts_test.yml")
+    _promtool("test", "rules", *(file.name for file in RULE_TESTS))
 
 
 def test_prometheus_understands_the_dashboard(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ async def test_an_archive_that_fails_and_one_that_works(own: Settings, postgres:
         await execute(own, "SELECT pg_reload_conf()")
         samples = await until_archive(service, "guichet_wal_archive_failing", 0)
         assert value(samples, "guichet_wal_archive_last_success_timestamp_seconds") > 1.7e9
-        assert value(samples, "guichet_wal_archive_waiting_segments") == 0
+        await until_archive(service, "guichet_wal_archive_waiting_segments", 0)
     await execute(own, "ALTER SYSTEM RESET archive_mode")
     await execute(own, "ALTER SYSTEM RESET archive_command")
     await postgres.stop()
