@@ -50,9 +50,12 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
+    from guichet.db.postgres import PostgresDatabase
     from guichet.worker.worker import Worker
 
 USER_AGENT: Final = f"Guichet/{__version__}"
+#: Seconds for one statement of what watches the service.
+_MONITORING_TIMEOUT: Final = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,22 @@ def database(settings: Settings) -> Database:
     from guichet.db.postgres import PostgresDatabase
 
     return PostgresDatabase(settings.database_url, bouncer=settings.pgbouncer, listen_url=settings.listen_url)
+
+
+def monitoring_database(settings: Settings) -> PostgresDatabase | None:
+    """See `AppContext.monitoring_db`. Past PgBouncer, whose connections may all wait too, if an address is known."""
+    if settings.embedded:
+        return None
+    from guichet.db.postgres import PostgresDatabase
+
+    direct = settings.direct
+    return PostgresDatabase(
+        direct.database_url,
+        bouncer=direct.pgbouncer,
+        statement_timeout=_MONITORING_TIMEOUT,
+        read_connections=2,
+        write_connections=1,
+    )
 
 
 async def ensure_schema(settings: Settings, *, create: bool = False) -> None:
@@ -126,6 +145,9 @@ async def service(
         stack.push_async_callback(db.close)
         stack.push_async_callback(http_client.aclose)
         stack.enter_context(tracing.exporting(settings))
+        if (monitoring_db := monitoring_database(settings)) is not None:
+            await monitoring_db.open(connect=False)
+            stack.push_async_callback(monitoring_db.close)
         ctx = AppContext(
             settings=settings,
             db=db,
@@ -135,6 +157,7 @@ async def service(
             registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
+            monitoring_db=monitoring_db,
             shared_counters=await stack.enter_async_context(shared_counters(settings.redis_url)),
         )
         stack.push_async_callback(_end_tasks, ctx)

@@ -60,6 +60,9 @@ class AppContext:
     registry: Registry
     catalogues: Catalogues
     provider_merchants: ProviderMerchants
+    #: PostgreSQL by a few connections of their own, for what watches the service: they are free when all others wait
+    #: for a standby. None for the embedded database.
+    monitoring_db: Database | None
     #: Writes settlements that arrive together in one transaction (`payments/settlement.py`).
     settle_batch: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment | Refund]]]]
     #: Rate limits across processes; None when each counts for itself.
@@ -88,4 +91,4 @@ class AppContext:
         object.__setattr__(self, "settlements", batching)
         object.__setattr__(self, "availability", AvailabilityReader(self.db, self.clock))
         disk = self.settings.sqlite_path.parent if self.settings.embedded else None
-        object.__setattr__(self, "write_probe", WriteProbe(self.db, self.clock, disk))
+        object.__setattr__(self, "write_probe", WriteProbe(self.db, self.clock, disk, self.monitoring_db))

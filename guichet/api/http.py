@@ -21,6 +21,7 @@ from guichet.schemas.json_codec import MAX_BODY, parse_object, success
 from guichet.schemas.page import MetaObject, page_meta
 from guichet.schemas.validation import invalid_request, validate
 from guichet.server.json_response import JsonResponse
+from guichet.server.request_context import CALLER
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -85,7 +86,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
-        caller = await self.authenticator.caller(request.headers.get("authorization"))
+        scope[CALLER] = caller = await self.authenticator.caller(request.headers.get("authorization"))
         response = await self.by_method[request.method](Call(self.ctx, request, caller))
         await response(scope, receive, send)
 

@@ -8,9 +8,11 @@ from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.doctor_check import Check, age, report
 from guichet.cli.doctor_providers import availability, reconciliation
+from guichet.cli.doctor_replication import standbys_and_archive
 from guichet.cli.doctor_storage import database_file, file_modes
 from guichet.cli.runner import run
 from guichet.clock import DAY, HOUR, Instant, earlier, iso
+from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseDamaged
 from guichet.domain.money import plain
@@ -38,21 +40,30 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: Json = False) -> None:
     """Show what a person must look into: stuck payments, late queues, failing routes and webhook endpoints, API keys
     that expire, incidents, low balances with providers, the hash chain, the audit, heads that do not leave the machine,
-    the daily comparison with providers, operators that do not work, a damaged or full database and files that others
-    can read.
+    the daily comparison with providers, operators that do not work, a damaged or full database, standbys that are
+    missing, an archive that fails and files that others can read.
 
     Exit code 1 when there is a problem.
     """
 
     async def work(opened: Service) -> list[Check]:
         db, now = opened.ctx.db, opened.ctx.clock.now()
-        storage = [await database_file(opened.ctx), file_modes(opened.ctx.settings)]
+        standbys, writable = await _standbys(opened.ctx)
+        storage = [*standbys, await database_file(opened.ctx, writable), file_modes(opened.ctx.settings)]
         try:
             return [*await _of_the_service(db, now), *storage]
         except DatabaseDamaged:  # Nothing else can be said.
             return storage
 
-    report(run(work), as_json=as_json)
+    report(run(work, direct=True), as_json=as_json)
+
+
+async def _standbys(ctx: AppContext) -> tuple[list[Check], bool]:
+    """Nothing for the embedded database. Also returns whether a write may be tried: not if it is known to wait."""
+    if ctx.settings.embedded:
+        return [], True
+    check, found = await standbys_and_archive(ctx.db, ctx.clock.now())
+    return [check], not found.missing
 
 
 async def _of_the_service(db: Database, now: Instant) -> list[Check]:

@@ -5,6 +5,7 @@ from sqlalchemy import text
 from guichet.cli.doctor_check import Check
 from guichet.context import AppContext
 from guichet.db.errors import DatabaseDamaged
+from guichet.db.write_probe import STANDBY_SILENT
 from guichet.private_files import FILE_MODE, FOLDER_MODE, too_wide
 from guichet.settings import Settings
 
@@ -12,12 +13,15 @@ from guichet.settings import Settings
 _QUICK_CHECK = text("PRAGMA quick_check(1)")
 
 
-async def database_file(ctx: AppContext) -> Check:
-    """Whether an embedded database's file is sound, and whether a write works now. Reads the whole file."""
+async def database_file(ctx: AppContext, writable: bool) -> Check:
+    """Whether an embedded database's file is sound, and whether a write works now. Reads the whole file.
+
+    `writable`: False if it is known that a write would wait for a standby; then none is tried.
+    """
     name = "database file" if ctx.settings.embedded else "writing to the database"
     if ctx.settings.embedded and (damage := await _damage(ctx)):
         return Check(name, [str(DatabaseDamaged(str(ctx.settings.sqlite_path), damage))])
-    fault = await ctx.write_probe.fault()
+    fault = await ctx.write_probe.fault() if writable else STANDBY_SILENT
     return Check(name, [f"nothing can be written: {fault}"] if fault else [])
 
 

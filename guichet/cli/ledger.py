@@ -1,5 +1,7 @@
 """`guichet ledger …`: the audit of the ledger, a wallet's statement, the margin of each operator."""
 
+from typing import Annotated
+
 import typer
 
 from guichet.bootstrap import Service
@@ -35,6 +37,10 @@ app.command("margin", epilog="Example: `guichet ledger margin --from 2026-11-01 
 def audit(
     known_head: KnownDigests = None,
     known_heads_file: KnownHeadsFile = None,
+    read_only: Annotated[
+        bool,
+        typer.Option("--read-only", help="Write nothing and publish no heads: for a restored copy or a standby."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check the whole ledger: the hash chain, every payment, refund, posting, wallet and operator balance.
@@ -48,8 +54,8 @@ def audit(
             ctx = opened.ctx
             tell = lambda read: shown.update(f"Reading the ledger… {read}")  # noqa: E731
             known = await known_heads(ctx.db, ctx.settings, known_head or (), known_heads_file)
-            report = await ledger.audit(ctx.db, ctx.clock, tell, known)
-        if report.fault is None:
+            report = await ledger.audit(ctx.db, ctx.clock, tell, known, record=not read_only)
+        if report.fault is None and not read_only:
             await publish_heads(ctx.db, opened.http_client, ctx.settings, ctx.clock.now())
         return report
 

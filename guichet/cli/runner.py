@@ -43,13 +43,17 @@ def run(
     providers: ProvidersConfig = NO_PROVIDERS,
     *,
     create: bool = False,
+    direct: bool = False,
 ) -> T:
     """Opens the service, runs `work` and returns its result.
 
     `message` is shown meanwhile; None for work that shows its own progress. `create`: an embedded database that is not
-    there is created in development; whatever only looks or changes something refuses it.
+    there is created in development; whatever only looks or changes something refuses it. `direct`: past PgBouncer where
+    possible, for work that must end while every connection of PgBouncer waits.
     """
     settings = load_settings()
+    if direct:
+        settings = settings.direct
     configure_logs("warning", machine_readable=not sys.stderr.isatty())
     name_database(settings)
 

@@ -71,6 +71,10 @@ class Database(Reader, Writer, Protocol):
     async def scan(self, statement: Executable, **params: Any) -> list[Row]:
         """A read that may take long (lists, counts, audits); it does not block the event loop."""
 
+    async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
+        """As `write`, but durable on this server alone: the commit does not wait for a synchronous standby. Only for
+        rows that a check leaves behind, which nobody misses if they are lost with the server (D117)."""
+
     async def wait_for_replication(self) -> None:
         """Returns when everything that was committed before is as durable as a commit of ours: on disk, and on the
         synchronous standby if there is one. Reads also see what is on the primary alone so far."""

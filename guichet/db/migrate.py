@@ -62,7 +62,7 @@ async def upgrade(settings: Settings) -> tuple[str | None, str]:
 
     Behind PgBouncer the direct address is used if there is one.
     """
-    settings = settings.without_pgbouncer()
+    settings = settings.direct
     before, after = await plan(settings)
     if before == after:
         return before, after

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import asyncpg
-from sqlalchemy import Executable
+from sqlalchemy import Executable, text
 
 from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import PoolUse, Row
@@ -31,6 +31,7 @@ from guichet.db.statement_cache import StatementCache
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
 _ATTEMPTS: Final = 3
 _CHANNEL: Final = "guichet"
+_COMMIT_LOCALLY: Final = text("SET LOCAL synchronous_commit = local")
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
 _STATEMENTS: Final = StatementCache(PostgresDialect())  # type: ignore[no-untyped-call]
 _ARRAY_STATEMENTS: Final = ArrayStatements()
@@ -46,7 +47,8 @@ class PostgresDatabase:
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
     statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the
     planner's settings are set for the role instead (docs/operations/postgresql.md).
-    `statement_timeout`: how long to wait for one statement, in seconds.
+    `statement_timeout`: how long to wait for one statement, in seconds. `read_connections`, `write_connections`: how
+    many there may be.
     """
 
     def __init__(
@@ -56,6 +58,8 @@ class PostgresDatabase:
         bouncer: bool = False,
         listen_url: str | None = None,
         statement_timeout: float = STATEMENT_TIMEOUT,
+        read_connections: int = READ_CONNECTIONS,
+        write_connections: int = WRITE_CONNECTIONS,
     ) -> None:
         self._reads, self._writes = (
             ConnectionPool(
@@ -66,16 +70,18 @@ class PostgresDatabase:
                 server_settings={} if bouncer else dict(PLANNER_SETTINGS),
                 statement_timeout=statement_timeout,
             )
-            for size in (READ_CONNECTIONS, WRITE_CONNECTIONS)
+            for size in (read_connections, write_connections)
         )
         self._listen_url = listen_url or (None if bouncer else url)
         self._statements = _STATEMENTS
         self._array_statements = _ARRAY_STATEMENTS
 
-    async def open(self) -> None:
+    async def open(self, *, connect: bool = True) -> None:
+        """`connect`: False for a database that may be away now."""
         await self._writes.open()
         await self._reads.open()
-        await self._reads.connect_once()
+        if connect:
+            await self._reads.connect_once()
 
     async def close(self) -> None:
         await asyncio.gather(self._reads.close(), self._writes.close())
@@ -101,6 +107,11 @@ class PostgresDatabase:
     async def write(self, statement: Executable, **params: Any) -> Row | None:
         rows = await self.execute_returning(statement, **params)
         return rows[0] if rows else None
+
+    async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
+        async with self.transaction() as tx:
+            await tx.write(_COMMIT_LOCALLY)
+            return await tx.write(statement, **params)
 
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]

@@ -88,6 +88,9 @@ class SqliteDatabase:
         rows = await self.execute_returning(statement, **params)
         return rows[0] if rows else None
 
+    async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
+        return await self.write(statement, **params)
+
     async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
         compiled = self._statements[statement]
         return await self._writer.write(compiled, compiled.positional(params))

@@ -6,6 +6,7 @@ standby that is gone (D102).
 
 import asyncio
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,7 @@ from guichet.db.errors import (
     StorageError,
     StorageUnavailable,
 )
+from guichet.db.replication import waiting_commits
 from guichet.db.tables import merchants, write_probe
 from guichet.logs import log
 
@@ -33,6 +35,10 @@ FRESH_FOR: Final = SECOND
 #: has none for the next payment.
 MIN_FREE: Final = 1024 * 1024
 TOO_SLOW: Final = f"no write within {TIMEOUT:g} s"
+STANDBY_SILENT: Final = "a synchronous standby does not answer"
+#: Seconds into a write after which the server is asked whether it waits for a standby, and seconds for the answer.
+_ASK_AFTER: Final = 1.0
+_ASK_TIMEOUT: Final = 0.4
 _READ: Final = select(merchants.c.id).limit(1)
 _probe: Final = upsert(write_probe).values(name="probe", written_at=bindparam("now"))
 _WRITE: Final = _probe.on_conflict_do_update(
@@ -52,11 +58,13 @@ _WORDS: Final[tuple[tuple[type[StorageError], str], ...]] = (
 class WriteProbe:
     """At most one write runs at a time, and its result is shared by all who ask within FRESH_FOR.
 
-    `disk`: a folder on the disk of an embedded database; None for PostgreSQL.
+    `disk`: a folder on the disk of an embedded database; None for PostgreSQL. `monitoring_db`: PostgreSQL by
+    connections that no write uses, to find out what a write waits for.
     """
 
-    def __init__(self, db: Database, clock: Clock, disk: Path | None) -> None:
+    def __init__(self, db: Database, clock: Clock, disk: Path | None, monitoring_db: Database | None) -> None:
         self._db = db
+        self._monitoring_db = monitoring_db
         self._clock = clock
         self._disk = disk
         self._fault: str | None = None
@@ -64,6 +72,8 @@ class WriteProbe:
         self._running: asyncio.Task[None] | None = None
         #: When the running write must have ended, in the loop's time.
         self._deadline = 0.0
+        #: What is said of the running write if it is not done in time.
+        self._too_slow = TOO_SLOW
 
     async def fault(self) -> str | None:
         """None if a write works; otherwise why not, in a few words of ours. Takes TIMEOUT at most."""
@@ -73,7 +83,7 @@ class WriteProbe:
             self._deadline = loop.time() + TIMEOUT
         if self._running is not None:
             await asyncio.wait({self._running}, timeout=max(0.0, self._deadline - loop.time()))
-        return self._fault if self._running is None else TOO_SLOW
+        return self._fault if self._running is None else self._too_slow
 
     async def close(self) -> None:
         """Ends a write that hangs, before the database is closed."""
@@ -85,13 +95,27 @@ class WriteProbe:
         return self._checked_at is not None and self._clock.monotonic() - self._checked_at < FRESH_FOR
 
     async def _check(self) -> None:
+        self._too_slow = TOO_SLOW
+        asking = asyncio.create_task(self._ask_what_it_waits_for())
         try:
             fault = await self._write()
         finally:
+            asking.cancel()
             self._running = None
+        if fault is not None and self._too_slow != TOO_SLOW:  # The write was given up; it waited for this.
+            fault = self._too_slow
         if fault != self._fault:
             log.warning("readiness.changed", fault=fault)
         self._fault, self._checked_at = fault, self._clock.monotonic()
+
+    async def _ask_what_it_waits_for(self) -> None:
+        await asyncio.sleep(_ASK_AFTER)
+        if self._monitoring_db is None:
+            return
+        with suppress(StorageError, OSError, TimeoutError):  # Then nobody can tell.
+            async with asyncio.timeout(_ASK_TIMEOUT):
+                if (await waiting_commits(self._monitoring_db)).longest > _ASK_AFTER / 2:
+                    self._too_slow = STANDBY_SILENT
 
     async def _write(self) -> str | None:
         try:

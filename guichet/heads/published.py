@@ -45,7 +45,7 @@ async def current_heads(db: Database, database_id: str, now: Instant) -> ChainHe
 
 
 async def set_published(db: Database, heads: ChainHeads, now: Instant) -> None:
-    await db.write(
+    await db.write_locally(
         _SET,
         new_published_at=now,
         new_posting_id=heads.posting_id,

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from guichet.availability.states import availabilities
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
+from guichet.db.replication import replication
 from guichet.domain.availability import OperatorState
 from guichet.heads.published import last_published
 from guichet.ledger.audit import last_audit
@@ -22,6 +23,7 @@ from guichet.payments import provider_balances
 from guichet.payments.incidents import KINDS
 from guichet.server import db_metrics_queries, health_checks
 from guichet.server.reconciliation_checks import reconciled_accounts
+from guichet.server.replication_metrics import replication_families
 
 #: Seconds for which a read is reused at least.
 FRESH_FOR: Final = 3.0
@@ -34,10 +36,16 @@ _AVAILABILITY: Final[dict[OperatorState, float]] = {"up": 1.0, "degraded": 0.5, 
 
 
 class DatabaseMetrics(Collector):
-    """A Prometheus collector of what the last `refresh` read. `timeout`: seconds after which a read is abandoned."""
+    """A Prometheus collector of what the last `refresh` read. `timeout`: seconds after which a read is abandoned.
 
-    def __init__(self, db: Database, clock: Clock, timeout: float = READ_TIMEOUT) -> None:
+    `serving`: the database whose connections are counted; `db` unless given.
+    """
+
+    def __init__(
+        self, db: Database, clock: Clock, timeout: float = READ_TIMEOUT, serving: Database | None = None
+    ) -> None:
         self._db = db
+        self._serving = serving or db
         self._clock = clock
         self._timeout = timeout
         self._families: list[GaugeMetricFamily] = []
@@ -65,7 +73,7 @@ class DatabaseMetrics(Collector):
                 log.warning("metrics.database", error=repr(error))
                 families, up = [], False
             took = loop.time() - started_at
-            self._families = [*families, *_metrics_of_the_read(self._db, up=up, took=took)]
+            self._families = [*families, *_metrics_of_the_read(self._serving, up=up, took=took)]
             # Repeat a failed read soon: it may have waited for seconds, and reusing it for twenty times as long would
             # show the database as down long after it is back.
             self._stale_at = loop.time() + (max(FRESH_FOR, _REUSE_FACTOR * took) if up else FRESH_FOR)
@@ -91,6 +99,9 @@ def _metrics_of_the_read(db: Database, *, up: bool, took: float) -> Iterator[Gau
 
 
 async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
+    if db.pool_use() is not None:  # PostgreSQL.
+        for family in replication_families(await replication(db)):
+            yield family
     for family in await _pending(db, now):
         yield family
     for family in await _queues(db, now):

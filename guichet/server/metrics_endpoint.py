@@ -20,7 +20,7 @@ PATH: Final = "/metrics"
 def routes(ctx: AppContext) -> list[Route]:
     """The route of `/metrics`; it asks for `GUICHET_METRICS_TOKEN`, if that is set, as a bearer token."""
     expected = ctx.settings.metrics_token
-    database_metrics = DatabaseMetrics(ctx.db, ctx.clock)
+    database_metrics = DatabaseMetrics(ctx.monitoring_db or ctx.db, ctx.clock, serving=ctx.db)
     database_registry = CollectorRegistry()
     database_registry.register(database_metrics)
 

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.domain.errors import ServerError
+from guichet.domain.merchants import Caller
 from guichet.domain.token_buckets import TokenBuckets
 from guichet.logs import log, request_id_of_line
 from guichet.server.json_response import error_response
@@ -24,6 +25,8 @@ from guichet.settings import Network, Settings
 #: How the route of a provider's callback begins.
 _CALLBACKS: Final = "/providers/"
 _UNKNOWN: Final = "unknown"
+#: Where the scope of a request has the caller of its key (a `Caller`), once it is known.
+CALLER: Final = "guichet.caller"
 _ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -77,7 +80,9 @@ class RequestContext:
         if strangers and not self._strangers_lines.take("all", time.monotonic_ns() // 1000):
             return
         path = route or _first_segment(scope["path"])
-        log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1))
+        caller: Caller | None = scope.get(CALLER)
+        whose = {} if caller is None else {"merchant": caller.merchant.id, "env": caller.env}
+        log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **whose)
 
 
 def _request_id(scope: Scope) -> str:

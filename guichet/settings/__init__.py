@@ -90,6 +90,14 @@ class Settings:
         return shown_address(self.database_url)
 
     @property
+    def direct(self) -> "Settings":
+        """With the direct address in place of PgBouncer's; the same settings if PgBouncer is not used or no direct
+        address is known."""
+        if not self.pgbouncer or self.listen_url is None:
+            return self
+        return replace(self, database_url=self.listen_url, pgbouncer=False)
+
+    @property
     def private_paths(self) -> list[Path]:
         """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
         databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
@@ -98,13 +106,6 @@ class Settings:
             *(path for path in named if path.exists()),
             *(file for path in databases for file in sqlite_files(path)),
         ]
-
-    def without_pgbouncer(self) -> "Settings":
-        """With the direct address in place of PgBouncer's; the same settings if PgBouncer is not used or no direct
-        address is known."""
-        if self.embedded or not self.pgbouncer or self.listen_url is None:
-            return self
-        return replace(self, database_url=self.listen_url, pgbouncer=False)
 
     def callback_url(self, provider_account: str) -> str:
         """Where a provider may tell us something about this account."""

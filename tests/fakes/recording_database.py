@@ -79,6 +79,9 @@ class RecordingDatabase(_Recording):
         rows: list[Row] = await self._ask("scan", statement, params)
         return rows
 
+    async def write_locally(self, statement: Executable, **params: Any) -> Row | None:
+        return await self._ask("write_locally", statement, params)
+
     async def announce(self, topic: str) -> None:
         await self._database.announce(topic)
 

@@ -16,11 +16,12 @@ from tests.ledger.ledger_history import RawSql, yesterday
 from tests.service_fixture import open_service
 
 
-async def test_doctor_reports_nothing_when_all_is_well(cli: Cli) -> None:
+async def test_doctor_reports_nothing_when_all_is_well(settings: Settings, cli: Cli) -> None:
     cli("ledger", "audit")
     done = cli("doctor")
     assert done.code == 0, done.out
     assert "✗" not in done.out
+    assert ("standbys and archive" in done.out) is not settings.embedded
     assert cli("doctor", "--json").json["healthy"] is True
 
 

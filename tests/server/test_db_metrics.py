@@ -63,13 +63,16 @@ async def test_metrics_show_the_state_of_the_database(settings: Settings) -> Non
         assert value(first, "guichet_ledger_audit_state", state="never") == 1
         assert not [name for name, _ in first if name == "guichet_ledger_audit_age_seconds"]
         assert value(first, "guichet_ledger_hash_chain_lag_seconds") == 0
+        replicated = {name for name, _ in first if "standby" in name or "slot" in name or "wal_archive" in name}
         if settings.embedded:
+            assert not replicated
             assert value(first, "guichet_commit_group_transactions_count") > 0
         else:
             pools = {pool: value(first, "guichet_database_connections_max", pool=pool) for pool in ("read", "write")}
             assert sum(pools.values()) == 16
             for pool, most in pools.items():
                 assert 0 <= value(first, "guichet_database_connections_used", pool=pool) <= most
+            assert {"guichet_synchronous_standbys_missing", "guichet_wal_archive_on"} <= replicated
 
         tried = await scrape(service)
         await service.run_worker()

@@ -1,0 +1,25 @@
+"""The line that the log has for each request."""
+
+import aiohttp
+
+from guichet.settings import Settings
+from tests.processes.fleet import Merchant, fleet_of, new_merchant
+
+
+async def test_the_line_names_the_merchant_of_the_key(settings: Settings) -> None:
+    key = await new_merchant(settings)
+    with fleet_of(settings) as fleet:
+        server = fleet.server()
+        fleet.ready(server)
+        async with aiohttp.ClientSession() as client:
+            assert (await Merchant(client, key).pay(server, "order-1"))[0] == 201
+            assert (await Merchant(client, key).call(server, "GET", "/payments/nowhere"))[0] == 404
+            assert (await Merchant(client, "sk_test_" + "x" * 32).call(server, "GET", "/balance"))[0] == 401
+        server.stop()
+    [paid, missing, refused] = [line for line in server.log.splitlines() if " /v1/" in line]
+    assert "POST /v1/payments → 201" in paid
+    assert "GET /v1/payments/{reference} → 404" in missing
+    for line in (paid, missing):
+        assert "merchant=1 env=test" in line
+    assert "→ 401" in refused
+    assert "merchant=" not in refused
