@@ -76,7 +76,12 @@ def database(settings: Settings) -> Database:
         return SqliteDatabase(settings.sqlite_path)
     from guichet.db.postgres import PostgresDatabase
 
-    return PostgresDatabase(settings.database_url, bouncer=settings.pgbouncer, listen_url=settings.listen_url)
+    return PostgresDatabase(
+        settings.database_url,
+        bouncer=settings.pgbouncer,
+        listen_url=settings.listen_url,
+        timelines_file=settings.timelines_file,
+    )
 
 
 async def ensure_schema(settings: Settings) -> None:

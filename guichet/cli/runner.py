@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from guichet.bootstrap import Service, ensure_schema, refuse_real_providers, service
 from guichet.cli.console import CommandError, error_console, fail
 from guichet.db.engine import Reader
-from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, StorageError, UnknownSchema
+from guichet.db.errors import DatabaseUnusable, DevelopmentSchema, NoPrimary, StorageError, UnknownSchema
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
@@ -67,6 +67,8 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
         fail(f"The schema cannot be migrated by this version of Guichet: {error}.")
     except DatabaseUnusable as error:
         fail(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")
+    except NoPrimary as error:
+        fail(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}.")
     except StorageError as error:
         fail(f"The database could not do it: {error}.")
     except OSError as error:

@@ -7,17 +7,20 @@ read is sent again; a write whose answer was lost raises ConnectionLost, because
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
-import asyncpg
 from sqlalchemy import Executable
 from sqlalchemy.dialects.postgresql.asyncpg import dialect as postgresql_dialect
 
 from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import Row
 from guichet.db.errors import ConnectionLost, StatementNotSent
+from guichet.db.postgres_connection import Connection
 from guichet.db.postgres_errors import BROKEN, translated
-from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, PLANNER_SETTINGS, STATEMENT_TIMEOUT, Connection, ConnectionPool
+from guichet.db.postgres_hosts import PostgresHosts
+from guichet.db.postgres_pool import ACQUIRE_TIMEOUT, PLANNER_SETTINGS, STATEMENT_TIMEOUT, ConnectionPool
+from guichet.db.postgres_timelines import Timelines
 from guichet.db.statement_cache import StatementCache
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
@@ -36,7 +39,7 @@ class PostgresDatabase:
     `bouncer`: `url` leads to PgBouncer in transaction mode. No prepared statement then outlives its transaction (each
     statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the
     planner's settings are set for the role instead (docs/operations/postgresql.md).
-    `statement_timeout`: how long to wait for one statement, in seconds.
+    `statement_timeout`: how long to wait for one statement, in seconds. `timelines_file`: see `Timelines`.
     """
 
     def __init__(
@@ -46,14 +49,19 @@ class PostgresDatabase:
         bouncer: bool = False,
         listen_url: str | None = None,
         statement_timeout: float = STATEMENT_TIMEOUT,
+        timelines_file: Path | None = None,
     ) -> None:
+        timelines = Timelines(timelines_file)
+        hosts = PostgresHosts(url, bouncer=bouncer, timelines=timelines)
         self._pool = ConnectionPool(
-            url,
+            hosts,
             prepared_statements=0 if bouncer else 512,
             server_settings={} if bouncer else dict(PLANNER_SETTINGS),
             statement_timeout=statement_timeout,
         )
-        self._listen_url = listen_url or (None if bouncer else url)
+        self._listen_hosts = None if bouncer else hosts
+        if listen_url:
+            self._listen_hosts = PostgresHosts(listen_url, timelines=timelines)
         self._statements = _STATEMENTS
         self._array_statements = _ARRAY_STATEMENTS
 
@@ -110,16 +118,17 @@ class PostgresDatabase:
         await self._fetch("SELECT pg_notify($1, $2)", (_CHANNEL, topic), send_again_after=StatementNotSent)
 
     async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
-        if self._listen_url is None:
+        hosts = self._listen_hosts
+        if hosts is None:
             return
         with translated():
-            connection: Connection = await asyncpg.connect(self._listen_url, timeout=ACQUIRE_TIMEOUT)
+            connection: Connection = await hosts.connect()
             try:
                 lost = asyncio.Event()
                 connection.add_termination_listener(lambda _: lost.set())
                 await connection.add_listener(_CHANNEL, lambda *message: heard(message[-1]))
                 connected()
-                while not await _is_set_within(lost, _LISTEN_TEST_INTERVAL):
+                while not (await _is_set_within(lost, _LISTEN_TEST_INTERVAL) or hosts.is_outdated(connection)):
                     await connection.execute("SELECT 1", timeout=ACQUIRE_TIMEOUT)
             finally:
                 connection.terminate()
