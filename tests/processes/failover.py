@@ -44,7 +44,11 @@ class Proxy:
             if self.silent:
                 await reader.read()
                 return
-            upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self.port)
+            try:
+                upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", self.port)
+            except OSError:
+                writer.close()
+                return
             self.writers.append(upstream_writer)
             for source, target in ((reader, upstream_writer), (upstream_reader, writer)):
                 task = asyncio.create_task(self._pass_on(source, target))
