@@ -20,7 +20,8 @@ from guichet.private_files import replace_private_file
 _SERVER: Final = """
 SELECT (SELECT system_identifier::text FROM pg_control_system()),
     CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_lsn()) END"""
-#: An administrator took the right away, or it is a server that only speaks PostgreSQL's protocol.
+#: An administrator took the right away, the server may not read its own files, or it is a server that only speaks
+#: PostgreSQL's protocol.
 _DOES_NOT_TELL: Final = (
     asyncpg.InsufficientPrivilegeError,
     asyncpg.FeatureNotSupportedError,
@@ -50,10 +51,18 @@ class Timelines:
         self._file_fault: str | None = None
 
     def check(self, host: str, server: Server) -> None:
-        """Remembers a primary's timeline. Raises OutdatedPrimary if a newer one of its cluster was seen."""
-        if not server.timeline:
+        """Remembers a primary's timeline. Raises OutdatedPrimary if a newer one of its cluster was seen, and for a
+        server that does not tell when there was ever a promotion."""
+        if server.timeline is None:
             return
         self._read()
+        if server == UNKNOWN_SERVER and self._newest:
+            raise OutdatedPrimary(
+                "a primary that does not tell its timeline, after a promotion was seen: does the role have EXECUTE on "
+                f"pg_control_system() ({self._file or 'in this process'})?"
+            )
+        if server == UNKNOWN_SERVER:
+            return
         newest = self._newest.get(server.cluster, _FIRST)
         if server.timeline < newest:
             self._refuse(host, server, newest)

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,6 +16,13 @@ from reliability.postgresql import PostgresqlServer
 from tests.ports import free_port
 
 NAME = "guichet"
+
+
+@contextmanager
+def server_folder() -> Iterator[Path]:
+    """Not pytest's: each run of pytest takes the rights of others away there, and the servers run as another user."""
+    with tempfile.TemporaryDirectory(prefix="guichet-pg-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @asynccontextmanager

@@ -18,7 +18,7 @@ from guichet.db.tables import merchants
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, clean_environ, cli_for
 from tests.ports import free_port
-from tests.processes.failover import NAME, Cluster, cluster, run_sql, running, silent_host
+from tests.processes.failover import NAME, Cluster, cluster, run_sql, running, server_folder, silent_host
 from tests.processes.fleet import fleet_of
 
 ADD = insert(merchants).values(name="M", status="active", currency="XOF", created_at=1)
@@ -29,25 +29,26 @@ SOON = 12.0
 
 
 @pytest.fixture(scope="module")
-def template(base_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(base_settings: Settings) -> Iterator[Path]:
     """The folder of a migrated server that was stopped, to be copied."""
-    folder = tmp_path_factory.mktemp("template")
 
-    async def make() -> None:
+    async def make(folder: Path) -> None:
         async with running(folder) as server:
             url = await server.create_database(NAME)
             await run_sql(server, f"CREATE ROLE {NAME} LOGIN; ALTER DATABASE {NAME} OWNER TO {NAME}")
             plain_role = url.replace("postgres@", f"{NAME}@")
             await migrate.upgrade(replace(base_settings, database_url=plain_role))
 
-    asyncio.run(make())
-    return folder
+    with server_folder() as folder:
+        asyncio.run(make(folder))
+        yield folder
 
 
 @pytest.fixture
-async def pair(template: Path, tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with cluster(template, tmp_path) as started:
-        yield started
+async def pair(template: Path) -> AsyncIterator[Cluster]:
+    with server_folder() as folder:
+        async with cluster(template, folder) as started:
+            yield started
 
 
 @pytest.fixture(params=["accepts", "drops"])
@@ -123,7 +124,9 @@ async def test_a_promotion_is_found_while_statements_hang_on_the_silent_primary(
         await pair.promote()
         began = time.monotonic()
         outcomes = await asyncio.gather(*hanging, return_exceptions=True)
-        assert all(each is None or isinstance(each, StorageUnavailable) for each in outcomes), outcomes
+        failures = [each for each in outcomes if isinstance(each, BaseException)]
+        assert all(isinstance(each, StorageUnavailable) for each in failures), failures
+        assert len(failures) < len(outcomes), "what had not been sent was sent to the new primary"
         await db.write(ADD)
         assert time.monotonic() - began < SOON
 
@@ -190,6 +193,18 @@ async def test_of_two_primaries_the_newer_is_taken_and_the_older_refused_after_a
     file.unlink()
     async with opened(pair.url, file) as db:
         assert len(await db.all(IDS)) == 0, "somebody said that the older one is right"
+
+
+async def test_a_server_that_does_not_tell_its_timeline_is_used_only_if_there_was_no_promotion(
+    pair: Cluster, tmp_path: Path
+) -> None:
+    await run_sql(pair.first, "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC")
+    async with opened(pair.url, tmp_path / "timelines") as db:
+        await db.write(ADD)
+    (tmp_path / "timelines").write_text('{"1": 2}')
+    with pytest.raises(OutdatedPrimary, match="does not tell its timeline"):
+        async with opened(pair.url, tmp_path / "timelines"):
+            """Whether it is the old one cannot be known."""
 
 
 async def test_readiness_is_answered_in_time_and_comes_back_after_the_promotion(
