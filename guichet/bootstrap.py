@@ -76,7 +76,12 @@ def database(settings: Settings) -> Database:
         return SqliteDatabase(settings.sqlite_path)
     from guichet.db.postgres import PostgresDatabase
 
-    return PostgresDatabase(settings.database_url, bouncer=settings.pgbouncer, listen_url=settings.listen_url)
+    return PostgresDatabase(
+        settings.database_url,
+        bouncer=settings.pgbouncer,
+        listen_url=settings.listen_url,
+        timelines_file=settings.timelines_file,
+    )
 
 
 def monitoring_database(settings: Settings) -> PostgresDatabase | None:
@@ -92,6 +97,7 @@ def monitoring_database(settings: Settings) -> PostgresDatabase | None:
         statement_timeout=_MONITORING_TIMEOUT,
         read_connections=2,
         write_connections=1,
+        timelines_file=settings.timelines_file,
     )
 
 

@@ -28,6 +28,21 @@ def make_private_file(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE))
 
 
+def replace_private_file(path: Path, content: bytes) -> None:
+    """Writes the whole file at once: whoever reads it finds the old content or the new, also after a loss of power."""
+    make_private_folder(path.parent)
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    with open(new, "wb", opener=_private) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE_MODE)
+
+
 def sqlite_files(path: Path) -> list[Path]:
     """The files of a SQLite database that exist."""
     return [each for suffix in _BESIDE if (each := path.with_name(path.name + suffix)).exists()]

@@ -33,7 +33,7 @@ async def database(settings: Settings) -> Check:
         async with asyncio.timeout(_TIMEOUT):
             revision = await check_schema(settings)
             async with _open(settings) as db:
-                probe = WriteProbe(db, SystemClock(), settings.sqlite_path.parent if settings.embedded else None)
+                probe = WriteProbe(db, SystemClock(), settings.sqlite_path.parent if settings.embedded else None, None)
                 fault = await probe.fault()
                 await probe.close()
     except TimeoutError:

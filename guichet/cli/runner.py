@@ -11,7 +11,7 @@ from rich.text import Text
 from guichet.bootstrap import Service, ensure_schema, refuse_real_providers, service
 from guichet.cli.console import CommandError, error_console, fail
 from guichet.db.engine import Reader
-from guichet.db.errors import DatabaseUnusable, StorageError, UnknownSchema, UnusableSchema
+from guichet.db.errors import DatabaseUnusable, NoPrimary, StorageError, UnknownSchema, UnusableSchema
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
@@ -89,6 +89,8 @@ def run_async(coroutine: Coroutine[Any, Any, T], runner: Callable[[Coroutine[Any
         fail(f"The schema is none that this version of Guichet knows: {error}.")
     except DatabaseUnusable as error:
         fail(f"The database cannot be used, is GUICHET_DATABASE_URL right? {error}")
+    except NoPrimary as error:
+        fail(f"The database cannot be reached, is GUICHET_DATABASE_URL right? {error}.")
     except StorageError as error:
         fail(f"The database could not do it: {error}.")
     except OSError as error:

@@ -4,8 +4,8 @@ import asyncio
 import ctypes
 import fcntl
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -156,13 +156,17 @@ def serve_process(
         if listen.options.tls:
             listen.options.tls.check()
         is_child = listen.inherited is not None
-        with nullcontext() if is_child else _lock_database(settings), listen.open() as listener:
-            public = _with_public_url(settings, url_of(listener, listen.options.scheme))
-            providers = live_providers(public)
-            async with _open_service(public, providers, migrate_first=migrate_first) as opened:
-                await _serve_until_stopped(
-                    opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready
-                )
+        with nullcontext() if is_child else _lock_database(settings):
+            # Before it listens: without a database, nobody would answer what is connected meanwhile.
+            await _prepare_schema(settings, migrate_first=migrate_first)
+            with listen.open() as listener:
+                public = _with_public_url(settings, url_of(listener, listen.options.scheme))
+                providers = live_providers(public)
+                async with service(public, providers=providers) as opened:
+                    log.info("service.opened", version=__version__, database=public.database_address)
+                    await _serve_until_stopped(
+                        opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready
+                    )
 
     run_async(main(), _run_uvloop)
 
@@ -214,7 +218,9 @@ def worker(grace: Grace = GRACE) -> None:
 
     async def main() -> None:
         with _lock_database(settings):
-            async with _open_service(settings, live_providers(settings), create=False) as opened:
+            await ensure_schema(settings)
+            async with service(settings, providers=live_providers(settings)) as opened:
+                log.info("service.opened", version=__version__, database=settings.database_address)
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
                 loops = opened.worker()
@@ -256,19 +262,13 @@ def _with_public_url(settings: Settings, url: str) -> Settings:
     return settings
 
 
-@asynccontextmanager
-async def _open_service(
-    settings: Settings, providers: ProvidersConfig, *, migrate_first: bool = False, create: bool = True
-) -> AsyncIterator[Service]:
+async def _prepare_schema(settings: Settings, *, migrate_first: bool) -> None:
     if migrate_first:
         from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
 
         await upgrade(settings)
     else:
-        await ensure_schema(settings, create=create)
-    async with service(settings, providers=providers) as opened:
-        log.info("service.opened", version=__version__, database=settings.database_address)
-        yield opened
+        await ensure_schema(settings, create=True)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ StorageError
 ├── StorageUnavailable          unreachable, or busy for too long
 │   ├── ConnectionLost          the connection broke while a statement ran
 │   │   └── StatementNotSent    it had broken before: the statement never left
+│   ├── NoPrimary               no host of the address answers as a primary
+│   │   └── OutdatedPrimary     one does, and its timeline is older than one that was seen
 │   ├── ReadOnlyServer          the primary became a standby, or the file may not be written
 │   ├── DiskFull                no room for the write
 │   └── DatabaseDamaged         the embedded database's file is corrupt
@@ -49,6 +51,15 @@ class ConnectionLost(StorageUnavailable):
 
 class StatementNotSent(ConnectionLost):
     """The connection had broken before: the statement never left, and any statement may be sent again."""
+
+
+class NoPrimary(StorageUnavailable):
+    """No host of a PostgreSQL address answers as a primary; the message says of each host what happened."""
+
+
+class OutdatedPrimary(NoPrimary):
+    """A host calls itself primary, but a newer timeline of its database was seen: it came back after a failover, or was
+    never stopped. Nothing is read from it or written to it (D111)."""
 
 
 class ReadOnlyServer(StorageUnavailable):

@@ -5,11 +5,9 @@ Importing this module loads Alembic. Whoever only asks for the revision uses `sc
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import asyncpg
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -21,6 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from guichet.db.errors import DatabaseUnusable, UnknownSchema
 from guichet.db.postgres_dialect import SCHEMA
+from guichet.db.postgres_hosts import PostgresHosts
 from guichet.db.schema_check import is_usable, refuse_newer
 from guichet.db.schema_version import REQUIRED_REVISION, current_revision
 from guichet.private_files import make_private_file, make_private_folder
@@ -106,8 +105,8 @@ def _enter_schema(connection: Connection) -> None:
 async def _with_connection(settings: Settings, work: Callable[[Connection], T]) -> T:
     if settings.embedded:
         return await asyncio.to_thread(_with_sqlite, settings.sqlite_path, work)
-    # asyncpg reads the address itself, as it does for the service: SQLAlchemy would not understand several hosts.
-    arguments: dict[str, Any] = {"async_creator_fn": partial(asyncpg.connect, settings.database_url)}
+    # Not by an address: SQLAlchemy would not understand several hosts.
+    arguments: dict[str, Any] = {"async_creator_fn": PostgresHosts.of(settings).connect}
     arguments |= _WITHOUT_PREPARED_STATEMENTS if settings.pgbouncer else {}
     engine = create_async_engine("postgresql+asyncpg://", poolclass=NullPool, connect_args=arguments)
     try:

@@ -7,25 +7,29 @@ read is sent again; a write whose answer was lost raises ConnectionLost, because
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any, Final
 
-import asyncpg
 from sqlalchemy import Executable, text
 
 from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import PoolUse, Row
 from guichet.db.errors import ConnectionLost, StatementNotSent
+from guichet.db.postgres_connection import Connection
 from guichet.db.postgres_dialect import PostgresDialect
 from guichet.db.postgres_errors import BROKEN, translated
+from guichet.db.postgres_hosts import PostgresHosts
+from guichet.db.postgres_outage import Outage
 from guichet.db.postgres_pool import (
     ACQUIRE_TIMEOUT,
     PLANNER_SETTINGS,
     READ_CONNECTIONS,
     STATEMENT_TIMEOUT,
     WRITE_CONNECTIONS,
-    Connection,
     ConnectionPool,
 )
+from guichet.db.postgres_timelines import Timelines
+from guichet.db.postgres_watch import HostWatch
 from guichet.db.statement_cache import StatementCache
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
@@ -48,7 +52,7 @@ class PostgresDatabase:
     statement costs one round trip more), announcements are heard only through `listen_url`, a direct address, and the
     planner's settings are set for the role instead (docs/operations/postgresql.md).
     `statement_timeout`: how long to wait for one statement, in seconds. `read_connections`, `write_connections`: how
-    many there may be.
+    many there may be. `timelines_file`: see `Timelines`.
     """
 
     def __init__(
@@ -60,10 +64,15 @@ class PostgresDatabase:
         statement_timeout: float = STATEMENT_TIMEOUT,
         read_connections: int = READ_CONNECTIONS,
         write_connections: int = WRITE_CONNECTIONS,
+        timelines_file: Path | None = None,
     ) -> None:
+        timelines = Timelines(timelines_file)
+        hosts = PostgresHosts(url, bouncer=bouncer, timelines=timelines)
+        self._outage = Outage(hosts)
         self._reads, self._writes = (
             ConnectionPool(
-                url,
+                hosts,
+                self._outage,
                 size=size,
                 on_loss=self._expire_connections,
                 prepared_statements=0 if bouncer else 512,
@@ -72,7 +81,10 @@ class PostgresDatabase:
             )
             for size in (read_connections, write_connections)
         )
-        self._listen_url = listen_url or (None if bouncer else url)
+        self._watch = HostWatch(hosts, self._outage, (self._reads, self._writes))
+        self._listen_hosts = None if bouncer else hosts
+        if listen_url:
+            self._listen_hosts = PostgresHosts(listen_url, timelines=timelines)
         self._statements = _STATEMENTS
         self._array_statements = _ARRAY_STATEMENTS
 
@@ -82,8 +94,11 @@ class PostgresDatabase:
         await self._reads.open()
         if connect:
             await self._reads.connect_once()
+        self._watch.start()
 
     async def close(self) -> None:
+        await self._outage.close()
+        await self._watch.close()
         await asyncio.gather(self._reads.close(), self._writes.close())
 
     async def _expire_connections(self) -> None:
@@ -147,10 +162,11 @@ class PostgresDatabase:
         await self._fetch(self._writes, notify, (_CHANNEL, topic), send_again_after=StatementNotSent)
 
     async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
-        if self._listen_url is None:
+        hosts = self._listen_hosts
+        if hosts is None:
             return
         with translated():
-            connection: Connection = await asyncpg.connect(self._listen_url, timeout=ACQUIRE_TIMEOUT)
+            connection: Connection = await hosts.connect()
             try:
                 lost = asyncio.Event()
                 connection.add_termination_listener(lambda _: lost.set())

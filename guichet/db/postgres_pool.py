@@ -1,7 +1,6 @@
 """The connections of one process to PostgreSQL: a pool that waits while the server restarts."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
@@ -9,11 +8,11 @@ from typing import Any, Final
 import asyncpg
 
 from guichet.db.engine import PoolUse
-from guichet.db.errors import ConnectionLost, ReadOnlyServer, StorageUnavailable
+from guichet.db.errors import ConnectionLost, NoPrimary, ReadOnlyServer, StorageUnavailable
+from guichet.db.postgres_connection import BouncerConnection, Connection, PostgresConnection
 from guichet.db.postgres_errors import NO_CONNECTION, translated
-
-#: A connection of the pool. asyncpg's generic proxy class would add nothing here.
-Connection = Any
+from guichet.db.postgres_hosts import PostgresHosts
+from guichet.db.postgres_outage import Outage
 
 #: Connections of a process at most. Writes that wait for the standby keep theirs until it is back, so reads have their
 #: own (D113). docs/operations/ha/pgbouncer.ini counts with these numbers.
@@ -22,50 +21,11 @@ WRITE_CONNECTIONS: Final = 10
 #: How long to wait for a free connection, and for one statement, in seconds.
 ACQUIRE_TIMEOUT: Final = 10.0
 STATEMENT_TIMEOUT: Final = 30.0
-#: How long to wait for a server that went away, in seconds from the first failure: callers wait during a restart, and
-#: fail at once during a longer outage.
-RECONNECT_TIMEOUT: Final = 5.0
-_RECONNECT_INTERVAL: Final = 0.1
 #: Every statement of Guichet reads along an index, in its order, up to a limit. While statistics lag behind a queue
 #: that just grew, the planner prefers a bitmap, which reads the whole queue at every claim; and a plan that was made
 #: and kept while the table was empty reads all of it for ever. JIT is off because, before version 18, the plans that
 #: remain have costs so high that each would be compiled.
 PLANNER_SETTINGS: Final = {"enable_bitmapscan": "off", "enable_seqscan": "off", "jit": "off"}
-#: When the server's machine falls silent (no network, no power), its connections are given up within ten seconds, and
-#: not only after STATEMENT_TIMEOUT: probes after five seconds, and no answer to anything for ten (milliseconds).
-_SILENCE: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 10_000}
-
-
-class _Connection(asyncpg.Connection):
-    """Never takes a commit for done that the synchronous standby did not confirm (D107)."""
-
-    def _process_log_message(self, fields: dict[str, str], last_query: str | None) -> None:
-        """Called with each warning of the server, before its statement ends.
-
-        When somebody cancels a wait for the standby (an administrator, a cancel request that came late), PostgreSQL
-        warns that the transaction is committed on the primary alone, and then answers as if all were well. Closing the
-        connection makes it what it is: an answer that was lost. Messages are translated, and the code of this warning
-        is that of all warnings; the name of the server's source file tells it apart.
-        """
-        if fields.get("F") == "syncrep.c":
-            self.terminate()
-
-
-class _BouncerConnection(_Connection):
-    """Behind PgBouncer, a statement that outlasts its time is given up by closing its connection.
-
-    A cancel request comes as a connection of its own, and may reach the server when another client's COMMIT is there.
-    PgBouncer 1.18 (Debian 12) also ends with an error when many come at once (D107).
-    """
-
-    def _cancel_current_command(
-        self, waiter: asyncio.Future[None], cancel_waiter: asyncio.Future[None] | None = None
-    ) -> None:
-        """Called when a statement's time is over or its task was cancelled, before the statement's waiter is told."""
-        asyncio.get_running_loop().call_soon(self.terminate)
-        for each in (waiter, cancel_waiter):
-            if each is not None and not each.done():
-                each.set_result(None)
 
 
 class ConnectionPool:
@@ -75,7 +35,8 @@ class ConnectionPool:
 
     def __init__(
         self,
-        url: str,
+        hosts: PostgresHosts,
+        outage: Outage,
         *,
         size: int,
         on_loss: Callable[[], Awaitable[None]],
@@ -83,26 +44,26 @@ class ConnectionPool:
         server_settings: dict[str, str],
         statement_timeout: float = STATEMENT_TIMEOUT,
     ) -> None:
-        self._url = url
+        self._hosts = hosts
+        self._outage = outage
         self._size = size
         self._on_loss = on_loss
         self._statement_timeout = statement_timeout
         self._prepared_statements = prepared_statements
         self._server_settings = server_settings
-        #: When the server was first found away, in the loop's time; None while it is there.
-        self._away_since: float | None = None
+        #: Since when each connection is in use, in the loop's time.
+        self._in_use: dict[Connection, float] = {}
 
     async def open(self) -> None:
         """Connections are made when they are needed."""
         with translated():
             self._pool = await asyncpg.create_pool(
-                self._url,
+                connect=self._connect,
                 min_size=0,
                 max_size=self._size,
-                connection_class=_Connection if self._prepared_statements else _BouncerConnection,
+                connection_class=PostgresConnection if self._prepared_statements else BouncerConnection,
                 init=_prepare,
                 reset=_keep_session,
-                timeout=ACQUIRE_TIMEOUT,
                 command_timeout=self._statement_timeout,
                 statement_cache_size=self._prepared_statements,
                 server_settings=self._server_settings,
@@ -127,6 +88,11 @@ class ConnectionPool:
     def use(self) -> PoolUse:
         return PoolUse(self._pool.get_size() - self._pool.get_idle_size(), self._size)
 
+    def hangs(self, seconds: float) -> bool:
+        """Whether a connection has been in use for longer than that."""
+        now = asyncio.get_running_loop().time()
+        return any(now - since > seconds for since in self._in_use.values())
+
     @asynccontextmanager
     async def releasing(self, connection: Connection) -> AsyncIterator[None]:
         """Releases the connection when the block ends, and raises the driver's errors as ours."""
@@ -150,16 +116,19 @@ class ConnectionPool:
                         connection = await self._pool.acquire()
                 except TimeoutError:
                     raise StorageUnavailable(f"no connection was free within {ACQUIRE_TIMEOUT:g} s") from None
-                except NO_CONNECTION:
-                    if self._pool.is_closing() or not self._may_come_back():
+                except (*NO_CONNECTION, NoPrimary):
+                    if self._pool.is_closing():
                         raise
                 else:
-                    self._away_since = None
+                    self._outage.reset()
+                    self._in_use[connection] = asyncio.get_running_loop().time()
                     return connection
-            await asyncio.sleep(_RECONNECT_INTERVAL)
+            self._outage.begin()
+            await self._outage.wait()
 
     async def release(self, connection: Connection, failure: BaseException | None) -> None:
         """`failure`: the exception that ended the connection's use, if any."""
+        self._in_use.pop(connection, None)
         lost = isinstance(failure, ConnectionLost | ReadOnlyServer)
         # A cancelled statement may be in the middle of a COMMIT.
         cancelled = failure is not None and not isinstance(failure, Exception)
@@ -171,25 +140,15 @@ class ConnectionPool:
         with suppress(Exception):  # The caller has its answer; how the connection ends concerns the pool only.
             await self._pool.release(connection)
 
-    def _may_come_back(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        if self._away_since is None:
-            self._away_since = now
-        return now - self._away_since < RECONNECT_TIMEOUT
+    async def _connect(self, *_: Any, **options: Any) -> PostgresConnection:
+        """In place of `asyncpg.connect`. In an outage only the outage's own task connects."""
+        if self._outage.is_on:
+            raise self._hosts.fault()
+        return await self._hosts.connect(**options)
 
 
 async def _prepare(connection: Connection) -> None:
-    _give_up_when_silent(connection._transport.get_extra_info("socket"))  # asyncpg has no other way to it
     await connection.set_type_codec("uuid", schema="pg_catalog", encoder=str, decoder=str, format="text")
-
-
-def _give_up_when_silent(connected: socket.socket) -> None:
-    if connected.family == socket.AF_UNIX:
-        return
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _SILENCE.items():
-        if hasattr(socket, name):  # Linux has all of them, other systems some.
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 async def _keep_session(connection: Connection) -> None:

@@ -13,6 +13,8 @@ from typing import Final
 import asyncpg
 
 from guichet.db.errors import DatabaseDamaged, DatabaseUnusable, DevelopmentSchema
+from guichet.db.postgres_connection import Connection
+from guichet.db.postgres_hosts import PostgresHosts
 from guichet.db.sqlite_errors import is_damage
 from guichet.settings import Settings
 
@@ -27,19 +29,19 @@ _REVISION_IN_SCHEMA: Final = "SELECT version_num FROM public.alembic_version"
 
 async def current_revision(settings: Settings) -> str | None:
     """The revision of the schema; None when the database is empty. Raises DevelopmentSchema, DatabaseUnusable,
-    DatabaseDamaged, and OSError when a PostgreSQL server cannot be reached."""
+    DatabaseDamaged, and NoPrimary when no PostgreSQL server can be used."""
     if settings.embedded:
         revision = await asyncio.to_thread(_sqlite_revision, settings.sqlite_path)
     else:
-        revision = await _postgresql_revision(settings.database_url)
+        revision = await _postgresql_revision(PostgresHosts.of(settings))
     if revision in _DEVELOPMENT_REVISIONS:
         raise DevelopmentSchema
     return revision
 
 
-async def _postgresql_revision(url: str) -> str | None:
+async def _postgresql_revision(hosts: PostgresHosts) -> str | None:
     try:
-        connection = await asyncpg.connect(url, statement_cache_size=0)
+        connection: Connection = await hosts.connect(statement_cache_size=0)
         try:
             async with connection.transaction():  # PgBouncer gives a transaction one connection for all of it.
                 revision: str | None = await connection.fetchval(_REVISION_IN_SCHEMA)

@@ -98,10 +98,15 @@ class Settings:
         return replace(self, database_url=self.listen_url, pgbouncer=False)
 
     @property
+    def timelines_file(self) -> Path:
+        """The newest timeline of each PostgreSQL cluster that was seen from here."""
+        return self.home / "postgresql-timelines.json"
+
+    @property
     def private_paths(self) -> list[Path]:
         """The data folder and those of our files that exist: nobody but their owner should be able to read them."""
         databases = [self.home / "simulator.db", *([self.sqlite_path] if self.embedded else [])]
-        named = (self.home, self.home / "secret.key", self.home / "demo.json")
+        named = (self.home, self.home / "secret.key", self.home / "demo.json", self.timelines_file)
         return [
             *(path for path in named if path.exists()),
             *(file for path in databases for file in sqlite_files(path)),

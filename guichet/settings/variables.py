@@ -21,7 +21,12 @@ class Variable:
 
 
 VARIABLES: Final = (
-    Variable("GUICHET_HOME", parsers.folder, "./var", "Data folder: the embedded database and the development key."),
+    Variable(
+        "GUICHET_HOME",
+        parsers.folder,
+        "./var",
+        "Data folder: the embedded database, the development key, the newest timeline of PostgreSQL that was seen.",
+    ),
     Variable(
         "GUICHET_DATABASE_URL",
         parsers.database_url,

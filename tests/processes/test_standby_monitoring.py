@@ -17,7 +17,7 @@ import pytest
 from guichet.bootstrap import create_merchant
 from guichet.bootstrap import service as open_database
 from guichet.db.postgres import PostgresDatabase
-from guichet.db.postgres_pool import POOL_SIZE
+from guichet.db.postgres_pool import WRITE_CONNECTIONS
 from guichet.db.replication import parse_synchronous_standby_names
 from guichet.db.write_probe import STANDBY_SILENT
 from guichet.settings import Settings
@@ -120,15 +120,15 @@ async def test_a_standby_that_is_away_is_named_while_every_connection_waits(
     async with open_service(measured(as_guichet), db=db) as service:
         merchant = await service.merchant()
         await require(own, f"FIRST 1 ({STANDBY})")
-        paying = asyncio.gather(*(pay(merchant, number) for number in range(POOL_SIZE)))
-        await until_waiting(own, POOL_SIZE, seconds=1)
+        paying = asyncio.gather(*(pay(merchant, number) for number in range(WRITE_CONNECTIONS)))
+        await until_waiting(own, WRITE_CONNECTIONS, seconds=1)
 
         samples = await metrics(service)
         assert value(samples, "guichet_database_up") == 1
         assert value(samples, "guichet_synchronous_standbys_required") == 1
         assert value(samples, "guichet_synchronous_standbys_missing") == 1
         assert samples["guichet_synchronous_standby_connected", frozenset({("standby", STANDBY)})] == 0
-        assert value(samples, "guichet_commits_waiting_for_standby") >= POOL_SIZE
+        assert value(samples, "guichet_commits_waiting_for_standby") >= WRITE_CONNECTIONS
         assert value(samples, "guichet_commits_waiting_for_standby_seconds") >= 1
         assert value(samples, "guichet_database_writable") == 0
         assert ("guichet_queue_due", frozenset({("queue", "polling")})) in samples
