@@ -15,7 +15,7 @@ import yaml  # type: ignore[import-untyped,unused-ignore]
 
 from guichet.settings import load
 from reliability.ha.cluster import ADDRESSES, environment_file
-from reliability.ha.machines import Machine
+from reliability.network import Machine
 from tests.cli.conftest import ROOT
 from tests.conftest import SECRET_KEY
 
