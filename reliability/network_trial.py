@@ -90,7 +90,7 @@ def _prefix(trial: NetworkTrial) -> str:
 def _options(trial: NetworkTrial) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m reliability.{trial.name}", description=trial.about)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="faults whose name contains this")
+    parser.add_argument("--only", help="those whose name contains this")
     parser.add_argument("--inside", nargs=2, metavar=("PREFIX", "FOLDER"), help=argparse.SUPPRESS)
     return parser.parse_args()
 

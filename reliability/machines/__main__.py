@@ -4,6 +4,7 @@ Makes network namespaces, sets PostgreSQL up in them as docs/operations says, ru
 also after Ctrl-C. Exit code 1 on any loss or wrong answer; the logs are then kept.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Final
@@ -29,7 +30,7 @@ async def _run(made: Network, folder: Path, seed: int, only: str | None) -> bool
     from reliability.machines.scenarios import SCENARIOS
     from reliability.machines.trial import Trial
 
-    scenarios = [scenario for scenario in SCENARIOS if only is None or only in scenario.name]
+    scenarios = [scenario for scenario in SCENARIOS if re.search(only or "", scenario.name)]
     return await Trial(made, folder, seed).run(scenarios)
 
 

@@ -16,8 +16,9 @@ def _seconds(seconds: float | None) -> str:
 @dataclass
 class Result:
     """All times in seconds. `outage`: the longest time in which no payment was stored. `first_201`: after the
-    promotion. `together`: from the promotion, or from the stop of the primary, until both hosts are in their places
-    again, or None. `payment_statuses`, `read_statuses`: every answer to a request, and why one had none."""
+    beginning of the promotion. `together`: from the stop of the primary, or from the beginning of its rejoining, until
+    both hosts are in their places. `payment_statuses`, `read_statuses`: how requests were answered, or why they were
+    not."""
 
     scenario: str
     outage: float = 0.0

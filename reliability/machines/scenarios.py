@@ -56,8 +56,9 @@ async def _switchover(parts: Parts) -> None:
     await hosts.run(steps(SWITCHOVER, "Before"))
     began = time.monotonic()
     await hosts.run(steps(SWITCHOVER, "Stop the primary"))
+    promoted = time.monotonic()
     await hosts.run(steps(SWITCHOVER, "Promote the standby"))
-    await _first_201(parts)
+    await _first_201(parts, promoted)
     await hosts.run(steps(SWITCHOVER, "The old primary becomes the standby"))
     await _in_place(parts, began)
 
@@ -112,23 +113,23 @@ async def _comes_back_unfenced(parts: Parts) -> None:
 
 
 async def _promote(parts: Parts) -> float:
-    """When the promotion ended."""
-    await parts.hosts.run(steps(FAILOVER, "3. Promote the standby"))
-    return await _first_201(parts)
-
-
-async def _first_201(parts: Parts) -> float:
-    """Waits for the first 201 after now; when that wait began."""
+    """When the promotion began."""
     promoted = time.monotonic()
+    await parts.hosts.run(steps(FAILOVER, "3. Promote the standby"))
+    await _first_201(parts, promoted)
+    return promoted
+
+
+async def _first_201(parts: Parts, promoted: float) -> None:
+    """Waits for the first 201 after this moment, when nothing was acknowledged for a while."""
     acknowledged = parts.traffic.acknowledged_at
     while time.monotonic() < promoted + _PATIENCE:
         after = bisect_right(acknowledged, promoted)
         if after < len(acknowledged):
             parts.result.first_201 = acknowledged[after] - promoted
-            return promoted
+            return
         await asyncio.sleep(0.05)
     parts.result.faults.append(f"no 201 for {_PATIENCE:g} s after the promotion")
-    return promoted
 
 
 async def _comes_back(parts: Parts) -> None:
