@@ -15,7 +15,7 @@ endif
 # $(call pip_install,requirements/x.txt)
 pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
-.PHONY: run test lint install bench chaos fuzz ha tracing requirements clean
+.PHONY: run test lint install bench chaos fuzz ha machines tracing requirements clean
 
 run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
@@ -44,6 +44,9 @@ fuzz: .venv/dev  ## hostile requests and hostile answers by the hundred thousand
 
 ha: .venv/dev  ## dead machines: Patroni, etcd and HAProxy under load, a quarter of an hour; root on Debian
 	@$(BIN)/python -m reliability.ha
+
+machines: .venv/dev  ## failover, rejoin and switchover on three machines, by the documents' own commands; root on Debian
+	@$(BIN)/python -m reliability.machines
 
 tracing: .venv/tracing  ## what GUICHET_OTLP_ENDPOINT needs
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import ssl
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -46,6 +47,8 @@ class ApiClient:
 
     base_urls: Sequence[str]
     connections: int = 100
+    #: What certificates are checked with; None: the system's authorities.
+    tls: ssl.SSLContext | None = None
     statuses: Counter[str] = field(default_factory=Counter)
     #: Answers that should not be, in words.
     faults: list[str] = field(default_factory=list)
@@ -54,7 +57,7 @@ class ApiClient:
     _last_answer_at: float = 0.0
 
     async def __aenter__(self) -> "ApiClient":
-        connector = aiohttp.TCPConnector(limit=self.connections)
+        connector = aiohttp.TCPConnector(limit=self.connections, ssl=self.tls or True)
         self._session = aiohttp.ClientSession(
             connector=connector, timeout=_TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
         )

@@ -36,3 +36,14 @@ def rendered(found: Comparison, most: int = 10) -> list[str]:
         lines.append(f"{len(details)} × {kind}")
         lines += [f"    {detail}" for detail in details[:most]]
     return lines
+
+
+def print_comparison(found: Comparison) -> bool:
+    """Prints what is open, and every kind of difference; whether there is none."""
+    for reason, count in sorted(found.explained.items()):
+        print(f"  {count} × {reason}")
+    for line in rendered(found):
+        print(line if line.startswith(" ") else f"✗ {line}")
+    if not found.difference_count:
+        print("✓ The providers’ books, ours and the merchants’ agree: nothing lost, nothing debited twice.")
+    return not found.difference_count

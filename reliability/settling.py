@@ -11,6 +11,7 @@ from reliability.books import Comparison, compare
 from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.merchant import Merchant, WebhookReceiver
+from reliability.processes import guichet, run_command
 
 #: Seconds between two looks at the books.
 _LOOK: Final = 10.0
@@ -38,6 +39,16 @@ async def settle(
             return found
         await _read_open(api, found.unexplained, {merchant.id: merchant.key for merchant in merchants})
         await asyncio.sleep(_LOOK)
+
+
+async def audit_faults(installation: Installation) -> list[str]:
+    """What `ledger audit` and `audit-log verify` find, in words."""
+    faults = []
+    for command in (("ledger", "audit"), ("audit-log", "verify")):
+        code, out, err = await run_command(guichet(*command), installation.environ)
+        if code != 0:
+            faults.append(f"guichet {' '.join(command)}: {(out + err)[-500:]}")
+    return faults
 
 
 async def _read_open(api: ApiClient, subjects: Sequence[Payment | Refund], keys: dict[int, str]) -> None:

@@ -11,18 +11,30 @@ from typing import Any, Final
 
 import aiohttp
 
-from reliability.ha.machines import Machine
+from reliability.network import Machine, Network
 from reliability.processes import ROOT, ManagedProcess, run_command
 
 FILES: Final = ROOT / "docs" / "operations" / "ha"
 ADDRESSES: Final = {"db-a": "10.0.0.11", "db-b": "10.0.0.12", "db-c": "10.0.0.13"}
 USER: Final = "postgres"
+#: Where every program of the front runs, and the trial itself.
+_FRONT: Final = ("front", "10.0.0.10")
+#: The folders of Debian's packages that each database machine has of its own.
+OWN_FOLDERS: Final = ("/var/lib/postgresql", "/run/postgresql", "/var/lib/etcd")
 #: Where the trial's folder has Patroni: a virtual environment of its own, which this user can read.
 PATRONI: Final = Path("patroni", "bin", "patroni")
 #: How long to wait for a healthy cluster, in seconds.
 _PATIENCE: Final = 120.0
 _POLL: Final = 0.2
 _BASE_ENVIRON: Final = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
+
+
+def network(prefix: str, folder: Path) -> Network:
+    def machine(name: str, address: str, own: tuple[str, ...]) -> Machine:
+        return Machine(name, address, folder / name, f"{prefix}-{name}", own)
+
+    machines = [machine(name, address, OWN_FOLDERS) for name, address in ADDRESSES.items()]
+    return Network(prefix, machine(*_FRONT, ()), machines, "guichet0")
 
 
 def environment_file(name: str, machine: Machine) -> dict[str, str]:
@@ -55,7 +67,6 @@ class Node:
         )
 
     def prepare(self) -> None:
-        self.machine.prepare(USER)
         self._config.write_text((FILES / "patroni.yml").read_text(encoding="utf-8"), encoding="utf-8")
 
     def database_signal(self, number: int) -> int:

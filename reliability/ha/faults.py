@@ -8,10 +8,10 @@ from typing import Final
 
 from reliability.ha.cluster import Cluster, Node
 from reliability.ha.front import Front
-from reliability.ha.machines import Network
 from reliability.ha.service import Service
-from reliability.ha.supervisor import Supervisor
 from reliability.ha.witness import Witness
+from reliability.network import Network
+from reliability.supervisor import Supervisor
 
 #: Seconds after which a machine or one of its programs is started again.
 _STAYS_DOWN: Final = 5.0

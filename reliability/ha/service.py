@@ -56,15 +56,6 @@ class Service:
         for process in self.processes:
             await process.stop()
 
-    async def check_commands(self) -> list[str]:
-        """What `ledger audit` and `audit-log verify` find, in words."""
-        faults = []
-        for command in (("ledger", "audit"), ("audit-log", "verify")):
-            code, out, err = await run_command(guichet(*command), self.installation.environ)
-            if code != 0:
-                faults.append(f"guichet {' '.join(command)}: {(out + err)[-500:]}")
-        return faults
-
     async def _migrate(self) -> None:
         """At the direct address, as docs/operations/high-availability.md says."""
         environ = self.installation.environ

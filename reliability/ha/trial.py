@@ -8,17 +8,19 @@ from typing import Final
 
 from reliability.api_client import ApiClient
 from reliability.books import Comparison, compare
+from reliability.comparison import print_comparison
 from reliability.ha import witness
-from reliability.ha.cluster import ADDRESSES, FILES, Cluster
+from reliability.ha.cluster import FILES, Cluster
 from reliability.ha.faults import Fault, Parts
 from reliability.ha.front import API, Front
-from reliability.ha.load import RATE, SteadyTraffic, outage, statuses_between
-from reliability.ha.machines import Network
 from reliability.ha.report import Row, table
 from reliability.ha.service import RECEIVER_PORT, Service
 from reliability.journal import Journal
 from reliability.merchant import Merchant, WebhookReceiver, create_merchants
-from reliability.settling import configure_endpoints, settle
+from reliability.network import Network
+from reliability.network_trial import say
+from reliability.settling import audit_faults, configure_endpoints, settle
+from reliability.steady_traffic import RATE, SteadyTraffic, outage, statuses_between
 
 _MERCHANTS: Final = 4
 #: Customers at a time: during an outage each one waits with its request.
@@ -38,7 +40,7 @@ class Trial:
         logs.mkdir()
         self._folder = folder
         self._seed = seed
-        cluster = Cluster(network.machines(ADDRESSES), logs)
+        cluster = Cluster(network.machines, logs)
         front, service = Front(folder / "front", logs), Service.prepare(folder / "guichet")
         self.parts = Parts(network, cluster, front, service)
         self.journal = Journal()
@@ -56,13 +58,13 @@ class Trial:
             traffic = SteadyTraffic(api, self.merchants, self.journal, self._seed, RATE, _WIDTH)
             receiver.on_event = traffic.on_event
             await self._under_load(traffic, faults)
-            _say("no more payments; what is open ends")
+            say("no more payments; what is open ends")
             service = self.parts.service
             await settle(service.installation, api, self.journal, self.merchants, _SETTLING)
             await self.parts.supervisor.stop()
             await service.stop()
             found = await compare(service.installation, self.journal, self.merchants, proof_expected=False)
-            for fault in await service.check_commands():
+            for fault in await audit_faults(service.installation):
                 found.differs("a command finds faults", fault)
             await receiver.stop()
         for lost in self.parts.lost:
@@ -70,7 +72,7 @@ class Trial:
         return self._report(found)
 
     async def _start(self) -> None:
-        _say("starting three machines with etcd, Patroni and PostgreSQL")
+        say("starting three machines with etcd, Patroni and PostgreSQL")
         await self.parts.cluster.start()
         await self.parts.front.start()
         primary = await self.parts.primary()
@@ -80,7 +82,7 @@ class Trial:
         if code != 0:
             raise RuntimeError(f"guichet.sql: {err}")
         await witness.create_table(primary)
-        _say(f"{primary.name} is the primary; starting three guichet serve, two guichet worker and the simulator")
+        say(f"{primary.name} is the primary; starting three guichet serve, two guichet worker and the simulator")
         await self.parts.service.start()
         watched = [*self.parts.service.processes, *self.parts.front.processes, *self.parts.cluster.etcds]
         self.parts.supervisor.watch(watched)
@@ -100,7 +102,7 @@ class Trial:
         await asyncio.sleep(_STEADY)
         statuses, acknowledged = traffic.api.statuses.copy(), traffic.acknowledged
         began = time.time()
-        _say(f"{fault.name} …")
+        say(f"{fault.name} …")
         await fault.inject(self.parts)
         await self.parts.cluster.healthy()
         whole = time.time() - began
@@ -114,7 +116,7 @@ class Trial:
             statuses_between(statuses, traffic.api.statuses),
         )
         self.rows.append(row)
-        _say(row.line())
+        say(row.line())
 
     async def _created(self, began: float, ended: float) -> list[float]:
         """When payments were stored, in seconds since 1970, as the primary has them."""
@@ -136,18 +138,4 @@ class Trial:
         print(f"{self.journal.payments} payments acknowledged; {dict(found.figures)}")
         for name, count in sorted(self.parts.supervisor.restarts.items()):
             print(f"  {name} ended by itself and was started again: {count} ×")
-        for reason, count in sorted(found.explained.items()):
-            print(f"  {count} × {reason}")
-        for kind, details in sorted(found.differences.items()):
-            print(f"✗ {len(details)} × {kind}")
-            print("\n".join(f"    {detail}" for detail in details[:10]))
-        if not found.difference_count:
-            print("✓ The providers’ books, ours and the merchants’ agree: nothing lost, nothing debited twice.")
-        return not found.difference_count
-
-
-_began = time.monotonic()
-
-
-def _say(text: str) -> None:
-    print(f"{time.monotonic() - _began:5.0f} s  {text}", flush=True)
+        return print_comparison(found)

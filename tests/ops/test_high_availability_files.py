@@ -16,7 +16,7 @@ import yaml  # type: ignore[import-untyped,unused-ignore]
 from guichet.db.postgres_pool import READ_CONNECTIONS, WRITE_CONNECTIONS
 from guichet.settings import load
 from reliability.ha.cluster import ADDRESSES, environment_file
-from reliability.ha.machines import Machine
+from reliability.network import Machine
 from tests.cli.conftest import ROOT
 from tests.conftest import SECRET_KEY
 

@@ -1,8 +1,9 @@
 """Fifty live payments a second through HAProxy, and what a fault did to them."""
 
+import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -20,9 +21,14 @@ _QUICK: Final = frozenset({"9001", "9003", "9004", "9006", "9007", "9008", "9023
 
 @dataclass
 class SteadyTraffic(Traffic):
-    """`acknowledged`: payments answered 201 so far."""
+    """`acknowledged_at`: when each payment was answered 201, in monotonic seconds."""
 
-    acknowledged: int = 0
+    acknowledged_at: list[float] = field(default_factory=list)
+
+    @property
+    def acknowledged(self) -> int:
+        """Payments answered 201 so far."""
+        return len(self.acknowledged_at)
 
     async def _shop(self, wanted: Order) -> None:
         if wanted.scenario in _QUICK and wanted.body["operator"] in _OPERATORS:
@@ -31,7 +37,7 @@ class SteadyTraffic(Traffic):
     async def create(self, wanted: Order) -> Acknowledged | None:
         acknowledged = await super().create(wanted)
         if acknowledged is not None and acknowledged.reference is not None:
-            self.acknowledged += 1
+            self.acknowledged_at.append(time.monotonic())
         return acknowledged
 
 

@@ -14,41 +14,44 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-#: Where every program of the front runs, and the trial itself.
-FRONT: Final = "front"
-FRONT_ADDRESS: Final = "10.0.0.10"
-_BRIDGE: Final = "guichet0"
-#: The folders of Debian's packages that each machine has of its own.
-_OWN_FOLDERS: Final = ("/var/lib/postgresql", "/run/postgresql", "/var/lib/etcd")
+#: Seconds within which the processes of a removed network must have ended.
+_PATIENCE: Final = 10.0
 
 
 @dataclass(frozen=True)
 class Machine:
-    """`name` is also the name of its cable, a network interface on the bridge."""
+    """`name` is also the name of its cable, a network interface on the bridge. `own`: the folders and files of the
+    system that this machine has of its own, instead of those of the real machine."""
 
     name: str
     address: str
     folder: Path
     namespace: str
+    own: tuple[str, ...] = ()
 
     def command(
         self, *arguments: object, user: str = "postgres", environ: Mapping[str, str] | None = None
     ) -> list[str]:
-        """The command line that runs a program on this machine as `user`, with the machine's own data folders."""
-        script = [f"mkdir -p {target} && mount --bind {self._own(target)} {target}" for target in _OWN_FOLDERS]
+        """The command line that runs a program on this machine as `user`, with the machine's own folders."""
+        script = [f"mount --bind {self.own_path(target)} {target}" for target in self.own]
         given = [f"{name}={value}" for name, value in (environ or {}).items()]
-        program = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "env", *given]
+        program = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "env", *given]
         script.append("exec " + shlex.join([*program, *map(str, arguments)]))
         return ["ip", "netns", "exec", self.namespace, "sh", "-c", " && ".join(script)]
 
     def prepare(self, user: str) -> None:
-        """Empty data folders that belong to `user`."""
-        for target in _OWN_FOLDERS:
-            own = self._own(target)
-            own.mkdir(parents=True)
-            shutil.chown(own, user)
+        """Empty folders that belong to `user`, and copies of the files."""
+        for target in self.own:
+            own = self.own_path(target)
+            if Path(target).is_file():
+                own.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(target, own)
+            else:
+                own.mkdir(parents=True)
+                shutil.chown(own, user, user)
 
-    def _own(self, target: str) -> Path:
+    def own_path(self, target: str) -> Path:
+        """Where the real machine has what `target` is on this one."""
         return self.folder / target.strip("/").replace("/", "-")
 
     def pids(self, *names: str) -> list[int]:
@@ -65,30 +68,26 @@ class Machine:
 
 
 class Network:
-    """The bridge stands in the front's namespace, so that nothing of it is seen from outside."""
+    """The bridge stands in the front machine's namespace, so that nothing of it is seen from outside. The trial itself
+    runs there too."""
 
-    def __init__(self, prefix: str, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, prefix: str, front: Machine, machines: Sequence[Machine], bridge: str) -> None:
         self.prefix = prefix
-        self.front = self._machine(FRONT, FRONT_ADDRESS)
+        self.front = front
+        self.machines = list(machines)
+        self._bridge = bridge
 
-    def machines(self, addresses: Mapping[str, str]) -> list[Machine]:
-        return [self._machine(name, address) for name, address in addresses.items()]
-
-    def _machine(self, name: str, address: str) -> Machine:
-        return Machine(name, address, self._folder / name, f"{self.prefix}-{name}")
-
-    def create(self, machines: Sequence[Machine]) -> None:
+    def create(self) -> None:
         front = self.front.namespace
         _ip("netns", "add", front)
         _ip("-n", front, "link", "set", "lo", "up")
-        _ip("-n", front, "link", "add", _BRIDGE, "type", "bridge")
-        _ip("-n", front, "address", "add", f"{FRONT_ADDRESS}/24", "dev", _BRIDGE)
-        _ip("-n", front, "link", "set", _BRIDGE, "up")
-        for machine in machines:
+        _ip("-n", front, "link", "add", self._bridge, "type", "bridge")
+        _ip("-n", front, "address", "add", f"{self.front.address}/24", "dev", self._bridge)
+        _ip("-n", front, "link", "set", self._bridge, "up")
+        for machine in self.machines:
             _ip("netns", "add", machine.namespace)
             _ip("-n", front, "link", "add", machine.name, "type", "veth", "peer", "eth0", "netns", machine.namespace)
-            _ip("-n", front, "link", "set", machine.name, "master", _BRIDGE, "up")
+            _ip("-n", front, "link", "set", machine.name, "master", self._bridge, "up")
             _ip("-n", machine.namespace, "address", "add", f"{machine.address}/24", "dev", "eth0")
             _ip("-n", machine.namespace, "link", "set", "eth0", "up")
             _ip("-n", machine.namespace, "link", "set", "lo", "up")
@@ -103,7 +102,7 @@ class Network:
         """Ends every process in the namespaces, and removes them."""
         listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout
         names = [line.split()[0] for line in listed.splitlines() if line.startswith(f"{self.prefix}-")]
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + _PATIENCE
         while pids := [pid for name in names for pid in _namespace_pids(name) if pid != os.getpid()]:
             for pid in pids:
                 _signal(pid, signal.SIGKILL)
