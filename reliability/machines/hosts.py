@@ -23,7 +23,7 @@ _OWN_ON_DATABASE: Final = (
 CERTIFICATES: Final = "/etc/guichet/postgresql-ca"
 _OWN_ON_APP: Final = ("/etc/hosts", "/etc/guichet")
 #: Where the pages expect the repository. Empty folders are mounted on where they are missing.
-_REPOSITORY: Final = "/opt/guichet"
+_REPOSITORY: Final = "/opt/guichet/current"
 MOUNT_POINTS: Final = ("/etc/guichet", _REPOSITORY)
 _ENVIRON: Final = {"PATH": SYSTEM_PATH, "LC_ALL": "C.UTF-8"}
 _PATIENCE: Final = 60.0
