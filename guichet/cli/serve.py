@@ -163,7 +163,6 @@ def serve_process(
                 public = _with_public_url(settings, url_of(listener, listen.options.scheme))
                 providers = live_providers(public)
                 async with service(public, providers=providers) as opened:
-                    log.info("service.opened", version=__version__, database=public.database_address)
                     await _serve_until_stopped(
                         opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready
                     )
@@ -198,11 +197,17 @@ async def _serve_until_stopped(
         start_listening(listener)
         if on_ready:
             await on_ready(opened)
+        _say_opened(ctx)
         if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
             worker.start()
         _tune_garbage_collector()
         _tune_allocator()
         await server.serve([listener])
+
+
+def _say_opened(ctx: AppContext) -> None:
+    """Which version serves which database, once the start can no longer fail."""
+    log.info("service.opened", version=__version__, database=ctx.settings.database_address)
 
 
 async def _stop_jobs(ctx: AppContext, worker: Worker | None, grace: float) -> None:
@@ -220,11 +225,11 @@ def worker(grace: Grace = GRACE) -> None:
         with _lock_database(settings):
             await ensure_schema(settings)
             async with service(settings, providers=live_providers(settings)) as opened:
-                log.info("service.opened", version=__version__, database=settings.database_address)
                 stopped = asyncio.Event()
                 on_stop(lambda *_: stopped.set())
                 loops = opened.worker()
                 async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
+                    _say_opened(opened.ctx)
                     loops.start()
                     log.info("worker.started")
                     await stopped.wait()

@@ -99,7 +99,7 @@ def _metrics_of_the_read(db: Database, *, up: bool, took: float) -> Iterator[Gau
 
 
 async def _read(db: Database, now: Instant) -> AsyncIterator[GaugeMetricFamily]:
-    if db.pool_use() is not None:  # PostgreSQL.
+    if db.pool_use():  # PostgreSQL.
         for family in replication_families(await replication(db)):
             yield family
     for family in await _pending(db, now):

@@ -26,7 +26,7 @@ async def test_one_bad_reference_in_a_batch_of_settlements_fails_alone(live: Liv
     good = [each for each, payment in zip(together, paid, strict=True) if payment["reference"] != hostile]
     assert [(each.status, each.data["status"]) for each in good] == [(200, "succeeded")] * 5
     if await live.state(hostile) == "pending":  # SQLite stores a NUL.
-        assert together[3].status == 500
+        assert (together[3].status, together[3].data["status"]) == (200, "pending")
         live.first.script("status", done)
         await live.service.run_worker(60)
         assert await live.state(hostile) == "succeeded"
