@@ -21,7 +21,7 @@ from guichet.bootstrap import service
 from guichet.db.errors import NoPrimary, StorageUnavailable
 from guichet.db.postgres import PostgresDatabase
 from guichet.db.postgres_outage import RECONNECT_TIMEOUT
-from guichet.db.postgres_pool import STATEMENT_TIMEOUT
+from guichet.db.postgres_pool import READ_CONNECTIONS, STATEMENT_TIMEOUT
 from guichet.db.tables import merchants
 from guichet.settings import Settings
 from guichet.worker.wakeups import wakeups
@@ -70,7 +70,7 @@ async def test_lost_connections_are_replaced_without_errors(own: Settings, db: P
             reads += 1
         return reads
 
-    readers = [asyncio.create_task(read()) for _ in range(8)]
+    readers = [asyncio.create_task(read()) for _ in range(READ_CONNECTIONS)]
     for _ in range(6):
         await asyncio.sleep(0.05)
         await execute(own, TERMINATE)

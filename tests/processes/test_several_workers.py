@@ -94,18 +94,26 @@ async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> N
     def shares() -> list[int]:
         return [connections(pid, require(server.port)) for pid in pids(server)]
 
+    async def are_spread_soon() -> bool:
+        """On a busy machine a process may miss its turns; the connections that come after that must make up for it."""
+        for _ in range(60):
+            await soon(lambda: sum(shares()) == len(writers))
+            if min(shares()) >= len(writers) / 6:
+                return True
+            writers.extend(await connect(1))
+        return False
+
     writers = await connect(30)
     for _ in range(15):
         writers += await connect(1)
         await asyncio.sleep(0.005)
-    await soon(lambda: sum(shares()) == 45)
-    assert min(shares()) >= 7
+    assert await are_spread_soon(), shares()
     for writer in writers[::2]:
         writer.close()
-    await soon(lambda: sum(shares()) == 22)
-    writers = writers[1::2] + await connect(23)
-    await soon(lambda: sum(shares()) == 45)
-    assert min(shares()) >= 7
+    del writers[::2]
+    await soon(lambda: sum(shares()) == len(writers))
+    writers += await connect(23)
+    assert await are_spread_soon(), shares()
     for writer in writers:
         writer.close()
 
