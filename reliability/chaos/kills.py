@@ -6,7 +6,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
+
+#: Seconds between two looks whether a kill is due.
+_LOOK: Final = 0.1
 
 
 class Victim(Protocol):
@@ -21,11 +24,13 @@ class Victim(Protocol):
 
 @dataclass
 class Killer:
-    """Kills one of `victims` (each with its share) about every `interval` seconds, one after the other."""
+    """Kills one of `victims` (each with its share), one after the other: at most about every `interval` seconds, and only
+    when one is `due`. Restarts would otherwise take most of a slow machine, and few payments would be made."""
 
     victims: list[tuple[Victim, int]]
     seed: int
     interval: float
+    due: Callable[[], bool]
     counts: Counter[str] = field(default_factory=Counter)
     #: The longest time in seconds from a kill until the process was ready again, by name.
     longest_restart: dict[str, float] = field(default_factory=dict)
@@ -39,6 +44,8 @@ class Killer:
         drawn = random.Random(f"{self.seed}/kills")
         while not until():
             await asyncio.sleep(drawn.uniform(0.5, 1.5) * self.interval)
+            while not (self.due() or until()):
+                await asyncio.sleep(_LOOK)
             [victim] = drawn.choices([each for each, _ in self.victims], [share for _, share in self.victims])
             down_for = drawn.choice((0.0, 0.0, 0.0, drawn.uniform(0, 3)))
             if not until():

@@ -32,7 +32,8 @@ _WIDTH: Final = 16
 
 @dataclass(frozen=True)
 class Plan:
-    """`payments`, `kills`: at least so many of each. `interval`: seconds between two kills, on average.
+    """`payments`, `kills`: at least so many of each, the kills spread over the payments. `interval`: seconds between two
+    kills at least, on average.
     `rate`: payments a second, None for as many as the machine can take. `settle`: seconds that what was cut off may
     take to end; fifteen minutes are needed to prove that a request never arrived (D88)."""
 
@@ -119,7 +120,7 @@ class Trial:
         self.receiver.on_event = traffic.on_event
         self.staff = Staff(services.installation, self.merchants, plan.seed)
         self.forger = Forger(services.installation, plan.seed)
-        self.killer = Killer(services.victims, plan.seed, plan.interval)
+        self.killer = Killer(services.victims, plan.seed, plan.interval, self._is_kill_due)
         self.phase = "traffic"
         began = time.monotonic()
 
@@ -130,6 +131,9 @@ class Trial:
             for each in (traffic, self.killer, self.staff, self.forger):
                 group.create_task(each.run(enough))
         self.traffic_took = time.monotonic() - began
+
+    def _is_kill_due(self) -> bool:
+        return self.kills * self.plan.payments <= self.journal.payments * self.plan.kills
 
     async def _settle(self, installation: Installation) -> None:
         """Until nothing is open without a reason: merchants read what is pending, which asks the providers; providers
