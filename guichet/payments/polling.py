@@ -6,6 +6,8 @@ after a provider's callback. A lease on the row lets only one of them poll at a 
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 from msgspec import structs
 
@@ -14,6 +16,7 @@ from guichet.clock import Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.work_queue import Claim
+from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments import callback_repository as callbacks
@@ -30,6 +33,10 @@ from guichet.payments.provider_calls import (
 )
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Succeeded, Unknown
+
+#: How many running questions a caller joins. The first may end without asking, because somebody asked seconds ago, and
+#: then another caller asks without that limit.
+_MOST_JOINED: Final = 2
 
 
 async def poll_payment(ctx: AppContext, payment: Payment) -> Payment:
@@ -82,16 +89,27 @@ async def _join_or_ask(
     """
     if not ctx.registry.provider(require(payment.provider_account)).remote:
         return await _ask(ctx, payment, None)
-    while running := ctx.questions.get(payment.id):
+    for _ in range(_MOST_JOINED):
+        running = ctx.questions.get(payment.id)
+        if running is None or running.done():  # Done: it is removed in the next iteration of the event loop.
+            break
         if callback is not None:
             return None
         joined = await asyncio.shield(running)
         if joined is not None or interval:
             return joined
+    else:
+        return None
     task = asyncio.create_task(_ask_alone(ctx, payment, interval, callback, scheduled=scheduled))
     ctx.questions[payment.id] = task
-    task.add_done_callback(lambda _: ctx.questions.pop(payment.id, None))
+    task.add_done_callback(partial(_forget_question, ctx, payment.id))
     return await asyncio.shield(task)
+
+
+def _forget_question(ctx: AppContext, payment_id: PaymentId, task: asyncio.Task[Payment | None]) -> None:
+    """Unless another question took its place since it ended."""
+    if ctx.questions.get(payment_id) is task:
+        del ctx.questions[payment_id]
 
 
 async def _ask_alone(

@@ -12,7 +12,9 @@ from guichet.db.engine import require
 from guichet.db.postgres_pool import ACQUIRE_TIMEOUT
 from guichet.domain.payments import POLL_INTERVALS
 from guichet.payments import incidents
+from guichet.payments import repository as payments
 from guichet.payments.awaited_polls import REQUEST_WAIT
+from guichet.payments.polling import poll_payment
 from guichet.providers.base import Accepted, Charge, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments, stored
@@ -61,6 +63,26 @@ async def test_frequent_reads_do_not_postpone_the_next_poll(sqlite_live: LivePay
     live.first.script("status", done)
     await live.service.run_worker(5)
     assert await live.state(payment["reference"]) == "succeeded"
+
+
+@pytest.mark.timeout(30, method="thread")  # The event loop itself would be blocked.
+async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> None:
+    """Its lease stays when it is killed. A read that came between the end of a question and its removal used to wait for
+    it without an end, and nothing else ran any more."""
+    payment = await live.merchant.pay()
+    row, now = await stored(live, payment), live.ctx.clock.now()
+    assert await payments.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now) is not None
+    row = await stored(live, payment)
+    reads = []
+    for _ in range(500):  # One in each iteration of the event loop.
+        reads.append(asyncio.create_task(poll_payment(live.ctx, row)))
+        await asyncio.sleep(0)
+    assert {read.status for read in await asyncio.gather(*reads)} == {"pending"}
+    assert live.first.references_of("status") == []
+    assert live.ctx.questions == {}
+    live.service.clock.advance(31)
+    await live.merchant.get(f"/payments/{payment['reference']}")
+    assert live.first.references_of("status") == [payment["reference"]]
 
 
 @pytest.mark.parametrize(
