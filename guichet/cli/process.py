@@ -1,4 +1,4 @@
-"""What `guichet serve` and `guichet worker` share: how a process that stays begins, and its event loop."""
+"""What `guichet serve` and `guichet worker` share: what is checked before they begin, and their event loop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -8,9 +8,11 @@ import typer
 import uvloop
 
 from guichet import __version__
+from guichet.bootstrap import usable_providers
 from guichet.cli.runner import run_async, tighten_files
 from guichet.context import AppContext
 from guichet.logs import configure_logs, log
+from guichet.server.http_server import Tls
 from guichet.settings import Settings
 
 Grace = Annotated[
@@ -21,6 +23,14 @@ Grace = Annotated[
 def begin_process(settings: Settings) -> None:
     configure_logs(settings.log_level, machine_readable=not settings.development)
     tighten_files(settings)
+
+
+async def check_files(settings: Settings, tls: Tls | None = None) -> None:
+    """Reads what the settings and options name, before anything is created, and before any process of `--workers`
+    starts. Raises SettingsError, StartupError."""
+    if tls is not None:
+        tls.check()
+    await usable_providers(settings)
 
 
 def run_process(main: Coroutine[Any, Any, None]) -> None:

@@ -31,11 +31,19 @@ def chosen_accounts(providers: ProvidersConfig, names: Sequence[str] | None) -> 
     return list(names or providers.accounts)
 
 
+def _registry(providers: ProvidersConfig, http_client: HttpClient) -> Registry:
+    """An account whose settings cannot work ends the command with one sentence."""
+    try:
+        return providers.registry(SystemClock(), http_client)
+    except SettingsError as error:
+        fail(str(error))
+
+
 @asynccontextmanager
 async def open_registry(settings: Settings, providers: ProvidersConfig) -> AsyncIterator[Registry]:
     """The accounts, ready to be called, without a database."""
     http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development, user_agent=USER_AGENT)
     try:
-        yield providers.registry(SystemClock(), http_client)
+        yield _registry(providers, http_client)
     finally:
         await http_client.aclose()

@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import ensure_schema, live_providers
+from guichet.bootstrap import ensure_schema
 from guichet.cli.console import fail
-from guichet.cli.process import Grace, begin_process
+from guichet.cli.process import Grace, begin_process, check_files
 from guichet.cli.runner import load_settings, run_async
 from guichet.cli.serve_process import Listen, serve_process
 from guichet.db.sqlite_lock import lock_database
 from guichet.server.http_server import GRACE, ServerOptions, Tls
 from guichet.server.metrics_port import check_metrics_ports
 from guichet.server.processes import STOP_TIMEOUT, supervise
-from guichet.settings import Settings
+from guichet.settings import Settings, with_development_key
 
 
 def register(app: typer.Typer) -> None:
@@ -60,10 +60,11 @@ def _serve_processes(settings: Settings, listen: Listen, workers: int, arguments
     options = listen.options
 
     async def main() -> None:
-        await ensure_schema(settings, create=True)
-        live_providers(settings)  # Reports a wrong file once, before any process starts.
+        await check_files(settings, options.tls)
         check_metrics_ports(settings, workers)
+        await ensure_schema(settings, create=True)
         with lock_database(settings), listen.open() as listener:
+            with_development_key(settings)  # Two processes would both make one.
             timeout = STOP_TIMEOUT - GRACE + options.grace + options.drain
             await supervise(listener, workers, ["serve", *arguments, *options.arguments], timeout)
 

@@ -12,11 +12,12 @@ from guichet.bootstrap import (
     application,
     ensure_schema,
     live_providers,
+    needs_upgrade,
     running_simulator,
     service,
     simulator,
 )
-from guichet.cli.process import begin_process, log_opened, run_process
+from guichet.cli.process import begin_process, check_files, log_opened, run_process
 from guichet.context import AppContext
 from guichet.db.sqlite_lock import lock_database
 from guichet.payments.slow_initiation import finish_slow_initiations
@@ -78,9 +79,10 @@ def serve_process(
     begin_process(settings)
 
     async def main() -> None:
-        if listen.options.tls:
-            listen.options.tls.check()
+        await check_files(settings, listen.options.tls)
         is_child = listen.inherited is not None
+        if not (is_child or migrate_first):  # What is refused creates nothing, not even a lock.
+            await needs_upgrade(settings, create=True)
         with nullcontext() if is_child else lock_database(settings):
             # Before it listens: without a database, nobody would answer what is connected meanwhile.
             await _prepare_schema(settings, migrate_first=migrate_first)

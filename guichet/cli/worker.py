@@ -4,8 +4,8 @@ import asyncio
 
 import typer
 
-from guichet.bootstrap import ensure_schema, live_providers, service
-from guichet.cli.process import Grace, begin_process, log_opened, run_process
+from guichet.bootstrap import ensure_schema, live_providers, needs_upgrade, service
+from guichet.cli.process import Grace, begin_process, check_files, log_opened, run_process
 from guichet.cli.runner import load_settings
 from guichet.db.sqlite_lock import lock_database
 from guichet.logs import log
@@ -25,6 +25,8 @@ def worker(grace: Grace = GRACE) -> None:
     begin_process(settings)
 
     async def main() -> None:
+        await check_files(settings)
+        await needs_upgrade(settings)  # Without a database there is nothing to lock.
         with lock_database(settings):
             await ensure_schema(settings)
             async with service(settings, providers=live_providers(settings)) as opened:
