@@ -209,12 +209,19 @@ def live_providers(settings: Settings) -> ProvidersConfig:
 async def usable_providers(settings: Settings) -> ProvidersConfig:
     """What `live_providers` returns, once every account could be built, as a server does; none is called."""
     providers = live_providers(settings)
+    async with provider_registry(settings, providers):
+        return providers
+
+
+@asynccontextmanager
+async def provider_registry(settings: Settings, providers: ProvidersConfig) -> AsyncIterator[Registry]:
+    """The accounts, ready to be called, without a database. Raises ProvidersFileError when the settings of one cannot
+    work."""
     http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development, user_agent=USER_AGENT)
     try:
-        providers.registry(SystemClock(), http_client)
+        yield providers.registry(SystemClock(), http_client)
     finally:
         await http_client.aclose()
-    return providers
 
 
 def refuse_real_providers(settings: Settings) -> None:
