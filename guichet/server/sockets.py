@@ -1,4 +1,4 @@
-"""The socket that a server listens on: it has the port from the beginning, and listens when somebody can answer (D114)."""
+"""The socket of a server: it has the port from the beginning, and listens when somebody can answer (D114, D119)."""
 
 import errno
 import socket
@@ -57,12 +57,12 @@ def is_listening(listener: socket.socket) -> bool:
 
 def stop_listening(listener: socket.socket) -> None:
     """Refuses connections until `start_listening`, in every process that has this socket, and resets those that nobody
-    accepted. The port stays taken. The socket must listen: one that does not would close what it accepts later.
+    accepted. The socket keeps its port. It must listen now: one that does not would close what it accepts later.
     """
     address = listener.getsockname()[:2]
     with suppress(OSError):  # Linux can do this, other systems go on listening.
         listener.shutdown(socket.SHUT_RDWR)
-    with suppress(OSError):  # Linux gives up a port that it chose itself. Any other is still there, which is an error.
+    with suppress(OSError):  # For a port that Linux chose and gives up now. Any other is still bound: an error.
         listener.bind(address)
 
 

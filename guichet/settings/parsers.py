@@ -162,8 +162,8 @@ def fernet_keys(raw: str) -> tuple[str, ...]:
 
 
 def _split(raw: str) -> SplitResult:
-    """Raises ValueError also for a port that is none. The words of `urlsplit` are not passed on: what they quote may be a
-    part of a password."""
+    """Raises ValueError also for a port that is none. The words of `urlsplit` are not passed on: what they quote may be
+    a part of a password."""
     try:
         parts = urlsplit(raw)
         _ = parts.port

@@ -100,9 +100,9 @@ def test_what_is_refused_and_what_only_asks_leaves_an_empty_folder_empty(fresh: 
     for command in (*LOOKING, *DECIDING):
         assert cli(*command).refusal.startswith("There is no Guichet database at "), command
         assert not (fresh.folder / "var").exists(), command
-    for command in ASKING:
-        assert "Traceback" not in cli(*command).err, command
-        assert not (fresh.folder / "var").exists(), command
+    for asking in ASKING:
+        assert "Traceback" not in cli(*asking).err, asking
+        assert not (fresh.folder / "var").exists(), asking
 
 
 def test_in_development_what_starts_something_creates_the_file(fresh: Cli) -> None:

@@ -109,7 +109,11 @@ def test_a_file_that_cannot_be_used_stops_the_start(fresh: Cli, tmp_path: Path, 
     cli = fresh.having(**{name: str(file)})
     for content, said in UNUSABLE[name]:
         file.write_bytes(content)
-        for command in (("serve", "--port", free_port()), ("serve", "--workers", 2, "--port", free_port()), ("worker",)):
+        for command in (
+            ("serve", "--port", free_port()),
+            ("serve", "--workers", 2, "--port", free_port()),
+            ("worker",),
+        ):
             assert said in cli(*command).refusal, command
         if name == "GUICHET_PROVIDERS_FILE":
             assert said in cli("providers", "check").refusal

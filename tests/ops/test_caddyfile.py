@@ -69,7 +69,7 @@ def running(caddy: str, folder: Path, change: Callable[[str], str]) -> Iterator[
     config = folder / "Caddyfile"
     config.write_text(change(FILE.read_text(encoding="utf-8")), encoding="utf-8")
     environ = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    command = [caddy, "run", "--config", config, "--adapter", "caddyfile"]
+    command = [caddy, "run", "--config", str(config), "--adapter", "caddyfile"]
     with (folder / "log").open("w") as log, subprocess.Popen(command, env=environ, stdout=log, stderr=log) as process:
         try:
             yield
