@@ -108,19 +108,25 @@ async def ensure_schema(settings: Settings, *, create: bool = False) -> None:
     `create`: also creates an embedded database that is not there, in the development profile only. In production a
     missing database is an environment that was not loaded (D115).
     """
+    if await needs_upgrade(settings, create=create):
+        from guichet.db.migrate import upgrade
+
+        await upgrade(settings)
+
+
+async def needs_upgrade(settings: Settings, *, create: bool = False) -> bool:
+    """Whether `ensure_schema` would change something. Raises what that raises, and changes nothing itself."""
     try:
         await check_schema(settings)
     except DatabaseMissing:
         if not (create and settings.embedded and settings.development):
             raise
+        return True
     except SchemaOutdated:
         if not settings.embedded:
             raise
-    else:
-        return
-    from guichet.db.migrate import upgrade
-
-    await upgrade(settings)
+        return True
+    return False
 
 
 @asynccontextmanager
@@ -198,6 +204,24 @@ def live_providers(settings: Settings) -> ProvidersConfig:
     if not settings.development:
         providers.refuse_sandboxes()
     return providers
+
+
+async def usable_providers(settings: Settings) -> ProvidersConfig:
+    """What `live_providers` returns, once every account could be built, as a server does; none is called."""
+    providers = live_providers(settings)
+    async with provider_registry(settings, providers):
+        return providers
+
+
+@asynccontextmanager
+async def provider_registry(settings: Settings, providers: ProvidersConfig) -> AsyncIterator[Registry]:
+    """The accounts, ready to be called, without a database. Raises ProvidersFileError when the settings of one cannot
+    work."""
+    http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development, user_agent=USER_AGENT)
+    try:
+        yield providers.registry(SystemClock(), http_client)
+    finally:
+        await http_client.aclose()
 
 
 def refuse_real_providers(settings: Settings) -> None:

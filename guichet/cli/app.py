@@ -13,7 +13,7 @@ from guichet import __version__
 #: Command → the module of this package that defines it, in the order of `guichet --help`.
 _MODULES: Final = {
     "serve": "serve",
-    "worker": "serve",
+    "worker": "worker",
     "migrate": "migrate",
     "check-config": "check_config",
     "demo": "demo",

@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import typer
 
 from guichet import __version__
-from guichet.bootstrap import USER_AGENT, live_providers, refuse_real_providers
+from guichet.bootstrap import refuse_real_providers, usable_providers
 from guichet.cli.arguments import Json
 from guichet.cli.check_config_services import database, listen_address, redis, secret_keys
 from guichet.cli.check_config_tls import certificate
@@ -23,7 +23,6 @@ from guichet.cli.doctor_check import Check, report
 from guichet.cli.doctor_storage import file_modes
 from guichet.cli.runner import run_async
 from guichet.clock import SystemClock
-from guichet.http_client import HttpClient
 from guichet.logs import configure_logs
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.server.http_server import Tls
@@ -105,17 +104,8 @@ def _settings(settings: Settings) -> str:
 
 
 def _providers(settings: Settings) -> str:
-    """Builds every account, as a server does, and calls none: `guichet providers check` does."""
-    providers = live_providers(settings)
-
-    async def build() -> None:
-        http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development, user_agent=USER_AGENT)
-        try:
-            providers.registry(SystemClock(), http_client)
-        finally:
-            await http_client.aclose()
-
-    asyncio.run(build())
+    """No account is called: `guichet providers check` does that."""
+    providers = asyncio.run(usable_providers(settings))
     if not providers.accounts:
         return "none, live payments are refused (GUICHET_PROVIDERS_FILE is not set)"
     return f"{len(providers.accounts)} accounts, {len(providers.routes)} routes"

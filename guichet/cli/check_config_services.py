@@ -19,7 +19,7 @@ from guichet.db.write_probe import WriteProbe
 from guichet.merchants import webhook_secrets
 from guichet.merchants.vault import UnreadableSecret, Vault
 from guichet.server.rate_limit import shared_counters
-from guichet.settings import Settings, with_development_key
+from guichet.settings import Settings, SettingsError, with_development_key
 from guichet.settings.database_address import shown_address
 
 #: Seconds that each service has to answer.
@@ -50,7 +50,10 @@ async def secret_keys(settings: Settings) -> Check:
     """Whether GUICHET_SECRET_KEYS reads every secret that the database holds."""
     if not settings.secret_keys and not (settings.home / "secret.key").exists():
         return Check("secret keys", [], note="one is made at the first start (development)")
-    keys = with_development_key(settings).secret_keys
+    try:
+        keys = with_development_key(settings).secret_keys
+    except SettingsError as error:
+        return Check("secret keys", [str(error)])
     vault, unreadable = Vault(keys), []
     async with _open(settings) as db:
         secrets = await webhook_secrets.everyone(db)

@@ -14,7 +14,7 @@ from guichet import __version__
 from guichet.bootstrap import Service, create_merchant
 from guichet.cli.console import CommandError, command_name, console, fail
 from guichet.cli.runner import load_settings
-from guichet.cli.serve import Listen, serve_process
+from guichet.cli.serve_process import Listen, serve_process
 from guichet.context import AppContext
 from guichet.db.errors import ConstraintViolated
 from guichet.domain.ids import MerchantId

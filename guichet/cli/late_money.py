@@ -18,7 +18,6 @@ from guichet.domain.payments import Payment
 from guichet.payments import late_decisions, late_returns, refund_repository, repository
 from guichet.payments import late_result_repository as store
 from guichet.payments.late_decisions import Decision
-from guichet.settings import with_development_key
 
 app = typer.Typer(no_args_is_help=True, help="Money that moved after a failure (or a refund's success) was told.")
 
@@ -91,7 +90,7 @@ def resolve(
     if decision not in get_args(Decision):
         raise typer.BadParameter(f"--to: one of {', '.join(get_args(Decision))} is expected.")
     chosen: Decision = decision  # type: ignore[assignment]  # checked above
-    providers = load_providers(with_development_key(load_settings()))
+    providers = load_providers(load_settings())
     if chosen == "wallet" and not yes:
         _ask_if_paid_again(run(lambda opened: _find(opened.ctx, reference)))
 

@@ -18,8 +18,9 @@ from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
 from guichet.cli.runner import load_settings, name_database, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
 from guichet.printable import printable
-from guichet.server.http_server import Server, bind_socket, url_of
+from guichet.server.http_server import Server
 from guichet.server.processes import on_stop
+from guichet.server.sockets import bind_socket, url_of
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 from guichet.webhooks.signing import verify

@@ -13,7 +13,6 @@ from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.payments import refund_repository, repository
 from guichet.payments.manual_settlement import Settled, settle_by_hand
 from guichet.payments.override_approvals import Decision
-from guichet.settings import with_development_key
 
 Outcome = Annotated[
     bool | None,
@@ -40,7 +39,7 @@ def settle(
 ) -> None:
     """Ends a pending payment or refund by hand, and prints what was done."""
     decision = _decision(succeeded, evidence, by, override, approve)
-    providers = load_providers(with_development_key(load_settings()))
+    providers = load_providers(load_settings())
 
     async def work(opened: Service) -> Settled:
         found: Payment | Refund | None

@@ -5,10 +5,8 @@ from contextlib import asynccontextmanager
 
 import typer
 
-from guichet.bootstrap import USER_AGENT, live_providers
+from guichet.bootstrap import live_providers, provider_registry
 from guichet.cli.console import fail
-from guichet.clock import SystemClock
-from guichet.http_client import HttpClient
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
 from guichet.settings import Settings, SettingsError
@@ -33,9 +31,10 @@ def chosen_accounts(providers: ProvidersConfig, names: Sequence[str] | None) -> 
 
 @asynccontextmanager
 async def open_registry(settings: Settings, providers: ProvidersConfig) -> AsyncIterator[Registry]:
-    """The accounts, ready to be called, without a database."""
-    http_client = HttpClient(ca_file=settings.egress_ca_file, loopback=settings.development, user_agent=USER_AGENT)
+    """The accounts, ready to be called, without a database; one whose settings cannot work ends the command with one
+    sentence."""
     try:
-        yield providers.registry(SystemClock(), http_client)
-    finally:
-        await http_client.aclose()
+        async with provider_registry(settings, providers) as registry:
+            yield registry
+    except SettingsError as error:
+        fail(str(error))

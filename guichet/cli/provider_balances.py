@@ -13,7 +13,7 @@ from guichet.domain.money import plain
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.settings import Settings, with_development_key
+from guichet.settings import Settings
 
 #: What is asked of each account; None for a provider that states no balance.
 _Answers = dict[str, list[FloatBalance] | Unknown | None]
@@ -29,7 +29,7 @@ def balances(
 
     Exit code 1 when a balance cannot be read, or is below `float_alert_below` of the providers' file.
     """
-    settings = with_development_key(load_settings())
+    settings = load_settings()
     providers = load_providers(settings)
     names = chosen_accounts(providers, account)
     with error_console.status("Calling the providers…"):

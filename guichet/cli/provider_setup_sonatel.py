@@ -14,7 +14,7 @@ from guichet.providers.client import ProviderResponse
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.sonatel import Sonatel
 from guichet.providers.sonatel_checks import callback_url
-from guichet.settings import Settings, with_development_key
+from guichet.settings import Settings
 
 
 def sonatel_callback(
@@ -28,7 +28,7 @@ def sonatel_callback(
 
     The `webhook_secret` of the account goes with it. Nothing is sent when that address is registered already.
     """
-    settings = with_development_key(load_settings())
+    settings = load_settings()
     providers = load_providers(settings)
     name = _sonatel_account(providers, account)
     setup = AccountSetup(providers.accounts[name], (), settings.public_url)

@@ -20,7 +20,6 @@ from guichet.providers.base import Unknown
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.wave import Wave
 from guichet.providers.wave_merchants import MAX_NAME
-from guichet.settings import with_development_key
 
 
 def wave_merchants(
@@ -34,7 +33,7 @@ def wave_merchants(
 
     It may be run again at any time, also after it was interrupted: it looks at Wave first.
     """
-    providers = load_providers(with_development_key(load_settings()))
+    providers = load_providers(load_settings())
     names = _aggregating(providers, account)
     confirm(f"Make the aggregated merchants that are missing at {', '.join(names)}?", yes=yes)
 

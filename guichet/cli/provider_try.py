@@ -22,7 +22,7 @@ from guichet.providers.base import CARDS, Accepted, Charge, Provider
 from guichet.providers.capabilities import SendsOtpCodes
 from guichet.providers.provider_types import served_operators
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.settings import Settings, with_development_key
+from guichet.settings import Settings
 
 #: The operators that do not settle in XOF.
 _CURRENCIES: Final = {"mtn_cg": "XAF"}
@@ -55,7 +55,7 @@ def try_account(
     It is not in the ledger: callbacks about it become unmatched callbacks. Exit code 1 when it did not go as it should,
     130 when it was interrupted; what is open then is printed with its references.
     """
-    settings = with_development_key(load_settings())
+    settings = load_settings()
     providers = load_providers(settings)
     chosen_accounts(providers, [account])
     code = _operator(providers, account, operator)

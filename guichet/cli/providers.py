@@ -16,7 +16,7 @@ from guichet.cli.provider_setup_wave import wave_merchants
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.settings import Settings, with_development_key
+from guichet.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -54,7 +54,7 @@ def check(
     With --deep, a table for each account: ✓ right, ✗ wrong, – not known or for a person to look up. No call moves
     money. Exit code 1 when an account does not answer as it should, or something is ✗.
     """
-    settings = with_development_key(load_settings())
+    settings = load_settings()
     providers = load_providers(settings)
     names = chosen_accounts(providers, account)
     if deep:

@@ -20,7 +20,7 @@ from guichet.domain.reconciliation import Line
 from guichet.ledger.reconciliation import reconcile as compare
 from guichet.providers.capabilities import History
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.settings import SettingsError, with_development_key
+from guichet.settings import SettingsError
 
 
 def register(app: typer.Typer) -> None:
@@ -91,7 +91,7 @@ def reconcile(
 
 def _load_providers() -> ProvidersConfig:
     try:
-        return live_providers(with_development_key(load_settings()))
+        return live_providers(load_settings())
     except SettingsError as error:
         fail(str(error), code=2)
 

@@ -15,13 +15,12 @@ from sqlalchemy import Executable, text
 from guichet.db.array_statements import ArrayStatements, arrays
 from guichet.db.engine import PoolUse, Row
 from guichet.db.errors import ConnectionLost, StatementNotSent
-from guichet.db.postgres_connection import Connection
 from guichet.db.postgres_dialect import PostgresDialect
-from guichet.db.postgres_errors import BROKEN, translated
+from guichet.db.postgres_errors import BROKEN
 from guichet.db.postgres_hosts import PostgresHosts
+from guichet.db.postgres_notifications import CHANNEL, NOTIFY, listen
 from guichet.db.postgres_outage import Outage
 from guichet.db.postgres_pool import (
-    ACQUIRE_TIMEOUT,
     PLANNER_SETTINGS,
     READ_CONNECTIONS,
     STATEMENT_TIMEOUT,
@@ -29,18 +28,16 @@ from guichet.db.postgres_pool import (
     ConnectionPool,
 )
 from guichet.db.postgres_timelines import Timelines
+from guichet.db.postgres_transaction import PostgresTransaction, begin
 from guichet.db.postgres_watch import HostWatch
 from guichet.db.statement_cache import StatementCache
 
 #: How often in all a statement is sent when its connection was lost and it is safe to send it again.
 _ATTEMPTS: Final = 3
-_CHANNEL: Final = "guichet"
 _COMMIT_LOCALLY: Final = text("SET LOCAL synchronous_commit = local")
 #: Shared by every database that this process opens: the text of a statement depends on the dialect alone.
 _STATEMENTS: Final = StatementCache(PostgresDialect())  # type: ignore[no-untyped-call]
 _ARRAY_STATEMENTS: Final = ArrayStatements()
-#: A listening connection that received nothing for this long is tested, in seconds.
-_LISTEN_TEST_INTERVAL: Final = 30.0
 
 
 class PostgresDatabase:
@@ -138,11 +135,11 @@ class PostgresDatabase:
             await self.execute_returning(self._array_statements[statement], **arrays(rows))
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator["_Transaction"]:
-        connection, transaction = await self._begin()
+    async def transaction(self) -> AsyncIterator[PostgresTransaction]:
+        connection, transaction = await begin(self._writes, _ATTEMPTS)
         async with self._writes.releasing(connection):
             try:
-                yield _Transaction(connection, self._statements, self._array_statements)
+                yield PostgresTransaction(connection, self._statements, self._array_statements)
             except BaseException:
                 with suppress(*BROKEN):  # The server rolls back by itself when the connection is lost.
                     await transaction.rollback()
@@ -158,25 +155,11 @@ class PostgresDatabase:
         return {"read": self._reads.use(), "write": self._writes.use()}
 
     async def announce(self, topic: str) -> None:
-        notify = "SELECT pg_notify($1, $2)"  # Its commit waits for the standby, like every other.
-        await self._fetch(self._writes, notify, (_CHANNEL, topic), send_again_after=StatementNotSent)
+        await self._fetch(self._writes, NOTIFY, (CHANNEL, topic), send_again_after=StatementNotSent)
 
     async def listen(self, connected: Callable[[], None], heard: Callable[[str], None]) -> None:
-        hosts = self._listen_hosts
-        if hosts is None:
-            return
-        with translated():
-            connection: Connection = await hosts.connect()
-            try:
-                lost = asyncio.Event()
-                connection.add_termination_listener(lambda _: lost.set())
-                await connection.add_listener(_CHANNEL, lambda *message: heard(message[-1]))
-                connected()
-                while not await _is_set_within(lost, _LISTEN_TEST_INTERVAL):
-                    await connection.execute("SELECT 1", timeout=ACQUIRE_TIMEOUT)
-            finally:
-                connection.terminate()
-        raise ConnectionLost("the connection that listens was closed")
+        if self._listen_hosts is not None:
+            await listen(self._listen_hosts, connected, heard)
 
     async def _fetch(
         self, pool: ConnectionPool, text: str, values: Sequence[Any], *, send_again_after: type[ConnectionLost]
@@ -188,66 +171,9 @@ class PostgresDatabase:
                 return await _fetch_once(pool, text, values)
         return await _fetch_once(pool, text, values)
 
-    async def _begin(self) -> tuple[Connection, Any]:
-        """A connection, and the transaction begun on it. When a connection was lost while it was idle, BEGIN is sent on
-        another one."""
-        for attempts_left in reversed(range(_ATTEMPTS)):
-            connection = await self._writes.acquire()
-            transaction = connection.transaction()
-            try:
-                with translated():
-                    await transaction.start()
-            except BaseException as error:
-                await self._writes.release(connection, error)
-                if not attempts_left or not isinstance(error, ConnectionLost):
-                    raise
-            else:
-                break
-        return connection, transaction
-
-
-class _Transaction:
-    """See `engine.Transaction`."""
-
-    __slots__ = ("_array_statements", "_connection", "_statements")
-
-    def __init__(self, connection: Connection, statements: StatementCache, array_statements: ArrayStatements) -> None:
-        self._connection = connection
-        self._statements = statements
-        self._array_statements = array_statements
-
-    async def one(self, statement: Executable, **params: Any) -> Row | None:
-        rows = await self.all(statement, **params)
-        return rows[0] if rows else None
-
-    async def all(self, statement: Executable, **params: Any) -> list[Row]:
-        compiled = self._statements[statement]
-        rows: list[Row] = await self._connection.fetch(compiled.text, *compiled.positional(params))
-        return rows
-
-    async def write(self, statement: Executable, **params: Any) -> Row | None:
-        return await self.one(statement, **params)
-
-    async def execute_returning(self, statement: Executable, **params: Any) -> list[Row]:
-        return await self.all(statement, **params)
-
-    async def execute_many(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> None:
-        await self.execute_many_returning(statement, rows)
-
-    async def execute_many_returning(self, statement: Executable, rows: Sequence[dict[str, Any]]) -> list[Row]:
-        return await self.all(self._array_statements[statement], **arrays(rows)) if rows else []
-
 
 async def _fetch_once(pool: ConnectionPool, text: str, values: Sequence[Any]) -> list[Row]:
     connection = await pool.acquire()
     async with pool.releasing(connection):
         rows: list[Row] = await connection.fetch(text, *values)
         return rows
-
-
-async def _is_set_within(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            return await event.wait()
-    except TimeoutError:
-        return False

@@ -1,42 +1,26 @@
 """Opens every connection to PostgreSQL: finds the primary among the hosts of one address (D110).
 
-All hosts are asked at once, each within a time of its own, so that a silent machine delays nobody. Of two servers that
-call themselves primary, the one with the newer timeline is taken (`postgres_timelines.py`).
+All hosts are asked at once, each within a time of its own, so that a silent machine delays nobody
+(`postgres_host_connector.py`). Of two servers that call themselves primary, the one with the newer timeline is taken
+(`postgres_timelines.py`).
 """
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 from weakref import WeakSet
 
-import asyncpg
-
-from guichet.db.errors import NoPrimary, OutdatedPrimary, StorageError
-from guichet.db.postgres_address import Address, Host, read_address, words_of
+from guichet.db.errors import NoPrimary
+from guichet.db.postgres_address import Host
 from guichet.db.postgres_connection import PostgresConnection, Server
-from guichet.db.postgres_errors import NO_CONNECTION
-from guichet.db.postgres_timelines import Timelines, ask_server
+from guichet.db.postgres_host_connector import HostConnector, Opened, close
+from guichet.db.postgres_timelines import Timelines
 from guichet.settings import Settings
 
-#: Seconds that a host has to accept a connection and to say what it is: one of several, and the only one.
-_TIMEOUT: Final = 2.0
-_ONLY_HOST_TIMEOUT: Final = 5.0
 #: Seconds by which the primary that is known is asked before the others. Usually nobody else is asked at all.
 _HEAD_START: Final = 0.25
 #: Seconds in which another host may still show a newer timeline, when nobody knows which host is the primary.
 _NEWER_WITHIN: Final = 0.25
-#: Seconds until a host that is not a primary is asked again, while there is none.
-_ASK_AGAIN_AFTER: Final = 0.2
-_CLOSE_TIMEOUT: Final = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    host: Host
-    connection: PostgresConnection
 
 
 class PostgresHosts:
@@ -44,13 +28,11 @@ class PostgresHosts:
     behind them: one that takes a connection is good. `timelines`: those that were seen."""
 
     def __init__(self, url: str, *, bouncer: bool = False, timelines: Timelines | None = None) -> None:
-        self._url = url
         self._bouncer = bouncer
         self._timelines = timelines or Timelines()
+        self._connector = HostConnector(url, bouncer=bouncer, timelines=self._timelines)
         self._primary: Host | None = None
         self._primary_server: Server | None = None
-        #: Why each host was not taken when it was asked last.
-        self._faults: dict[Host, Exception] = {}
         self._connections: WeakSet[PostgresConnection] = WeakSet()
 
     @classmethod
@@ -61,7 +43,7 @@ class PostgresHosts:
     @property
     def may_disagree(self) -> bool:
         """Whether one host may have been promoted while connections to another, the old primary, go on."""
-        return not self._bouncer and len(self._address.hosts) > 1
+        return not self._bouncer and len(self._connector.address.hosts) > 1
 
     async def connect(self, **options: Any) -> PostgresConnection:
         """A connection to the primary. `options`: asyncpg's.
@@ -69,42 +51,33 @@ class PostgresHosts:
         Raises NoPrimary; DatabaseUnusable for an address that cannot be read; if there is one host only, the driver's
         other errors too.
         """
-        hosts = self._address.hosts
-        head_start = 0.0 if self._primary is None else _HEAD_START
-        attempts = [self._attempt(host, 0.0 if host == self._primary else head_start, options) for host in hosts]
-        connection = (await self._first(attempts, wait_for_newer=self._primary is None)).connection
+        attempt, primary = self._connector.attempt, self._primary
+        head_start = 0.0 if primary is None else _HEAD_START
+        hosts = self._connector.address.hosts
+        attempts = [attempt(host, 0.0 if host == primary else head_start, options) for host in hosts]
+        connection = (await self._first(attempts, wait_for_newer=primary is None)).connection
         self._connections.add(connection)
         self._end_outdated_connections()
         return connection
 
     async def find_primary(self) -> None:
         """Returns once there is a primary. Until then each host is asked again and again, whatever the others do."""
-        attempts = [self._attempt_until_opened(host) for host in self._address.hosts]
-        await _close((await self._first(attempts, wait_for_newer=True)).connection)
+        attempts = [self._connector.attempt_until_opened(host) for host in self._connector.address.hosts]
+        await close((await self._first(attempts, wait_for_newer=True)).connection)
 
     async def look_at_others(self) -> None:
         """Asks the hosts that are not the primary whether one of them was promoted meanwhile."""
-        others = [host for host in self._address.hosts if host != self._primary]
-        for opened in await asyncio.gather(*(self._attempt(host, 0.0, {}) for host in others)):
+        others = [host for host in self._connector.address.hosts if host != self._primary]
+        for opened in await asyncio.gather(*(self._connector.attempt(host, 0.0, {}) for host in others)):
             if opened is not None:
-                await _close(opened.connection)
+                await close(opened.connection)
                 if _is_newer(opened.connection.server, self._primary_server):
                     self._remember(opened)
         self._end_outdated_connections()
 
     def fault(self) -> NoPrimary:
         """What happened with each host when it was asked last."""
-        said = "; ".join(f"{host}: {words_of(fault, self._timeout)}" for host, fault in self._faults.items())
-        outdated = any(isinstance(fault, OutdatedPrimary) for fault in self._faults.values())
-        return (OutdatedPrimary if outdated else NoPrimary)(said or "a new connection was lost at once")
-
-    @cached_property
-    def _address(self) -> Address:
-        return read_address(self._url, bouncer=self._bouncer)
-
-    @property
-    def _timeout(self) -> float:
-        return _TIMEOUT if len(self._address.hosts) > 1 else _ONLY_HOST_TIMEOUT
+        return self._connector.fault()
 
     def _end_outdated_connections(self) -> None:
         """Those to a primary that was replaced since; it may still answer, or hang for long."""
@@ -112,7 +85,7 @@ class PostgresHosts:
             self._connections.discard(connection)
             connection.terminate()
 
-    async def _first(self, attempts: Iterable[Coroutine[Any, Any, _Opened | None]], *, wait_for_newer: bool) -> _Opened:
+    async def _first(self, attempts: Iterable[Coroutine[Any, Any, Opened | None]], *, wait_for_newer: bool) -> Opened:
         """The first that succeeds, or the one with the newest timeline; the others are closed."""
         tasks = [asyncio.create_task(each) for each in attempts]
         chosen = None
@@ -122,68 +95,22 @@ class PostgresHosts:
             for task in tasks:
                 task.cancel()
             for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-                if isinstance(outcome, _Opened) and outcome is not chosen:
-                    await _close(outcome.connection)
+                if isinstance(outcome, Opened) and outcome is not chosen:
+                    await close(outcome.connection)
         if chosen is None:
             raise self.fault()
         self._remember(chosen)
         return chosen
 
-    def _remember(self, primary: _Opened) -> None:
+    def _remember(self, primary: Opened) -> None:
         self._primary, self._primary_server = primary.host, primary.connection.server
 
-    async def _attempt_until_opened(self, host: Host) -> _Opened:
-        delay = 0.0
-        while (opened := await self._attempt(host, delay, {})) is None:
-            delay = _ASK_AGAIN_AFTER
-        return opened
 
-    async def _attempt(self, host: Host, delay: float, options: dict[str, Any]) -> _Opened | None:
-        """None if the host cannot be taken; `_faults` then says why."""
-        one_of_several = (asyncpg.PostgresError,) if len(self._address.hosts) > 1 else ()
-        await asyncio.sleep(delay)
-        try:
-            async with asyncio.timeout(self._timeout):
-                connection = await self._open(host, options)
-        except (*NO_CONNECTION, StorageError, *one_of_several) as error:
-            self._faults[host] = error
-            return None
-        self._faults.pop(host, None)
-        return _Opened(host, connection)
-
-    async def _open(self, host: Host, options: dict[str, Any]) -> PostgresConnection:
-        arguments: dict[str, Any] = {"connection_class": PostgresConnection, **options}
-        connection: PostgresConnection = await asyncpg.connect(
-            self._url,
-            host=host.address,
-            port=host.port,
-            target_session_attrs=self._address.target,
-            **arguments,
-        )
-        try:
-            connection.give_up_when_silent()
-            if not self._bouncer:
-                await self._check(host, connection)
-        except NoPrimary:
-            await _close(connection)
-            raise
-        except BaseException:
-            connection.terminate()
-            raise
-        return connection
-
-    async def _check(self, host: Host, connection: PostgresConnection) -> None:
-        connection.server = await ask_server(connection, ", ".join(sorted(map(str, self._address.hosts))))
-        if connection.server.timeline is None and self._address.needs_primary:
-            raise NoPrimary("a standby")
-        self._timelines.check(str(host), connection.server)
-
-
-async def _newest(tasks: Iterable[asyncio.Task[_Opened | None]], wait: float) -> _Opened | None:
+async def _newest(tasks: Iterable[asyncio.Task[Opened | None]], wait: float) -> Opened | None:
     """The first that was opened, or one on a newer timeline that comes within `wait` seconds after it."""
     loop = asyncio.get_running_loop()
     pending = set(tasks)
-    newest: _Opened | None = None
+    newest: Opened | None = None
     deadline: float | None = None
     while pending:
         timeout = None if deadline is None else max(0.0, deadline - loop.time())
@@ -202,9 +129,3 @@ def _is_newer(server: Server, other: Server | None) -> bool:
     if other is None:
         return True
     return server.cluster == other.cluster and (server.timeline or 0) > (other.timeline or 0)
-
-
-async def _close(connection: PostgresConnection) -> None:
-    """With a farewell: the server's log need not speak of a lost connection."""
-    with suppress(Exception):
-        await connection.close(timeout=_CLOSE_TIMEOUT)

@@ -95,10 +95,13 @@ def read_providers_file(
 ) -> ProvidersConfig:
     """Read and check the file. `{name}` in its text is replaced by the placeholder of that name.
 
-    Raises ProvidersFileError for a file that is not TOML, an unknown provider or setting, a secret that is not in
-    `environ`, or a route to an account that does not exist.
+    Raises ProvidersFileError for a file that cannot be read or is not TOML, an unknown provider or setting, a secret
+    that is not in `environ`, or a route to an account that does not exist.
     """
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ProvidersFileError(f"{path.name} cannot be read: {error}.") from None
     for name, value in (placeholders or {}).items():
         text = text.replace(f"{{{name}}}", value)
     try:
@@ -128,9 +131,19 @@ def first_real_account(path: Path, environ: Mapping[str, str]) -> ProviderAccoun
         }
         settings = {key: str(value) for key, value in values.items() if value is not None}
         account = ProviderAccount(name, settings.get("provider", ""), settings.get("base_url", ""), settings)
+        if not _is_http_address(account.base_url):
+            continue  # Nobody can use it.
         if is_real(account) and (account.provider != "stripe" or "secret_key" in settings):
             return account
     return None
+
+
+def _is_http_address(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        return url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
+    except ValueError:  # Brackets without an IPv6 address, or a port that is none.
+        return False
 
 
 class _Reader:
@@ -149,6 +162,8 @@ class _Reader:
                 self._error(section, None, f"is called {_RENAMED_SECTIONS[key]} now")
             if key not in ("accounts", "routes"):
                 self._error(f"[{key}]", None, "only [accounts.NAME] and [routes] are known")
+            if not isinstance(value, dict):
+                self._error(f"[{key}]", None, "must be a table")
         accounts = {name: self._account(name, table) for name, table in raw.get("accounts", {}).items()}
         routes = {
             operator: self._route(operator, names, accounts, operator_codes)
@@ -178,8 +193,7 @@ class _Reader:
         for key in (*_COMMON, *provider_type.required):
             if not settings.get(key):
                 self._error(section, None, f"{key} is missing")
-        url = urlsplit(settings["base_url"])
-        if url.scheme not in ("http", "https") or not url.hostname:
+        if not _is_http_address(settings["base_url"]):
             self._error(section, "base_url", "must be an http or https address")
         return ProviderAccount(
             name=name,
@@ -219,7 +233,9 @@ class _Reader:
     ) -> tuple[str, ...]:
         if operator not in operator_codes:
             self._error("[routes]", operator, "is not an operator code of the catalogue")
-        if not isinstance(names, list) or not names or len(set(map(str, names))) != len(names):
+        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+            self._error("[routes]", operator, "must be a list of account names")
+        if len(set(names)) != len(names):
             self._error("[routes]", operator, "must be a list of different account names")
         for name in names:
             if name not in accounts:

@@ -27,6 +27,15 @@ class ConnectionShare:
     def set(self, connections: int) -> None:
         self._table[self._index] = connections + _PRESENT
 
+    @property
+    def is_present(self) -> bool:
+        return self._table[self._index] != 0
+
+    @property
+    def is_anyone_present(self) -> bool:
+        """Whether any process accepts connections."""
+        return any(self._table)
+
     def clear(self) -> None:
         """This process accepts no more connections: the others do not compare themselves with it."""
         self._table[self._index] = 0

@@ -68,7 +68,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
 
     def release(self) -> None:
         """Ends the circles of references of a connection that has ended. Its memory, 40 KB with TLS, is then free at
-        once: the garbage collector looks rarely (`cli/serve.py`), and a flood must not wait for it."""
+        once: the garbage collector looks rarely (`process_tuning.py`), and a flood must not wait for it."""
         self.parser = None  # type: ignore[assignment]
         self.start = None
 

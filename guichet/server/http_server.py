@@ -1,10 +1,9 @@
-"""The HTTP server of `guichet serve` and `guichet listen`: its options, its listening socket and its shutdown.
+"""The HTTP server of `guichet serve` and `guichet listen`: its options and its shutdown.
 
 A shutdown takes at most two seconds unless the options ask for more.
 """
 
 import asyncio
-import errno
 import os
 import socket
 import ssl
@@ -26,14 +25,12 @@ from guichet.server.connection_sharing import ConnectionShare
 from guichet.server.errors import StartupError
 from guichet.server.http_protocol import GuardedHttpProtocol
 from guichet.server.listener import Listener
+from guichet.server.sockets import start_listening
 
 #: Seconds that accepted requests have to finish when the server stops, unless `--grace` says otherwise.
 GRACE: Final = 1
 #: Seconds during a stop in which a kept connection may still send a request. It is answered, then closed.
 KEEP_ALIVE_GRACE: Final = 0.5
-_BACKLOG: Final = 2048
-#: Wildcard addresses, and for each an address that a browser on this machine can open.
-_WILDCARDS: Final = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,6 @@ class Server(uvicorn.Server):
             lifespan="off",
             ws="none",
             timeout_graceful_shutdown=options.grace,
-            backlog=_BACKLOG,
             ssl_certfile=options.tls.certfile if options.tls else None,
             ssl_keyfile=options.tls.keyfile if options.tls else None,
         )
@@ -122,6 +118,8 @@ class Server(uvicorn.Server):
         """Listens within the limits, in place of uvicorn's own listening."""
         await super().startup([])
         await self.on_tick(0)  # The headers of every response: a refusal may be the first one.
+        if self._share:  # Before it listens: the parent refuses connections while nobody is in the table.
+            self._share.set(0)
         for listener in sockets or []:
             start_listening(listener)
             guard = ConnectionGuard(self._limits)
@@ -168,53 +166,3 @@ class Server(uvicorn.Server):
         deadline = asyncio.get_running_loop().time() + KEEP_ALIVE_GRACE
         while self.server_state.connections and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - a set
             await asyncio.sleep(0.01)
-
-
-@contextmanager
-def bind_socket(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that has the port but refuses connections until `start_listening`: a proxy must not send requests to a
-    process whose start can still fail. Port 0 takes any free port. Raises StartupError if there is none.
-    """
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-    except OSError as error:
-        raise _cannot_listen(error, host, port) from None
-    with listener:
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(address[:2])
-        except OSError as error:
-            raise _cannot_listen(error, host, port) from None
-        yield listener
-
-
-def start_listening(listener: socket.socket) -> None:
-    """Accepts connections from now on; harmless when it does already. Raises StartupError if another process has been
-    faster on the same port."""
-    try:
-        listener.listen(_BACKLOG)
-    except OSError as error:
-        raise _cannot_listen(error, *listener.getsockname()[:2]) from None
-
-
-def _cannot_listen(error: OSError, host: str, port: int) -> StartupError:
-    if error.errno == errno.EADDRINUSE:
-        return StartupError(f"Port {port} is already in use: stop what listens there, or choose another --port.")
-    return StartupError(f"Cannot listen on {host}, port {port}: {error.strerror}.")
-
-
-@contextmanager
-def inherited_socket(descriptor: int) -> Iterator[socket.socket]:
-    """The socket of the parent process, which has the port. The first process that is ready listens."""
-    with socket.socket(fileno=descriptor) as listener:
-        listener.setblocking(False)
-        yield listener
-
-
-def url_of(listener: socket.socket, scheme: str = "http") -> str:
-    """The URL under which a browser on this machine finds the server."""
-    host, port = listener.getsockname()[:2]
-    return f"{scheme}://{_WILDCARDS.get(host) or (f'[{host}]' if ':' in host else host)}:{port}"

@@ -11,6 +11,7 @@ from typing import Final
 
 from guichet.logs import log
 from guichet.server.connection_sharing import ConnectionShare, connection_table
+from guichet.server.sockets import is_listening, start_listening, stop_listening
 
 #: Seconds before a process that ended is started again: the first time, and at most.
 MIN_RESTART_DELAY: Final = 0.2
@@ -53,7 +54,7 @@ async def supervise(
         descriptors = listener.fileno(), table.fileno()
         command = [sys.executable, "-m", "guichet", *arguments, "--inherit", *map(str, descriptors)]
         supervisors = [
-            asyncio.create_task(_keep_running(number, command, descriptors, stopping, stop_timeout))
+            asyncio.create_task(_keep_running(number, command, listener, table.fileno(), stopping, stop_timeout))
             for number in range(1, count + 1)
         ]
         await stopping.wait()
@@ -61,21 +62,28 @@ async def supervise(
 
 
 async def _keep_running(
-    number: int, command: list[str], descriptors: tuple[int, int], stopping: asyncio.Event, stop_timeout: float
+    number: int,
+    command: list[str],
+    listener: socket.socket,
+    table: int,
+    stopping: asyncio.Event,
+    stop_timeout: float,
 ) -> None:
     """Starts one process again whenever it ends by itself. The delay doubles while it does not stay alive."""
     loop = asyncio.get_running_loop()
-    share = ConnectionShare(descriptors[1], number)
+    share = ConnectionShare(table, number)
     delay = MIN_RESTART_DELAY
     while not stopping.is_set():
         started_at = loop.time()
-        process = await _start([*command, "--number", str(number)], descriptors)
+        process = await _start([*command, "--number", str(number)], (listener.fileno(), table))
         log.info("process.started", number=number, pid=process.pid)
         ended, told = asyncio.create_task(process.wait()), asyncio.create_task(stopping.wait())
         await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
         if stopping.is_set():
             await _stop(process, stop_timeout)
             return
+        if not share.is_present:
+            _refuse_if_nobody_serves(listener, share)
         share.clear()
         delay = MIN_RESTART_DELAY if loop.time() - started_at >= HEALTHY_AFTER else delay
         log.error("process.died", number=number, pid=process.pid, code=process.returncode, restart_in_seconds=delay)
@@ -83,6 +91,19 @@ async def _keep_running(
             async with asyncio.timeout(delay):
                 await told
         delay = min(2 * delay, MAX_RESTART_DELAY)
+
+
+def _refuse_if_nobody_serves(listener: socket.socket, share: ConnectionShare) -> None:
+    """A process could not start, and perhaps none can for a while: the database is away, say. What connects to the port
+    would wait without an answer, so it is refused, until one serves. (When a process that served ends, what connects
+    meanwhile may wait for the next one.)"""
+    if share.is_anyone_present or not is_listening(listener):
+        return
+    stop_listening(listener)
+    if share.is_anyone_present:  # Since a moment ago: it may have begun to listen before this stopped it.
+        start_listening(listener)
+    else:
+        log.error("process.none_serves")
 
 
 async def _start(command: list[str], descriptors: tuple[int, int]) -> Process:

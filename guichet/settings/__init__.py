@@ -13,6 +13,7 @@ from typing import Any, Literal
 from cryptography.fernet import Fernet
 
 from guichet.private_files import FILE_MODE, make_private_folder, sqlite_files
+from guichet.settings import parsers
 from guichet.settings.database_address import shown_address
 from guichet.settings.parsers import Network
 from guichet.settings.unknown_names import unknown_names
@@ -139,7 +140,7 @@ def _read(environ: Mapping[str, str]) -> tuple[Settings | None, list[str]]:
         raw = environ.get(variable.name) or variable.default
         try:
             value = None if raw is None else variable.parse(raw)
-        except ValueError as error:
+        except (ValueError, OSError, RuntimeError) as error:
             found.append(f"{variable.name} is wrong: {error}.")
             continue
         values[variable.name.removeprefix("GUICHET_").lower()] = value
@@ -167,7 +168,11 @@ def _missing(settings: Settings) -> list[str]:
 
 
 def with_development_key(settings: Settings) -> Settings:
-    """In development, if there are no keys: one that is created once in the data folder, readable by its owner only."""
+    """In development, if there are no keys: one that is created once in the data folder, readable by its owner only.
+
+    Raises SettingsError if the key that is there cannot be used. Only who has found the database may call this: what is
+    refused creates nothing.
+    """
     if settings.secret_keys or settings.profile == "production":
         return settings
     make_private_folder(settings.home)
@@ -176,4 +181,7 @@ def with_development_key(settings: Settings) -> Settings:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
         with os.fdopen(descriptor, "wb") as file:
             file.write(Fernet.generate_key())
-    return replace(settings, secret_keys=(path.read_text().strip(),))
+    try:
+        return replace(settings, secret_keys=(parsers.fernet_key(path.read_text()),))
+    except (ValueError, OSError) as error:
+        raise SettingsError(f"The development key in {path} cannot be used: {error}.") from None

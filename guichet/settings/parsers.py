@@ -1,12 +1,14 @@
-"""How the text of a variable becomes a value. A parser raises a ValueError that says what is expected."""
+"""How the text of a variable becomes a value. A parser raises a ValueError that says what is expected; what the system
+says about a path (OSError, RuntimeError) passes through."""
 
 import ipaddress
 import os
 import re
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from cryptography.fernet import Fernet
 
@@ -44,6 +46,15 @@ def existing_file(raw: str) -> Path:
     return path
 
 
+def certificates_file(raw: str) -> Path:
+    path = existing_file(raw)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        raise ValueError(f"{raw} is not a PEM file of certificates") from None
+    return path
+
+
 def database_url(raw: str) -> str:
     if raw.startswith("postgres://"):
         raw = "postgresql://" + raw.removeprefix("postgres://")
@@ -60,7 +71,7 @@ def postgresql_url(raw: str) -> str:
 
 
 def url(raw: str) -> str:
-    parts = urlsplit(raw)
+    parts = _split(raw)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("must be an http or https address without a query, such as https://pay.example.com")
     return raw.rstrip("/")
@@ -114,7 +125,7 @@ def heads_target(raw: str) -> Path | str | None:
         if not path.is_absolute() or not path.parent.is_dir() or path.is_dir():
             raise ValueError(f"{raw} must be file: and the absolute path of a file in a folder that exists")
         return path
-    parts = urlsplit(raw)
+    parts = _split(raw)
     if parts.scheme != "https" or not parts.hostname or "@" in parts.netloc:
         raise ValueError("must be log, file:/absolute/path or an https address without a user")
     return raw
@@ -123,6 +134,7 @@ def heads_target(raw: str) -> Path | str | None:
 def redis_url(raw: str) -> str:
     if not raw.startswith(("redis://", "rediss://", "unix://")):
         raise ValueError("must start with redis://, rediss:// or unix://")
+    _split(raw)
     return raw
 
 
@@ -136,11 +148,25 @@ def networks(raw: str) -> tuple[Network, ...]:
     return tuple(ipaddress.ip_network(part.strip()) for part in raw.split(",") if part.strip())
 
 
+def fernet_key(raw: str) -> str:
+    key = raw.strip()
+    try:
+        Fernet(key)
+    except ValueError:
+        raise ValueError("each key must be 32 bytes in URL-safe base64 (`guichet secret-key` makes one)") from None
+    return key
+
+
 def fernet_keys(raw: str) -> tuple[str, ...]:
-    keys = tuple(part.strip() for part in raw.split(",") if part.strip())
-    for key in keys:
-        try:
-            Fernet(key)
-        except ValueError:
-            raise ValueError("each key must be 32 bytes in URL-safe base64 (`guichet secret-key` makes one)") from None
-    return keys
+    return tuple(fernet_key(part) for part in raw.split(",") if part.strip())
+
+
+def _split(raw: str) -> SplitResult:
+    """Raises ValueError also for a port that is none. The words of `urlsplit` are not passed on: what they quote may be
+    a part of a password."""
+    try:
+        parts = urlsplit(raw)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("its host or its port cannot be read") from None
+    return parts

@@ -34,7 +34,7 @@ def _names_in(file: str | None) -> set[str]:
     """Whoever uses the file says what is wrong with it."""
     try:
         text = Path(file).expanduser().read_text(encoding="utf-8", errors="replace") if file else ""
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: `~nobody`, a home that does not exist.
         return set()
     return set(re.findall(rf"{_PREFIX}\w+", text))
 

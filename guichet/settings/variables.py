@@ -138,7 +138,7 @@ VARIABLES: Final = (
     ),
     Variable(
         "GUICHET_EGRESS_CA_FILE",
-        parsers.existing_file,
+        parsers.certificates_file,
         None,
         "PEM file of certificate authorities that are trusted in addition to the system's.",
     ),

@@ -105,7 +105,16 @@ def test_the_providers_file_and_the_catalogue_are_read(sqlite_cli: Cli, tmp_path
     assert found == {"providers": ["providers.toml, line 1: [accounts.one] api_key is missing."]}
     file.write_text("modes = 3")
     assert "payment modes" in problems(sqlite_cli.having(GUICHET_CATALOGUE_FILE=str(file)))
-    assert "providers" in problems(sqlite_cli.having(GUICHET_EGRESS_CA_FILE=str(file))), "no PEM file"
+    assert problems(sqlite_cli.having(GUICHET_EGRESS_CA_FILE=str(file)))["settings"][0] == (
+        f"GUICHET_EGRESS_CA_FILE is wrong: {file} is not a PEM file of certificates."
+    )
+
+
+def test_a_damaged_development_key_is_a_problem(fresh: Cli) -> None:
+    fresh("merchant", "create", "Awa")
+    key = fresh.folder / "var" / "secret.key"
+    key.write_text("nonsense")
+    assert problems(fresh)["secret keys"][0].startswith(f"The development key in {key} cannot be used: ")
 
 
 def test_redis_that_is_away_is_a_problem(sqlite_cli: Cli, tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from guichet.cli.arguments import EXAMPLE_REFERENCE
 from guichet.settings import Settings
 from guichet.settings.database_address import shown_address
 from tests.cli.conftest import Cli, cli_for
+from tests.ports import free_port
 
 LOOKING = (
     ("doctor",),
@@ -30,6 +32,26 @@ LOOKING = (
     ("reconcile", "--runs"),
     ("rotate-secrets",),
     ("worker",),
+)
+
+
+#: What changes the books, or asks the providers beside them.
+DECIDING = (
+    ("reconcile", "feexpay", "--fetch", "--from", "2026-11-01"),
+    ("payment", "settle", EXAMPLE_REFERENCE, "--succeeded", "--evidence", "seen", "--by", "Awa"),
+    ("refund", "settle", EXAMPLE_REFERENCE, "--failed", "--evidence", "seen", "--by", "Awa"),
+    ("late-money", "resolve", EXAMPLE_REFERENCE, "--to", "wallet", "--evidence", "seen", "--by", "Awa"),
+    ("late-money", "resolve", EXAMPLE_REFERENCE, "--to", "payer", "--evidence", "seen", "--by", "Awa"),
+)
+#: What asks the providers alone: none answers here.
+ASKING = (
+    ("providers", "check"),
+    ("providers", "check", "--deep"),
+    ("providers", "balances"),
+    ("providers", "try", "feexpay", "--phone", "2290197000000", "--operator", "mtn", "--wait", "1", "--yes"),
+    ("check-config",),
+    ("migrate", "--plan"),
+    ("secret-key",),
 )
 
 
@@ -72,6 +94,17 @@ def test_what_only_looks_creates_no_database(missing: Settings, tmp_path: Path) 
     assert cli("merchant", "list", "--json").json == {"merchants": []}
 
 
+def test_what_is_refused_and_what_only_asks_leaves_an_empty_folder_empty(fresh: Cli) -> None:
+    """Without any setting: no data folder, no database, no development key, no lock."""
+    cli = fresh.having(GUICHET_PUBLIC_URL=f"http://127.0.0.1:{free_port()}")
+    for command in (*LOOKING, *DECIDING):
+        assert cli(*command).refusal.startswith("There is no Guichet database at "), command
+        assert not (fresh.folder / "var").exists(), command
+    for asking in ASKING:
+        assert "Traceback" not in cli(*asking).err, asking
+        assert not (fresh.folder / "var").exists(), asking
+
+
 def test_in_development_what_starts_something_creates_the_file(fresh: Cli) -> None:
     assert fresh("merchant", "create", "Awa").code == 0
     assert fresh("merchant", "list").code == 0
@@ -84,6 +117,7 @@ def test_in_production_only_migrate_creates_the_file(fresh: Cli) -> None:
     )
     for command in (("serve", "--port", "0"), ("serve", "--workers", "2"), ("merchant", "create", "Awa")):
         assert cli(*command).refusal.startswith("There is no Guichet database at "), command
+    assert not (fresh.folder / "var").exists()
     assert cli("migrate").code == 0
     assert cli("merchant", "create", "Awa").code == 0
 

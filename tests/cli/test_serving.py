@@ -59,6 +59,84 @@ def test_a_wrong_setting_stops_the_start(fresh: Cli, name: str) -> None:
     assert sentence.startswith(f"{name} is wrong: ")
 
 
+#: What the parsers of an address and of a path raise, beside what they refuse themselves.
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GUICHET_HOME", "~nobody-at-all/var"),
+        ("GUICHET_HOME", "x" * 300),
+        ("GUICHET_PROVIDERS_FILE", "~nobody-at-all/providers.toml"),
+        ("GUICHET_PUBLIC_URL", "http://pay.example.com:hush"),
+        ("GUICHET_REDIS_URL", "redis://:hush/hush@127.0.0.1"),
+        ("GUICHET_LEDGER_HEADS", "https://[heads"),
+        ("GUICHET_OTLP_ENDPOINT", "http://127.0.0.1:99999"),
+    ],
+)
+def test_a_value_that_cannot_be_read_stops_the_start(fresh: Cli, name: str, value: str) -> None:
+    sentence = fresh.having(**{name: value})("serve", "--port", free_port()).refusal
+    assert sentence.startswith(f"{name} is wrong: ")
+    assert "hush" not in sentence, "it may be a password"
+
+
+ACCOUNT = """
+[accounts.one]
+provider = "mtn"
+base_url = "http://127.0.0.1:9"
+target_env = "sandbox"
+subscription_key = "a"
+api_user = "b"
+api_key = "c"
+"""
+#: Content of the file, what is said of it.
+UNUSABLE = {
+    "GUICHET_EGRESS_CA_FILE": [
+        (b"-----BEGIN CERTIFICATE-----\nnonsense\n", "is not a PEM file of certificates."),
+        (b"", "is not a PEM file of certificates."),
+    ],
+    "GUICHET_CATALOGUE_FILE": [(b"\xff", "is not a TOML file"), (b"modes = 3", "at least one [[modes]] entry")],
+    "GUICHET_PROVIDERS_FILE": [
+        (b"\xff", "cannot be read"),
+        (b"accounts = 3", "[accounts] must be a table"),
+        (ACCOUNT.replace("127.0.0.1:9", "[one").encode(), "base_url must be an http or https address"),
+        (ACCOUNT.replace('"sandbox"', '"mars"').encode(), "target_env must be one of"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_a_file_that_cannot_be_used_stops_the_start(fresh: Cli, tmp_path: Path, name: str) -> None:
+    file = tmp_path / "file"
+    cli = fresh.having(**{name: str(file)})
+    for content, said in UNUSABLE[name]:
+        file.write_bytes(content)
+        for command in (
+            ("serve", "--port", free_port()),
+            ("serve", "--workers", 2, "--port", free_port()),
+            ("worker",),
+        ):
+            assert said in cli(*command).refusal, command
+        if name == "GUICHET_PROVIDERS_FILE":
+            assert said in cli("providers", "check").refusal
+    assert not (fresh.folder / "var").exists()
+
+
+def test_a_certificate_that_cannot_be_used_stops_the_start(fresh: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "both.pem"
+    file.write_text("nonsense")
+    for workers in (1, 2):
+        refused = fresh("serve", "--port", free_port(), "--workers", workers, "--ssl-certfile", file)
+        assert refused.refusal.startswith(f"No certificate with its unencrypted key is in {file}: ")
+    assert not (fresh.folder / "var").exists()
+
+
+def test_a_damaged_development_key_stops_the_start(fresh: Cli) -> None:
+    assert fresh("merchant", "create", "Awa").code == 0
+    key = fresh.folder / "var" / "secret.key"
+    key.write_text("nonsense")
+    for command in (("serve", "--port", free_port()), ("serve", "--workers", 2, "--port", free_port()), ("worker",)):
+        assert fresh(*command).refusal.startswith(f"The development key in {key} cannot be used: "), command
+
+
 def test_production_refuses_to_start_without_its_secrets(fresh: Cli) -> None:
     production = fresh.having(GUICHET_PROFILE="production", GUICHET_PUBLIC_URL="https://pay.example.com")
     assert production("serve").refusal.startswith("GUICHET_SECRET_KEYS is required in production")

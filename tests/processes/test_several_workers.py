@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from guichet.db.engine import require
 from guichet.settings import Settings
 from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
+from tests.processes.conftest import Postgres
 from tests.processes.fleet import Fleet, Merchant, Receiver, ServiceProcess, fleet_of, new_merchant, soon, until
 
 
@@ -57,6 +59,12 @@ def connections(pid: int, port: int) -> int:
     return sum(str(link.readlink()) in served for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink())
 
 
+def connects(server: ServiceProcess) -> bool:
+    with socket.socket() as caller:
+        caller.settimeout(5)
+        return caller.connect_ex(("127.0.0.1", require(server.port))) == 0
+
+
 def open_several(fleet: Fleet, count: int = 2) -> ServiceProcess:
     server = fleet.server("--workers", str(count))
     fleet.ready(server)
@@ -80,6 +88,27 @@ async def test_a_dead_process_is_restarted_without_refused_connections(fleet: Fl
     assert set(receiver.most.values()) == {1}
     assert await asyncio.to_thread(server.stop) < 3
     assert not any(alive(pid) for pid in pids(server))
+
+
+async def test_connections_are_refused_while_no_process_can_start(own: Settings, postgres: Postgres) -> None:
+    """A proxy asks another server then; in the queue of the socket they would wait for an answer."""
+    with fleet_of(own) as fleet:
+        server = await asyncio.to_thread(open_several, fleet)
+        await soon(lambda: server.log.count("process.serving") == 2)
+        for pid in pids(server):
+            os.kill(pid, signal.SIGKILL)
+        assert await asyncio.to_thread(connects, server), "one that served is started again: its callers wait"
+        await asyncio.to_thread(fleet.ready, server)
+        await soon(lambda: server.log.count("process.serving") == 4)
+        await postgres.stop()
+        for pid in pids(server)[2:]:
+            os.kill(pid, signal.SIGKILL)
+        await soon(lambda: server.says("process.none_serves"))
+        assert not await asyncio.to_thread(connects, server)
+        await soon(lambda: server.log.count("process.started") > 6)
+        assert not await asyncio.to_thread(connects, server)
+        await postgres.start()
+        await asyncio.to_thread(fleet.ready, server)
 
 
 async def test_kept_connections_are_spread_over_the_processes(fleet: Fleet) -> None:

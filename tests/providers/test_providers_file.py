@@ -47,12 +47,15 @@ def test_a_valid_file_is_read_without_showing_secrets(tmp_path: Path) -> None:
         ('provider = "feexpay"', 'provider = "feexpai"', 3, "must be one of"),
         ('provider = "feexpay"', "", 2, "provider must be one of"),
         ('base_url = "https://api.example"', 'base_url = "api.example"', 4, "http or https"),
+        ('base_url = "https://api.example"', 'base_url = "https://[api"', 4, "http or https"),
+        ('base_url = "https://api.example"', 'base_url = "https://api.example:port"', 4, "http or https"),
         ('shop = "shop1"', "", 2, "shop is missing"),
         ('shop = "shop1"', 'shop = "shop1"\ncolour = "red"', 7, "colour is unknown"),
         ('shop = "shop1"', 'shop = ["shop1"]', 6, "must be a text"),
         ('mtn = ["aggregator"]', 'mtn = ["aggregator", "aggregator"]', 9, "different account names"),
         ('mtn = ["aggregator"]', 'mtn = ["nobody"]', 9, "leads to nobody"),
         ('mtn = ["aggregator"]', 'mtn = "aggregator"', 9, "must be a list"),
+        ('mtn = ["aggregator"]', 'mtn = [["aggregator"]]', 9, "must be a list of account names"),
         ('mtn = ["aggregator"]', 'orange = ["aggregator"]', 9, "not an operator code"),
         ("[routes]", "[rutes]", 8, "only [accounts.NAME] and [routes]"),
         ("[accounts.aggregator]", "[accounts.sandbox]", 2, "reserved"),
@@ -87,6 +90,14 @@ def test_refused_provider_settings_name_their_account(tmp_path: Path) -> None:
 def test_a_toml_syntax_error_names_its_line(tmp_path: Path) -> None:
     with pytest.raises(ProvidersFileError, match="line 2"):
         _read(tmp_path, "\n[accounts\n")
+
+
+@pytest.mark.parametrize(("text", "says"), [(b"accounts = 3", "must be a table"), (b"\xff", "cannot be read")])
+def test_what_is_no_providers_file_at_all_is_refused(tmp_path: Path, text: bytes, says: str) -> None:
+    path = tmp_path / "providers.toml"
+    path.write_bytes(text)
+    with pytest.raises(ProvidersFileError, match=says):
+        read_providers_file(path, {}, CODES)
 
 
 def test_production_refuses_simulated_providers_unless_allowed(tmp_path: Path) -> None:

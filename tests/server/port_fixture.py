@@ -11,7 +11,8 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from guichet.server.connection_limits import ConnectionLimits
-from guichet.server.http_server import Server, ServerOptions, Tls, bind_socket
+from guichet.server.http_server import Server, ServerOptions, Tls
+from guichet.server.sockets import bind_socket
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

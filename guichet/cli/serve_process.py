@@ -1,0 +1,147 @@
+"""What one process of `guichet serve` does; `guichet demo` serves in the same way."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from socket import socket
+
+from guichet.bootstrap import (
+    Service,
+    application,
+    ensure_schema,
+    live_providers,
+    needs_upgrade,
+    running_simulator,
+    service,
+    simulator,
+)
+from guichet.cli.process import begin_process, check_files, log_opened, run_process
+from guichet.context import AppContext
+from guichet.db.sqlite_lock import lock_database
+from guichet.payments.slow_initiation import finish_slow_initiations
+from guichet.providers.providers_file import ProvidersConfig
+from guichet.server.connection_limits import ConnectionLimits
+from guichet.server.connection_sharing import ConnectionShare
+from guichet.server.http_server import Server, ServerOptions
+from guichet.server.metrics_port import metrics_port
+from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
+from guichet.server.processes import on_stop, stop_with_parent
+from guichet.server.sockets import bind_socket, inherited_socket, start_listening, url_of
+from guichet.settings import DEFAULT_PUBLIC_URL, Settings
+from guichet.worker.availability_loop import writing_attempts
+from guichet.worker.wakeups import wakeups
+from guichet.worker.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where a server process listens.
+
+    `inherited`: in a child process of `--workers`, the descriptors of the listening socket and of the table of
+    connection counts, in place of `host` and `port`. `number`: which process this is, from 1.
+    """
+
+    host: str
+    port: int
+    inherited: tuple[int, int] | None = None
+    number: int = 1
+    options: ServerOptions = field(default_factory=ServerOptions)
+
+    def open(self) -> AbstractContextManager[socket]:
+        return bind_socket(self.host, self.port) if self.inherited is None else inherited_socket(self.inherited[0])
+
+    @property
+    def share(self) -> ConnectionShare | None:
+        return ConnectionShare(self.inherited[1], self.number) if self.inherited else None
+
+
+def serve_process(
+    settings: Settings,
+    listen: Listen,
+    *,
+    with_worker: bool,
+    on_ready: Callable[[Service], Awaitable[None]] | None = None,
+    migrate_first: bool = False,
+) -> None:
+    """Serves in this process until it receives a signal to stop.
+
+    `on_ready` runs once the service is open, before the first request. `migrate_first`: brings the schema up to date,
+    on PostgreSQL too.
+    """
+    begin_process(settings)
+
+    async def main() -> None:
+        await check_files(settings, listen.options.tls)
+        is_child = listen.inherited is not None
+        if not (is_child or migrate_first):  # What is refused creates nothing, not even a lock.
+            await needs_upgrade(settings, create=True)
+        with nullcontext() if is_child else lock_database(settings):
+            # Before it listens: without a database, nobody would answer what is connected meanwhile.
+            await _prepare_schema(settings, migrate_first=migrate_first)
+            with listen.open() as listener:
+                public = _with_public_url(settings, url_of(listener, listen.options.scheme))
+                providers = live_providers(public)
+                async with service(public, providers=providers) as opened:
+                    await _serve_until_stopped(
+                        opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready
+                    )
+
+    run_process(main())
+
+
+async def _serve_until_stopped(
+    opened: Service,
+    providers: ProvidersConfig,
+    listen: Listen,
+    listener: socket,
+    *,
+    with_worker: bool,
+    on_ready: Callable[[Service], Awaitable[None]] | None,
+) -> None:
+    ctx = opened.ctx
+    worker = opened.worker() if with_worker else None
+    simulated = simulator(ctx.settings, ctx.clock, providers)
+    stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
+    limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
+    server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share, limits)
+    on_stop(server.handle_exit)
+    if listen.inherited is not None:
+        stop_with_parent(server.handle_exit)
+    async with (
+        wakeups(ctx, working=with_worker),
+        nullcontext() if worker else writing_attempts(ctx),
+        metrics_port(ctx, listen.number),
+        running_simulator(simulated),
+    ):
+        start_listening(listener)
+        if on_ready:
+            await on_ready(opened)
+        log_opened(ctx)
+        if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
+            worker.start()
+        tune_garbage_collector()
+        tune_allocator()
+        await server.serve([listener])
+
+
+async def _stop_jobs(ctx: AppContext, worker: Worker | None, grace: float) -> None:
+    """What runs beside the requests has `grace` seconds to finish: the worker's jobs, and slow initiations."""
+    await asyncio.gather(finish_slow_initiations(ctx, grace), *([worker.stop(grace)] if worker else []))
+
+
+def _with_public_url(settings: Settings, url: str) -> Settings:
+    """In development the default public URL follows the port that is really served."""
+    if settings.development and settings.public_url == DEFAULT_PUBLIC_URL:
+        return replace(settings, public_url=url)
+    return settings
+
+
+async def _prepare_schema(settings: Settings, *, migrate_first: bool) -> None:
+    if migrate_first:
+        from guichet.db.migrate import upgrade  # noqa: PLC0415 - Alembic takes a tenth of a second to import
+
+        await upgrade(settings)
+    else:
+        await ensure_schema(settings, create=True)

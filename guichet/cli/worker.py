@@ -1,0 +1,43 @@
+"""`guichet worker`."""
+
+import asyncio
+
+import typer
+
+from guichet.bootstrap import ensure_schema, live_providers, needs_upgrade, service
+from guichet.cli.process import Grace, begin_process, check_files, log_opened, run_process
+from guichet.cli.runner import load_settings
+from guichet.db.sqlite_lock import lock_database
+from guichet.logs import log
+from guichet.server.http_server import GRACE
+from guichet.server.metrics_port import metrics_port
+from guichet.server.processes import on_stop
+from guichet.worker.wakeups import wakeups
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog="Example: `guichet worker --grace 11`")(worker)
+
+
+def worker(grace: Grace = GRACE) -> None:
+    """Run the loops alone: poll payments, disburse refunds, deliver webhooks."""
+    settings = load_settings()
+    begin_process(settings)
+
+    async def main() -> None:
+        await check_files(settings)
+        await needs_upgrade(settings)  # Without a database there is nothing to lock.
+        with lock_database(settings):
+            await ensure_schema(settings)
+            async with service(settings, providers=live_providers(settings)) as opened:
+                stopped = asyncio.Event()
+                on_stop(lambda *_: stopped.set())
+                loops = opened.worker()
+                async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
+                    log_opened(opened.ctx)
+                    loops.start()
+                    log.info("worker.started")
+                    await stopped.wait()
+                await loops.stop(grace)
+
+    run_process(main())
