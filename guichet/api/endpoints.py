@@ -18,7 +18,7 @@ from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFou
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES
 from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject
-from guichet.schemas.payment import CreatedPaymentObject, PaymentBody, PaymentObject
+from guichet.schemas.payment import PaymentBody, PaymentObject
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject
 from guichet.schemas.payment_mode import PaymentModeObject
 from guichet.schemas.refund import RefundBody, RefundObject
@@ -146,7 +146,7 @@ ENDPOINTS: Final = (
         "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre "
         f"{whole_amount(MIN_DEBIT)} et {whole_amount(MAX_DEBIT)}. Un "
         "refus immédiat de l'opérateur donne `402` ; le paiement est alors enregistré `failed`.",
-        CreatedPaymentObject,
+        PaymentObject,
         201,
         body=PaymentBody,
         errors=(InvalidRequest, PaymentFailed, Conflict),

@@ -42,7 +42,8 @@ async def choose(pages: PageContext, page: PageRequest) -> Response:
         approved = Succeeded(Hundredths(payment.total_amount), payment.currency)
         outcome = approved if choice == "succeeded" else Refused("declined")
         payment = await settle_payment(pages.ctx, payment, outcome)
-    return page.redirect(return_address(payment) or page.href(f"/checkout/{payment.checkout_token}"))
+    merchants_page = return_address(payment, payment.return_url)
+    return page.redirect(merchants_page or page.href(f"/checkout/{payment.checkout_token}"))
 
 
 async def _find_payment(pages: PageContext, page: PageRequest) -> tuple[Payment, Merchant]:
@@ -58,7 +59,9 @@ async def _payment_page(
 ) -> Response:
     path = f"/checkout/{payment.checkout_token}"
     modes = await pages.ctx.catalogues.of(merchant.id)
-    view = payment_view(page, payment, merchant, modes, now=pages.clock.now(), path=path)
+    view = payment_view(
+        page, payment, merchant, modes, now=pages.clock.now(), path=path, return_url=payment.return_url
+    )
     if payment.status != "pending":
         return page.render(TEMPLATES[view.stage], view)
     # A browser applies form-action to where the response redirects, and to where that redirects in turn.

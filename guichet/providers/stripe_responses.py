@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.money import DECIMALS, Currency, Hundredths
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     NotProcessed,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,

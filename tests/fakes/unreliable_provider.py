@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from guichet.domain.money import Hundredths
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     Charge,
     InitiationResult,
     NotFound,
     NotProcessed,
-    RefusalReason,
     Refused,
     Reversal,
     StatusResult,

@@ -3,12 +3,12 @@
 from typing import Any
 
 from guichet.domain.money import Hundredths
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     FloatEmpty,
     NotProcessed,
-    RefusalReason,
     Refused,
     Succeeded,
     Unknown,

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from guichet.clock import iso
-from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Refused
+from guichet.domain.failures import RefusalReason
+from guichet.providers.base import Accepted, CallbackReference, Refused
 from guichet.providers.capabilities import SendsOtpCodes
 from tests.fakes.passing_time import pass_seconds
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded

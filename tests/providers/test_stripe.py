@@ -7,7 +7,8 @@ import pytest
 
 from guichet.clock import HOUR, SECOND, earlier
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Succeeded
+from guichet.domain.failures import RefusalReason
+from guichet.providers.base import Accepted, CallbackReference, Succeeded
 from tests.providers.expectations import ALREADY_REFUNDED, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,
