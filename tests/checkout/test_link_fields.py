@@ -2,16 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from sqlalchemy import select
 
+from guichet import bootstrap
 from guichet.db.tables import incidents, webhook_deliveries
 from guichet.providers.base import NotProcessed
 from tests.checkout.checkout_fixture import CheckoutFixture
 from tests.fakes.recording_database import RecordingDatabase
+from tests.service_fixture import serving
 
 SHOP = "https://shop.example/merci?panier=77"
 
@@ -94,16 +97,21 @@ async def test_a_failed_payment_can_be_tried_again_or_left(checkout: CheckoutFix
     assert _returns_to(text) is not None
 
 
-async def test_lists_of_link_payments_cost_no_query_for_each(checkout: CheckoutFixture) -> None:
+async def test_lists_of_link_payments_cost_no_query_for_each(any_checkout: CheckoutFixture) -> None:
+    checkout = any_checkout
+    recording = RecordingDatabase(checkout.ctx.db)
+    recorded = replace(checkout.service, ctx=replace(checkout.ctx, db=recording))
+    headers = {"Authorization": f"Bearer {checkout.live}"}
     counts = []
-    for _ in range(2):
-        await checkout.waiting(await checkout.link(external_id=f"l{len(counts)}"))
-        recording = RecordingDatabase(checkout.ctx.db)
-        from guichet.payments import repository
-
-        await repository.page(recording, checkout.merchant_id, "live", repository.PaymentFilter(), 100, 0)
-        counts.append(len(recording.seen))
-    assert counts[0] == counts[1]
+    async with serving(bootstrap.application(recorded, None)) as url:
+        for number in range(4):
+            await checkout.waiting(await checkout.link(external_id=f"l{number}"), phone=f"01970000{number}5")
+            recording.seen.clear()
+            async with checkout.http.get(f"{url}/v1/payments", headers=headers) as answer:
+                listed = (await answer.json())["data"]
+            assert [each["payment_link"]["external_id"] for each in listed] == [f"l{n}" for n in range(number, -1, -1)]
+            counts.append(len(recording.seen))
+    assert counts[1:] == counts[1:2] * 3, "the first request reads the key and the catalogue too"
 
 
 async def test_a_link_whose_route_does_not_work_shows_so_on_the_page(checkout: CheckoutFixture) -> None:
