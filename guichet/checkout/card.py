@@ -14,7 +14,7 @@ from guichet.checkout.payment_view import TEMPLATES, payment_view, return_addres
 from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
-from guichet.domain.money import Hundredths
+from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
 from guichet.merchants import repository as merchants
 from guichet.payments import repository as payments
@@ -39,7 +39,7 @@ async def choose(pages: PageContext, page: PageRequest) -> Response:
     if choice not in _CHOICES:
         return await _payment_page(pages, page, payment, merchant, status=422)
     if payment.status == "pending":
-        approved = Succeeded(Hundredths(payment.total_amount), payment.currency)
+        approved = Succeeded(round_to_currency(payment.total_amount, payment.currency), payment.currency)
         outcome = approved if choice == "succeeded" else Refused("declined")
         payment = await settle_payment(pages.ctx, payment, outcome)
     merchants_page = return_address(payment, payment.return_url)
