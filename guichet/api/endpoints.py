@@ -145,9 +145,9 @@ ENDPOINTS: Final = (
         "prouve pas que rien n'a été créé : rejouez avec le même `external_id`.\n\n"
         "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre "
         f"{whole_amount(MIN_DEBIT)} et {whole_amount(MAX_DEBIT)}. Un "
-        "refus immédiat de l'opérateur donne `402` : le paiement est enregistré `failed`, `error.reference` le nomme et "
-        "`error.reason` dit pourquoi. Si c'est notre liaison avec l'opérateur qui ne fonctionne pas, la réponse est "
-        "`500`, avec `error.reference` aussi ; rien n'a été débité.",
+        "refus immédiat de l'opérateur donne `402` : le paiement est enregistré `failed`, `error.reference` le nomme "
+        "et `error.reason` dit pourquoi. Si c'est notre liaison avec l'opérateur qui ne fonctionne pas, la réponse "
+        "est `500`, avec `error.reference` aussi ; rien n'a été débité.",
         PaymentObject,
         201,
         body=PaymentBody,
@@ -190,8 +190,8 @@ ENDPOINTS: Final = (
         PAYMENTS,
         "Lire un paiement",
         "Tant que le paiement est `pending`, l'opérateur est interrogé avant la réponse : prévoyez chez vous un délai "
-        "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici ; `redirect_url` y est tant que votre "
-        "client doit confirmer sur la page de l'opérateur.",
+        "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici ; `redirect_url` y est tant que "
+        "votre client doit confirmer sur la page de l'opérateur.",
         PaymentObject,
         parameters=(_PAYMENT_REFERENCE,),
         errors=(NotFound,),
@@ -206,7 +206,8 @@ ENDPOINTS: Final = (
         "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
         "Un paiement n'a jamais qu'un remboursement. Le client reçoit `total_amount` ; votre solde est débité de "
         "`amount`, et les frais sont rendus par le service. Si le solde ne suffit pas, le remboursement échoue et rien "
-        "n'est pris. Un `409` dit pourquoi dans `error.reason` ; `already_refunded` donne la référence du remboursement.",
+        "n'est pris. Un `409` dit pourquoi dans `error.reason` ; `already_refunded` donne la référence du "
+        "remboursement.",
         RefundObject,
         201,
         body=RefundBody,

@@ -25,16 +25,18 @@ MEANINGS: Final = {
     "merchant_inactive": "compte marchand non actif ; clés de production seulement",
     "invalid_request": "corps illisible, champ manquant ou hors bornes, moyen de paiement inconnu ou inactif, total "
     "débité hors bornes, code ou identité manquants",
-    "payment_failed": "l'opérateur a refusé ; le paiement est enregistré `failed`, `reference` le nomme et `reason` dit "
-    "pourquoi",
+    "payment_failed": "l'opérateur a refusé ; le paiement est enregistré `failed`, `reference` le nomme et `reason` "
+    "dit pourquoi",
     "insufficient_funds": f"le solde ne couvre pas un retrait ({_UNUSED})",
     "payout_failed": f"un versement a été refusé ({_UNUSED})",
     "payout_limit_exceeded": f"le plafond de retrait est atteint ({_UNUSED})",
     "not_found": "ressource absente, d'un autre compte ou de l'autre environnement, sans distinction",
-    "conflict": "l'état l'interdit : paiement non réussi, déjà remboursé, ou solde hors de `Actif` ; `reason` dit lequel",
+    "conflict": "l'état l'interdit : paiement non réussi, déjà remboursé, ou solde hors de `Actif` ; `reason` dit "
+    "lequel",
     "method_not_allowed": "l'adresse existe, mais pas avec cette méthode HTTP",
     "rate_limited": "trop de requêtes depuis cette adresse IP",
-    "server_error": "incident de notre côté ; avec `reference`, ce paiement est enregistré `failed` et rien n'a été débité",
+    "server_error": "incident de notre côté ; avec `reference`, ce paiement est enregistré `failed` et rien n'a "
+    "été débité",
 }
 #: What the `reason` of a 409 means; that of a 402 is a code of `failure`.
 CONFLICTS: Final[dict[ConflictReason, str]] = {

@@ -13,9 +13,8 @@ from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
 from guichet.payments import link_repository as links
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
-from guichet.schemas.metadata import metadata_text
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
-from guichet.schemas.validation import check_decimals, invalid_request, validate
+from guichet.schemas.validation import check_decimals, invalid_request, metadata_text, validate
 
 #: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
 TOKEN_LENGTH: Final = 44

@@ -58,9 +58,7 @@ _HEADERS: Final[dict[str, Schema]] = {
 _FAULTY_NAME: Final = "Le prénom du client est obligatoire pour un paiement par carte."
 #: Examples of the errors that carry more than their code and sentence.
 _EXAMPLES: Final[dict[type[GuichetError], GuichetError]] = {
-    InvalidRequest: InvalidRequest(
-        f"customer.firstname : {_FAULTY_NAME}", {"customer.firstname": [_FAULTY_NAME]}
-    ),
+    InvalidRequest: InvalidRequest(f"customer.firstname : {_FAULTY_NAME}", {"customer.firstname": [_FAULTY_NAME]}),
     PaymentFailed: PaymentFailed(
         REFUSAL_REASONS["insufficient_funds"].message, reason="insufficient_funds", reference=PAYMENT_REFERENCE
     ),

@@ -14,9 +14,8 @@ from guichet.payments.create import CreatedPayment, PaymentRequest
 from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
-from guichet.schemas.metadata import metadata_text
 from guichet.schemas.payment import Customer, PaymentBody, PaymentObject, payment_object
-from guichet.schemas.validation import invalid_request, validate
+from guichet.schemas.validation import invalid_request, metadata_text, validate
 
 
 async def create_payment(call: Call) -> Response:

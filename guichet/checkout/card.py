@@ -59,9 +59,7 @@ async def _payment_page(
 ) -> Response:
     path = f"/checkout/{payment.checkout_token}"
     modes = await pages.ctx.catalogues.of(merchant.id)
-    view = payment_view(
-        page, payment, merchant, modes, now=pages.clock.now(), path=path, return_url=payment.return_url
-    )
+    view = payment_view(page, payment, merchant, modes, now=pages.clock.now(), path=path, return_url=payment.return_url)
     if payment.status != "pending":
         return page.render(TEMPLATES[view.stage], view)
     # A browser applies form-action to where the response redirects, and to where that redirects in turn.

@@ -66,9 +66,7 @@ REFUSAL_REASONS: Final[dict[RefusalReason, Failure]] = {
     "configuration": Failure(
         "operator_unavailable", "Ce moyen de paiement est momentanément indisponible. Choisissez-en un autre."
     ),
-    "declined": Failure(
-        "other", "La banque a refusé la carte. Essayez une autre carte ou un autre moyen de paiement."
-    ),
+    "declined": Failure("other", "La banque a refusé la carte. Essayez une autre carte ou un autre moyen de paiement."),
     "not_connected": Failure(
         "operator_unavailable", "Ce moyen de paiement n'est pas encore disponible. Choisissez-en un autre."
     ),

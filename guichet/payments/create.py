@@ -43,8 +43,8 @@ from guichet.providers.base import (
 _LEASE_MARGIN: Final = 10 * SECOND
 TOKEN_LENGTH: Final = 32
 _ROUTE_FAULT: Final = (
-    "Ce moyen de paiement a un problème de notre côté, et nous en sommes avertis. Rien n'a été débité : le paiement est "
-    "enregistré « failed »."
+    "Ce moyen de paiement a un problème de notre côté, et nous en sommes avertis. Rien n'a été débité : le paiement "
+    "est enregistré « failed »."
 )
 
 

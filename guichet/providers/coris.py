@@ -8,9 +8,9 @@ import hashlib
 from typing import Any, Final
 
 from guichet.clock import Clock
+from guichet.domain.failures import RefusalReason
 from guichet.http_client import HttpClient
 from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
-from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     Charge,

@@ -20,8 +20,8 @@ class FailureObject(TypedDict):
     """Champ → messages, pour les erreurs de validation seulement. Les champs imbriqués s'écrivent avec un point
     (`customer.email`)."""
     reason: NotRequired[Annotated[ErrorReason, open_enum(*ERROR_REASONS), example("insufficient_funds")]]
-    """Avec `402` et `409` : pourquoi le paiement a échoué, ou quelle règle interdit l'opération. Identifiant stable, dont
-    la liste peut s'allonger."""
+    """Avec `402` et `409` : pourquoi le paiement a échoué, ou quelle règle interdit l'opération. Identifiant stable,
+    dont la liste peut s'allonger."""
     reference: NotRequired[Annotated[Uuid, example(PAYMENT_REFERENCE)]]
     """Le paiement enregistré `failed` (`402`, et `500` si un paiement a été enregistré), ou le remboursement qui existe
     déjà (`409 already_refunded`)."""

@@ -17,7 +17,6 @@ from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.schemas import validation
 from guichet.schemas.json_codec import number
-from guichet.schemas.metadata import Metadata
 from guichet.schemas.object_fields import (
     CREATED_AT,
     PAYMENT_REFERENCE,
@@ -36,6 +35,7 @@ from guichet.schemas.validation import (
     NO_BAD_TEXT,
     Amount,
     Body,
+    Metadata,
     ModeBody,
     Text,
     WebhookUrl,
@@ -206,15 +206,15 @@ class PaymentObject(TypedDict):
     updated_at: Annotated[Timestamp, example(CREATED_AT)]
     """Date du dernier changement de `status` (UTC)."""
     debited_amount: Annotated[Number, example(5088)]
-    """Ce que l'opérateur débite réellement au client : `total_amount`, arrondi à l'unité (la moitié vers le haut) en XOF
-    et XAF, cartes comprises. En test, ce qui serait débité. Un paiement `failed` n'a rien débité."""
+    """Ce que l'opérateur débite réellement au client : `total_amount`, arrondi à l'unité (la moitié vers le haut) en
+    XOF et XAF, cartes comprises. En test, ce qui serait débité. Un paiement `failed` n'a rien débité."""
     failure: Annotated[PaymentFailureObject | None, example(None)]
     """Pourquoi le paiement a échoué ; `null` s'il n'est pas `failed`."""
     payment_link: Annotated[PaymentSourceLinkObject | None, example(None)]
     """Le lien de paiement dont il vient ; `null` pour un paiement créé par l'API."""
     redirect_url: NotRequired[Annotated[Url, example("https://operateur.example/confirmer/3f2a")]]
-    """Présent seulement tant que le paiement est `pending` et que l'opérateur confirme sur sa propre page ou application
-    (Wave, Orange selon le pays) : envoyez-y votre client. Une carte a `payment_url` à la place."""
+    """Présent seulement tant que le paiement est `pending` et que l'opérateur confirme sur sa propre page ou
+    application (Wave, Orange selon le pays) : envoyez-y votre client. Une carte a `payment_url` à la place."""
 
 
 def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str | None = None) -> PaymentObject:

@@ -10,7 +10,6 @@ from guichet.clock import Instant, iso
 from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, LinkType, PaymentLink
 from guichet.schemas import validation
 from guichet.schemas.json_codec import number, timestamp
-from guichet.schemas.metadata import Metadata
 from guichet.schemas.object_fields import (
     CREATED_AT,
     LINK_URL,
@@ -21,7 +20,7 @@ from guichet.schemas.object_fields import (
     example,
     text_schema,
 )
-from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, refuse
+from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, Metadata, refuse
 
 _MAX_USES: Final = 2**31 - 1
 
@@ -81,13 +80,13 @@ class LinkBody(Body):
     external_id: Annotated[
         Annotated[str, Field(min_length=1, max_length=100), NO_BAD_TEXT] | None, Field(examples=["cotisation-2026"])
     ] = None
-    """Votre identifiant du lien, unique parmi vos liens. Il rend l'appel rejouable : répété, il rend le lien existant et
-    ne crée rien. Chaque paiement du lien le rappelle dans `payment_link`."""
+    """Votre identifiant du lien, unique parmi vos liens. Il rend l'appel rejouable : répété, il rend le lien existant
+    et ne crée rien. Chaque paiement du lien le rappelle dans `payment_link`."""
     metadata: Metadata = None
     """Données libres, rendues telles quelles dans le lien, dans ses paiements et dans leurs webhooks."""
     return_url: validation.Url | None = None
-    """Page vers laquelle la page de paiement renvoie le client à la fin (http ou https) ; `reference` et `status` y sont
-    ajoutés."""
+    """Page vers laquelle la page de paiement renvoie le client à la fin (http ou https) ; `reference` et `status` y
+    sont ajoutés."""
 
     @field_validator("max_uses", mode="before")
     @classmethod

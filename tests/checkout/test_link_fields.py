@@ -1,4 +1,4 @@
-"""What a link gives to its payments: its external_id, its metadata, and the merchant's page to which customers return."""
+"""What a link gives to its payments: its external_id, its metadata, and the merchant's page where customers return."""
 
 import json
 import re

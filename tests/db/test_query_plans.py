@@ -30,8 +30,8 @@ from guichet.ledger.reconciliation import _named
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.payments import callback_repository as callbacks
-from guichet.payments import link_repository as links
 from guichet.payments import incidents, prompt_limits, unmatched_callbacks
+from guichet.payments import link_repository as links
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
@@ -276,8 +276,9 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         "INSERT INTO payment_links (merchant_id, token, type, amount, currency, description, reserved_uses, "
         "completed_uses, created_at, external_id) "
         f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1, 'l' || n FROM {number.format(rows)}",
-        "INSERT INTO incidents (merchant_id, env, kind, subject_type, reference, provider_account, detail, occurrences, "
-        "opened_at, last_seen_at, closed_at) SELECT merchant_id, 'live', 'stuck', 'payment', reference, 'c', 'd', 1, 1, 1, "
+        "INSERT INTO incidents (merchant_id, env, kind, subject_type, reference, provider_account, detail, "
+        "occurrences, opened_at, last_seen_at, closed_at) "
+        "SELECT merchant_id, 'live', 'stuck', 'payment', reference, 'c', 'd', 1, 1, 1, "
         "CASE WHEN id % 3 = 0 THEN 1 END FROM payments",
         "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "
         f"SELECT 1 + n % 50, 'live', 'XOF', 1, n, {no}, 1 FROM {number.format(rows)}",

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from guichet.domain.money import Hundredths
 from guichet.domain.failures import RefusalReason
+from guichet.domain.money import Hundredths
 from guichet.providers.base import (
     Accepted,
     Charge,

@@ -146,7 +146,12 @@ async def _live_declined(merchant: Merchant) -> None:
 
 
 async def _live_link(merchant: Merchant) -> None:
-    link = {"amount": 5000, "description": "Cotisation 2026", "external_id": "cotisation/2026", "metadata": "{metadata}"}
+    link = {
+        "amount": 5000,
+        "description": "Cotisation 2026",
+        "external_id": "cotisation/2026",
+        "metadata": "{metadata}",
+    }
     created = await merchant.call("POST", "/payment-links", link)
     page = created["url"].removeprefix(merchant.service.url)
     shown = await merchant.service.call("GET", page)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from guichet.domain.money import Hundredths
 from guichet.domain.failures import RefusalReason
+from guichet.domain.money import Hundredths
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
