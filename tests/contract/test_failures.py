@@ -25,10 +25,10 @@ REFUSALS: list[RefusalReason] = [
 async def test_a_402_names_the_payment_and_says_why(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     error = check_error(await merchant.post("/payments", order(phone_number="22997000001")), "payment_failed")
-    assert error["reason"] == "insufficient_funds"
+    assert error["reason"] == "other"
     payment = check_resource("payment", (await merchant.get(f"/payments/{error['reference']}")).data)
     assert (payment["status"], payment["failure"]["code"]) == ("failed", error["reason"])
-    assert payment["failure"]["message"] == error["message"] == REFUSAL_REASONS["insufficient_funds"].message
+    assert payment["failure"]["message"] == error["message"] == REFUSAL_REASONS["refused"].message
     assert (await merchant.get("/payments")).data == [payment]
 
 

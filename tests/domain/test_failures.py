@@ -21,11 +21,6 @@ def test_a_sentence_can_be_shown_to_the_customer(reason: str, failure: Failure) 
     assert failure_of(reason) == failure
 
 
-def test_a_code_that_is_also_a_reason_is_the_code_of_that_reason() -> None:
-    for code in FAILURE_CODES:
-        assert failure_of(code).code == code
-
-
 def test_an_unknown_reason_is_a_refusal() -> None:
     for unknown in (None, "", "from_a_newer_version"):
         assert failure_of(unknown) == REFUSAL_REASONS["refused"]
