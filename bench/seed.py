@@ -49,7 +49,8 @@ _BODY: Final = (
     '"fee_amount":87.5,"total_amount":5087.5,"currency":"XOF","description":"Commande","payment_mode":{"id":1,"name":'
     '"MTN MoMo","type":"mobile_money","operator":"mtn","country":"Bénin","country_code":"BJ"},"customer":{"firstname":'
     '"Awa","lastname":"Diallo","email":"awa.diallo@example.com","phone_number":"22997000000"},"payment_url":null,'
-    '"metadata":null,"created_at":"2026-01-01T00:00:00.000000Z","updated_at":"2026-01-01T00:00:00.000000Z"}}'
+    '"metadata":null,"created_at":"2026-01-01T00:00:00.000000Z","updated_at":"2026-01-01T00:00:00.000000Z",'
+    '"debited_amount":5088,"failure":null,"payment_link":null}}'
 )
 
 
@@ -99,7 +100,7 @@ def _payments(first: int, count: int, total: int, start: Instant, merchant_id: i
             *(None, None, None, None, None, at, settled, "sandbox", None, None, None),
             "refused" if status == "failed" else None,
             start + SPAN + DAY if status == "pending" else None,
-            *(0, None, None, None, None, None, 0, 0, None, False),
+            *(0, None, None, None, None, None, 0, 0, None, False, None),
         )
 
 

@@ -39,10 +39,14 @@ class LinkCustomers:
         """Two links for each merchant: one for ever, one for a number of uses."""
         for merchant in self.merchants:
             for kind in ({"type": "permanent"}, {"type": "limité", "max_uses": _MAX_USES}):
-                body = {"amount": _AMOUNT, "description": "Panier", **kind}
-                answer = await self.api.call("POST", "/v1/payment-links", merchant.key, json=body)
+                body = {"amount": _AMOUNT, "description": "Panier", "external_id": str(kind["type"]), **kind}
+                answer, repeated = [
+                    await self.api.call("POST", "/v1/payment-links", merchant.key, json=body) for _ in range(2)
+                ]
                 assert answer is not None, "nobody answers"
                 assert answer.status == 201, answer
+                assert repeated is not None
+                assert repeated.data["id"] == answer.data["id"], "a repeated request made another link"
                 self._links.append(_Link(merchant.number, answer.data["id"], urlsplit(answer.data["url"]).path))
 
     async def pay(self, number: int) -> None:

@@ -8,7 +8,7 @@ from reliability.orders import Order
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A payment that was answered 201 with `reference`, or 402 (`reference` is then None)."""
+    """A payment that was answered 201 with `reference`, or 402 or 500 as failed (`reference` is then None)."""
 
     order: Order
     reference: str | None

@@ -80,7 +80,7 @@ class Traffic:
             if data["external_id"] != wanted.external_id or data["amount"] != wanted.body["amount"]:
                 self.journal.faults.append(f"{wanted.external_id} was answered with another payment: {data}")
             acknowledged = Acknowledged(wanted, data["reference"], data["status"])
-        elif answer.status == 402:
+        elif answer.status in (402, 500):
             acknowledged = Acknowledged(wanted, None, "failed")
         else:
             self.journal.faults.append(f"{wanted.external_id}: {answer.status} {answer.body[:300]!r}")

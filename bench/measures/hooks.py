@@ -68,6 +68,9 @@ def _data() -> PaymentObject:
         "metadata": None,
         "created_at": now,
         "updated_at": now,
+        "debited_amount": number(5088_00),
+        "failure": None,
+        "payment_link": None,
     }
 
 

@@ -14,7 +14,7 @@ from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.catalogue import Catalogue, PaymentMode, check_debit, missing_fields, quote
 from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.merchants.catalogue_file import load_catalogue
 
 #: The hash of the only key there is; a real one would look it up.
@@ -135,6 +135,7 @@ def row_of(body: Body) -> tuple[dict[str, Any], PaymentMode]:
         "not_found_duration": 0,
         "link_reserved_until": None,
         "answered_pending": False,
+        "link_external_id": None,
     }, mode
 
 
@@ -163,6 +164,9 @@ def rendered(payment_id: int, row: dict[str, Any], mode: PaymentMode) -> dict[st
         "metadata": row["metadata"],
         "created_at": iso(row["created_at"]),
         "updated_at": iso(row["updated_at"]),
+        "debited_amount": round_to_currency(row["total_amount"], row["currency"]) / 100,
+        "failure": None,
+        "payment_link": None,
     }
 
 
@@ -198,6 +202,9 @@ class PaymentOut(BaseModel):
     metadata: dict[str, Any] | None
     created_at: str
     updated_at: str
+    debited_amount: float
+    failure: dict[str, str] | None
+    payment_link: dict[str, Any] | None
 
 
 class Answer(BaseModel):

@@ -18,7 +18,7 @@ from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFou
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES
 from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject
-from guichet.schemas.payment import CreatedPaymentObject, PaymentBody, PaymentObject
+from guichet.schemas.payment import PaymentBody, PaymentObject
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject
 from guichet.schemas.payment_mode import PaymentModeObject
 from guichet.schemas.refund import RefundBody, RefundObject
@@ -145,8 +145,10 @@ ENDPOINTS: Final = (
         "prouve pas que rien n'a été créé : rejouez avec le même `external_id`.\n\n"
         "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre "
         f"{whole_amount(MIN_DEBIT)} et {whole_amount(MAX_DEBIT)}. Un "
-        "refus immédiat de l'opérateur donne `402` ; le paiement est alors enregistré `failed`.",
-        CreatedPaymentObject,
+        "refus immédiat de l'opérateur donne `402` : le paiement est enregistré `failed`, `error.reference` le nomme "
+        "et `error.reason` dit pourquoi. Si c'est notre liaison avec l'opérateur qui ne fonctionne pas, la réponse "
+        "est `500`, avec `error.reference` aussi ; rien n'a été débité.",
+        PaymentObject,
         201,
         body=PaymentBody,
         errors=(InvalidRequest, PaymentFailed, Conflict),
@@ -188,7 +190,8 @@ ENDPOINTS: Final = (
         PAYMENTS,
         "Lire un paiement",
         "Tant que le paiement est `pending`, l'opérateur est interrogé avant la réponse : prévoyez chez vous un délai "
-        "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici.",
+        "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici ; `redirect_url` y est tant que "
+        "votre client doit confirmer sur la page de l'opérateur.",
         PaymentObject,
         parameters=(_PAYMENT_REFERENCE,),
         errors=(NotFound,),
@@ -203,7 +206,8 @@ ENDPOINTS: Final = (
         "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
         "Un paiement n'a jamais qu'un remboursement. Le client reçoit `total_amount` ; votre solde est débité de "
         "`amount`, et les frais sont rendus par le service. Si le solde ne suffit pas, le remboursement échoue et rien "
-        "n'est pris.",
+        "n'est pris. Un `409` dit pourquoi dans `error.reason` ; `already_refunded` donne la référence du "
+        "remboursement.",
         RefundObject,
         201,
         body=RefundBody,
@@ -249,7 +253,9 @@ ENDPOINTS: Final = (
         LINKS,
         "Créer un lien de paiement",
         "Clé de production seulement : avec une clé de test, la demande est refusée (`invalid_request`, sans "
-        "`details`). Un lien ne se modifie pas et ne se désactive pas par l'API.",
+        "`details`). Un lien ne se modifie pas et ne se désactive pas par l'API.\n\n"
+        "Répéter un `external_id` rend le lien existant, aussi avec `201`, et ne crée rien. `metadata` est copié dans "
+        "chaque paiement du lien et dans ses webhooks ; `payment_link` y dit de quel lien il vient.",
         PaymentLinkObject,
         201,
         body=LinkBody,
@@ -263,6 +269,13 @@ ENDPOINTS: Final = (
                 "expires_at": "2026-12-31T23:59:59Z",
             },
             "Permanent": {"amount": 2000, "description": "Don"},
+            "Rejouable, avec retour chez vous": {
+                "amount": 10000,
+                "description": "Cotisation 2026",
+                "external_id": "cotisation-2026",
+                "metadata": {"association": 7},
+                "return_url": "https://boutique.example/merci",
+            },
         },
         live_only=True,
     ),

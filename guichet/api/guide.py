@@ -9,8 +9,9 @@ from typing import Final
 from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE
 from guichet.clock import SECOND
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
-from guichet.domain.errors import BY_CODE
+from guichet.domain.errors import BY_CODE, ConflictReason
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
+from guichet.domain.failures import FailureCode
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.providers.sandbox import SUFFIXES, VALIDATES_AFTER
 from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
@@ -24,15 +25,34 @@ MEANINGS: Final = {
     "merchant_inactive": "compte marchand non actif ; clés de production seulement",
     "invalid_request": "corps illisible, champ manquant ou hors bornes, moyen de paiement inconnu ou inactif, total "
     "débité hors bornes, code ou identité manquants",
-    "payment_failed": "l'opérateur a refusé ; le paiement est enregistré `failed`",
+    "payment_failed": "l'opérateur a refusé ; le paiement est enregistré `failed`, `reference` le nomme et `reason` "
+    "dit pourquoi",
     "insufficient_funds": f"le solde ne couvre pas un retrait ({_UNUSED})",
     "payout_failed": f"un versement a été refusé ({_UNUSED})",
     "payout_limit_exceeded": f"le plafond de retrait est atteint ({_UNUSED})",
     "not_found": "ressource absente, d'un autre compte ou de l'autre environnement, sans distinction",
-    "conflict": "l'état l'interdit : paiement non réussi, déjà remboursé, ou solde hors de `Actif`",
+    "conflict": "l'état l'interdit : paiement non réussi, déjà remboursé, ou solde hors de `Actif` ; `reason` dit "
+    "lequel",
     "method_not_allowed": "l'adresse existe, mais pas avec cette méthode HTTP",
     "rate_limited": "trop de requêtes depuis cette adresse IP",
-    "server_error": "incident de notre côté",
+    "server_error": "incident de notre côté ; avec `reference`, ce paiement est enregistré `failed` et rien n'a "
+    "été débité",
+}
+#: What the `reason` of a 409 means; that of a 402 is a code of `failure`.
+CONFLICTS: Final[dict[ConflictReason, str]] = {
+    "already_refunded": "le paiement a déjà son remboursement, dont `reference` donne la référence",
+    "not_refundable": "le paiement n'est pas `succeeded`",
+    "wallet_not_active": "votre solde est `Gelé` ou `Fermé`",
+    "link_used_up": "le lien de paiement n'a plus d'utilisation libre ; seules ses pages le rencontrent",
+}
+#: What each code of `failure` means to a merchant.
+FAILURES: Final[dict[FailureCode, str]] = {
+    "insufficient_funds": "le solde du client ne suffit pas",
+    "rejected_by_customer": "le client a refusé ou annulé",
+    "expired": "le client n'a pas validé à temps",
+    "limit_reached": "un plafond du compte du client, ou de l'opérateur, est atteint",
+    "operator_unavailable": "l'opérateur, ou notre liaison avec lui, ne fonctionne pas",
+    "other": "autre raison : lisez `message`",
 }
 _RETRIES: Final = {
     402: "pas automatiquement : c'est au client de décider",
@@ -141,6 +161,11 @@ def _errors() -> str:
         "Décidez sur `error.code`. `error.message` est une phrase pour les humains, qui peut changer. "
         "`error.details`, propre aux erreurs de validation, donne les messages de chaque champ.\n\n"
         f"{_table(('Code', 'HTTP', 'Sens', 'Réessayer'), rows)}\n\n"
+        "Un paiement `failed` dit pourquoi dans `failure`, à la lecture comme dans le webhook ; un `402` le dit dans "
+        "`error.reason`. `failure.message` est une phrase que vous pouvez montrer au client.\n\n"
+        f"{_table(('`failure.code`', 'Sens'), [(f'`{code}`', meaning) for code, meaning in FAILURES.items()])}\n\n"
+        "Un `409` dit dans `error.reason` quelle règle l'interdit :\n\n"
+        f"{_table(('`error.reason`', 'Sens'), [(f'`{code}`', meaning) for code, meaning in CONFLICTS.items()])}\n\n"
         "Un délai dépassé sur `POST /payments` ne prouve pas que le paiement n'existe pas : rejouez avec le même "
         "`external_id`, sans quoi le client peut être débité deux fois. Traitez un code inconnu comme un incident "
         "passager."

@@ -6,13 +6,15 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet.api.http import Call, requested_page, success_response
+from guichet.db.engine import require
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import LinkId
 from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
 from guichet.payments import link_repository as links
+from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
-from guichet.schemas.validation import check_decimals, invalid_request
+from guichet.schemas.validation import check_decimals, invalid_request, metadata_text, validate
 
 #: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
 TOKEN_LENGTH: Final = 44
@@ -21,33 +23,46 @@ _MAX_ID: Final = 2**63 - 1
 
 
 async def create_link(call: Call) -> Response:
+    """The new link, or the one that has the body's external_id already."""
     if not call.caller.livemode:
         raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
-    body = await call.parse_body(LinkBody)
+    wanted = await _wanted_link(call)
+    db = call.ctx.db
+    link = await links.insert_new(db, wanted)
+    if link is None:
+        link = require(await links.by_external_id(db, call.merchant_id, require(wanted.external_id)))
+        await db.wait_for_replication()  # The request that made it may still wait for the standby (D69).
+    return success_response(_link_object(call, link), 201)
+
+
+async def _wanted_link(call: Call) -> PaymentLink:
+    """The body as a link that is not stored yet. Raises InvalidRequest."""
+    raw = await call.body()
+    suspect = has_suspect_escape(raw)
+    body = validate(LinkBody, parse_object(raw), {**call.validation_context, "suspect": suspect})
     currency = call.caller.merchant.currency
     try:
         check_decimals(body.amount, currency)
     except ValueError as error:
         raise invalid_request({"amount": [str(error)]}) from None
-    link = await links.insert_new(
-        call.ctx.db,
-        PaymentLink(
-            id=LinkId(0),
-            merchant_id=call.merchant_id,
-            token=random_text(TOKEN_LENGTH),
-            type=body.type,
-            amount=body.amount,
-            currency=currency,
-            description=body.description,
-            max_uses=body.max_uses,
-            reserved_uses=0,
-            completed_uses=0,
-            starts_at=body.starts_at,
-            expires_at=body.expires_at,
-            created_at=call.ctx.clock.now(),
-        ),
+    return PaymentLink(
+        id=LinkId(0),
+        merchant_id=call.merchant_id,
+        token=random_text(TOKEN_LENGTH),
+        type=body.type,
+        amount=body.amount,
+        currency=currency,
+        description=body.description,
+        max_uses=body.max_uses,
+        reserved_uses=0,
+        completed_uses=0,
+        starts_at=body.starts_at,
+        expires_at=body.expires_at,
+        created_at=call.ctx.clock.now(),
+        external_id=body.external_id,
+        metadata=metadata_text(raw, body.metadata, suspect=suspect),
+        return_url=body.return_url,
     )
-    return success_response(_link_object(call, link), 201)
 
 
 async def list_links(call: Call) -> Response:

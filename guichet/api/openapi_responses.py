@@ -10,17 +10,21 @@ from guichet.api import guide, json_schema
 from guichet.api.endpoints import ENDPOINTS, Endpoint
 from guichet.api.json_schema import Schema
 from guichet.domain.errors import (
+    Conflict,
     GuichetError,
     InvalidRequest,
     KeyExpired,
     MerchantInactive,
     MethodNotAllowed,
+    PaymentFailed,
     RateLimited,
     ServerError,
     Unauthorized,
 )
+from guichet.domain.failures import REFUSAL_REASONS
 from guichet.schemas.error import ErrorObject, error_object
 from guichet.schemas.json_codec import JSON
+from guichet.schemas.object_fields import PAYMENT_REFERENCE, REFUND_REFERENCE
 
 #: The errors that every endpoint can answer besides its own.
 _COMMON_ERRORS: Final = (Unauthorized, KeyExpired, MerchantInactive, RateLimited, ServerError)
@@ -50,6 +54,19 @@ _HEADERS: Final[dict[str, Schema]] = {
         "required": True,
         "schema": {"type": "string"},
     },
+}
+_FAULTY_NAME: Final = "Le prénom du client est obligatoire pour un paiement par carte."
+#: Examples of the errors that carry more than their code and sentence.
+_EXAMPLES: Final[dict[type[GuichetError], GuichetError]] = {
+    InvalidRequest: InvalidRequest(f"customer.firstname : {_FAULTY_NAME}", {"customer.firstname": [_FAULTY_NAME]}),
+    PaymentFailed: PaymentFailed(
+        REFUSAL_REASONS["insufficient_funds"].message, reason="insufficient_funds", reference=PAYMENT_REFERENCE
+    ),
+    Conflict: Conflict(
+        "Ce paiement a déjà fait l'objet d'une demande de remboursement.",
+        reason="already_refunded",
+        reference=REFUND_REFERENCE,
+    ),
 }
 #: HTTP status → the headers that only its responses have.
 _STATUS_HEADERS: Final = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",)}
@@ -95,10 +112,7 @@ def error_responses() -> dict[str, Schema]:
 
 
 def _error_example(error: type[GuichetError]) -> ErrorObject:
-    if error is not InvalidRequest:
-        return error_object(error())
-    sentence = "Le prénom du client est obligatoire pour un paiement par carte."
-    return error_object(InvalidRequest(f"customer.firstname : {sentence}", {"customer.firstname": [sentence]}))
+    return error_object(_EXAMPLES.get(error) or error())
 
 
 def header_references(status: int) -> dict[str, Schema]:

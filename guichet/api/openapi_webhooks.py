@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from guichet.api import json_schema
 from guichet.api.json_schema import Schema
-from guichet.domain.events import ANSWER_TIMEOUT, DISPUTE_OPENED, EventName
+from guichet.domain.events import ANSWER_TIMEOUT, DISPUTE_OPENED, PAYMENT_FAILED, EventName
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
+from guichet.schemas.payment import PaymentFailureObject
 from guichet.webhooks.sender import USER_AGENT
 
 #: The status of an object where its event has another name.
@@ -67,6 +68,8 @@ def _example(event: EventName, model: type[Any], known: Mapping[str, Schema]) ->
     shown = json_schema.example(json_schema.reference(model), known)
     shown["event"] = event
     state = _STATES.get(event, event.partition(".")[2])
+    if event == PAYMENT_FAILED:
+        shown["data"]["failure"] = json_schema.example(json_schema.reference(PaymentFailureObject), known)
     if "status" in shown["data"]:
         shown["data"] = {**shown["data"], "status": state}
     for changed in ("updated_at", "processed_at"):

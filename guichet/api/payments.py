@@ -13,16 +13,9 @@ from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, PaymentRequest
 from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
-from guichet.schemas.json_codec import has_suspect_escape, parse_object, raw_has_bad_text, raw_member
-from guichet.schemas.payment import (
-    BAD_METADATA,
-    Customer,
-    PaymentBody,
-    PaymentObject,
-    created_payment_object,
-    payment_object,
-)
-from guichet.schemas.validation import invalid_request, validate
+from guichet.schemas.json_codec import has_suspect_escape, parse_object
+from guichet.schemas.payment import Customer, PaymentBody, PaymentObject, payment_object
+from guichet.schemas.validation import invalid_request, metadata_text, validate
 
 
 async def create_payment(call: Call) -> Response:
@@ -31,7 +24,7 @@ async def create_payment(call: Call) -> Response:
         return success_response(_created(call, result), 201)
     # The body may name another mode than the payment that exists, which is returned as it is (D11).
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return success_response(_replayed(result.payment, catalogue), 201)
+    return success_response(payment_object(result.payment, catalogue.by_operator(result.payment.operator)), 201)
 
 
 async def list_payments(call: Call) -> Response:
@@ -81,9 +74,9 @@ async def _payment_request(call: Call) -> PaymentRequest:
     """
     raw = await call.body()
     values = parse_object(raw)
-    context = {**call.validation_context, "suspect": has_suspect_escape(raw)}
+    suspect = has_suspect_escape(raw)
     try:
-        body = validate(PaymentBody, values, context)
+        body = validate(PaymentBody, values, {**call.validation_context, "suspect": suspect})
     except InvalidRequest as error:
         details = {field: list(faults) for field, faults in (error.details or {}).items()}
         catalogue = await call.ctx.catalogues.of(call.merchant_id)
@@ -91,9 +84,7 @@ async def _payment_request(call: Call) -> PaymentRequest:
             if field not in details and field.partition(".")[0] not in details:
                 details[field] = faults
         raise invalid_request(details) from None
-    metadata = None if body.metadata is None else raw_member(raw, "metadata")
-    if context["suspect"] and metadata is not None and raw_has_bad_text(metadata):
-        raise invalid_request({"metadata": [BAD_METADATA]})
+    metadata = metadata_text(raw, body.metadata, suspect=suspect)
     customer = body.customer or Customer()
     return PaymentRequest(
         amount=body.amount,
@@ -133,19 +124,12 @@ def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[
 
 
 def _created(call: Call, result: CreatedPayment) -> PaymentObject:
-    """`payment_url` only for a card, `redirect_url` only where the customer confirms on the provider's page (D31)."""
+    """With the `payment_url` of a card, which no other answer has (D11)."""
     payment, mode = result.payment, result.mode
-    if mode.is_card:
-        page = f"{call.ctx.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
-        return created_payment_object(payment, mode, payment_url=payment.redirect_url or page)
-    return created_payment_object(payment, mode, redirect_url=payment.redirect_url)
-
-
-def _replayed(payment: Payment, catalogue: Catalogue) -> PaymentObject:
-    """Without the `payment_url` of a card (D11); with the provider's page while the customer has to go there (D60)."""
-    mode = catalogue.by_operator(payment.operator)
-    awaited = payment.status == "pending" and not (mode and mode.is_card)
-    return created_payment_object(payment, mode, redirect_url=payment.redirect_url if awaited else None)
+    if not mode.is_card:
+        return payment_object(payment, mode)
+    page = f"{call.ctx.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
+    return payment_object(payment, mode, payment.redirect_url or page)
 
 
 def _status(text: str | None) -> PaymentStatus | None:

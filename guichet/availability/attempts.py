@@ -35,12 +35,12 @@ _PRUNE: Final = delete(_table).where(_table.c.minute < bindparam("before"))
 def is_technical_failure(result: InitiationResult) -> bool | None:
     """Whether an initiation failed because the operator could not be reached or could not work.
 
-    None when it says nothing about the operator: our own configuration was refused.
+    None when it says nothing about the operator: our own configuration was refused, or it was not asked.
     """
     match result:
         case Unknown():
             return True
-        case NotProcessed(reason="configuration") | Refused(reason="configuration"):
+        case NotProcessed(reason="configuration" | "currency_not_accepted") | Refused(reason="configuration"):
             return None
         case NotProcessed() | Refused():
             return result.reason == _UNAVAILABLE

@@ -14,7 +14,7 @@ from guichet.checkout.payment_view import TEMPLATES, payment_view, return_addres
 from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
-from guichet.domain.money import Hundredths
+from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
 from guichet.merchants import repository as merchants
 from guichet.payments import repository as payments
@@ -39,10 +39,11 @@ async def choose(pages: PageContext, page: PageRequest) -> Response:
     if choice not in _CHOICES:
         return await _payment_page(pages, page, payment, merchant, status=422)
     if payment.status == "pending":
-        approved = Succeeded(Hundredths(payment.total_amount), payment.currency)
+        approved = Succeeded(round_to_currency(payment.total_amount, payment.currency), payment.currency)
         outcome = approved if choice == "succeeded" else Refused("declined")
         payment = await settle_payment(pages.ctx, payment, outcome)
-    return page.redirect(return_address(payment) or page.href(f"/checkout/{payment.checkout_token}"))
+    merchants_page = return_address(payment, payment.return_url)
+    return page.redirect(merchants_page or page.href(f"/checkout/{payment.checkout_token}"))
 
 
 async def _find_payment(pages: PageContext, page: PageRequest) -> tuple[Payment, Merchant]:
@@ -58,7 +59,7 @@ async def _payment_page(
 ) -> Response:
     path = f"/checkout/{payment.checkout_token}"
     modes = await pages.ctx.catalogues.of(merchant.id)
-    view = payment_view(page, payment, merchant, modes, now=pages.clock.now(), path=path)
+    view = payment_view(page, payment, merchant, modes, now=pages.clock.now(), path=path, return_url=payment.return_url)
     if payment.status != "pending":
         return page.render(TEMPLATES[view.stage], view)
     # A browser applies form-action to where the response redirects, and to where that redirects in turn.

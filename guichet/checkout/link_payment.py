@@ -16,7 +16,7 @@ from guichet.checkout.state_pages import StateName
 from guichet.checkout.tokens import FormToken
 from guichet.clock import MINUTE, SECOND, later
 from guichet.domain.catalogue import PaymentMode
-from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
+from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.merchants import Caller
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
@@ -78,7 +78,7 @@ async def _pay_once(
         return await _try_later(request, mode, given, "phone_number", _PROMPTS[refused.limit], wait, form_token)
     except InvalidRequest:
         return await form_page(request, given, notice="link.notice_mode", token=form_token)
-    except PaymentFailed:
+    except (PaymentFailed, ServerError):
         pass  # The payment is stored as failed, and its page says why.
     return _redirect_to_payment(request, token)
 
@@ -131,8 +131,11 @@ async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str],
         currency=link.currency,
         operator=mode.operator,
         description=link.description,
+        # The provider leads back to our page, and that to the merchant's (D122).
         return_url=f"{request.pages.public_url}/pay/{link.path}/{token.nonce}",
+        metadata=link.metadata,
         link_id=link.id,
+        link_external_id=link.external_id,
         checkout_token=token.nonce,
         phone_number=clean.get("phone_number"),
         otp=clean.get("otp"),

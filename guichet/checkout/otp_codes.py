@@ -16,7 +16,9 @@ from guichet.payments.otp_codes import CodeNotSent, send_code
 #: Name and value of the button that requests the code instead of paying.
 BUTTON: Final = ("do", "code")
 #: Reasons for which the sentence about a failed payment is used here too; others get the sentence `code.refused`.
-_SHARED_REASONS: Final = frozenset({"payer_not_found", "operator_unavailable", "configuration", "not_connected"})
+_SHARED_REASONS: Final = frozenset(
+    {"payer_not_found", "operator_unavailable", "configuration", "not_connected", "currency_not_accepted"}
+)
 
 
 def is_requested(mode: PaymentMode, form: dict[str, str]) -> bool:
@@ -40,8 +42,8 @@ async def request_code(
     try:
         await send_code(ctx, mode, phone_number, link.amount, link.currency, link.description)
     except CodeNotSent as failure:
-        field, sentence = _fault(page, mode, failure.reason)
-        notice = "code.notice" if failure.reason else "code.notice_unclear"
+        field, sentence = _fault(page, mode, failure.refusal)
+        notice = "code.notice" if failure.refusal else "code.notice_unclear"
         return replace(given, faults={field: [sentence]}), notice
     shown = formatting.masked_phone(phone_number, mode.dial_code)
     return replace(given, code_sent=page.text("code.sent", phone=shown)), None

@@ -75,10 +75,12 @@ def payment_view(
     *,
     now: clock.Instant,
     path: str,
+    return_url: str | None,
     link_path: str | None = None,
     simulator_path: str | None = None,
 ) -> PaymentView:
-    """`path`: of the page itself, within the service; `link_path`: of the payment link it came from, if any."""
+    """`path`: of the page itself, within the service; `link_path`: of the payment link it came from, if any;
+    `return_url`: the merchant's page."""
     mode = modes.by_operator(payment.operator)
     name = mode.name if mode else payment.operator
     age = (now - payment.created_at) // clock.SECOND
@@ -108,7 +110,7 @@ def payment_view(
         provider_page=_web_address(payment.redirect_url),
         simulator=simulator_path,
         retry_href=page.href(link_path, mode=payment.operator) if link_path else None,
-        return_href=None if link_path else return_address(payment),
+        return_href=return_address(payment, return_url),
     )
 
 
@@ -119,9 +121,9 @@ def _reason(page: PageRequest, payment: Payment, mode: str, shown: Bill) -> str:
     return page.text(key if known else "failure.refused", mode=mode, total=shown.total)
 
 
-def return_address(payment: Payment) -> str | None:
-    """The merchant's page, with `reference` and `status` added to its query; None if the payment has none."""
-    address = _web_address(payment.return_url)
+def return_address(payment: Payment, return_url: str | None) -> str | None:
+    """The merchant's page, with `reference` and `status` added to its query; None if there is none."""
+    address = _web_address(return_url)
     if address is None:
         return None
     parts = urlsplit(address)

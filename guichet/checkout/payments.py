@@ -23,6 +23,7 @@ async def show(pages: PageContext, page: PageRequest) -> Response:
         await pages.ctx.catalogues.of(request.merchant.id),
         now=pages.clock.now(),
         path=f"/pay/{request.link.path}/{payment.checkout_token}",
+        return_url=request.link.return_url,
         link_path=f"/pay/{request.link.path}",
         simulator_path=pages.simulator_path,
     )

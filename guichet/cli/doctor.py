@@ -22,7 +22,7 @@ from guichet.ledger.audit import last_audit
 from guichet.payments import provider_balances
 from guichet.server import health_checks
 
-#: Reasons for which a live payment fails through no fault of its customer (keys of `providers/base.py`'s
+#: Reasons for which a live payment fails through no fault of its customer (keys of `domain/failures.py`'s
 #: REFUSAL_REASONS).
 _ROUTE_FAILURES: Final = ("configuration", "not_connected", "operator_unavailable")
 #: The balances with the providers must be read this often; the worker tries every five minutes.

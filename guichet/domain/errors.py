@@ -15,25 +15,46 @@ GuichetError
 ├── RateLimited             429 rate_limited
 └── ServerError             500 server_error
 
-Messages are French sentences for people; clients branch on `code` only.
+Messages are French sentences for people; clients branch on `code`, and on `reason` where there is one.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final, Literal, get_args
+
+from guichet.domain.failures import FAILURE_CODES, FailureCode
 
 Details = Mapping[str, list[str]]
 
+#: Which rule of the state a 409 is about.
+ConflictReason = Literal["already_refunded", "not_refundable", "wallet_not_active", "link_used_up"]
+CONFLICT_REASONS: Final[tuple[ConflictReason, ...]] = get_args(ConflictReason)
+#: What a `reason` can be: of a 402 why the payment failed, of a 409 which rule forbids the operation.
+ErrorReason = FailureCode | ConflictReason
+ERROR_REASONS: Final[tuple[ErrorReason, ...]] = (*FAILURE_CODES, *CONFLICT_REASONS)
+
 
 class GuichetError(Exception):
-    """An error with a stable `code`, an HTTP `status` and a French `message`."""
+    """An error with a stable `code`, an HTTP `status` and a French `message`.
+
+    `reference`: that of the payment or refund which it is about, where the caller may not know it.
+    """
 
     code: ClassVar[str]
     status: ClassVar[int]
     default: ClassVar[str]
 
-    def __init__(self, message: str | None = None, details: Details | None = None) -> None:
+    def __init__(
+        self,
+        message: str | None = None,
+        details: Details | None = None,
+        *,
+        reason: ErrorReason | None = None,
+        reference: str | None = None,
+    ) -> None:
         self.message = message or self.default
         self.details = details
+        self.reason = reason
+        self.reference = reference
         super().__init__(self.message)
 
 

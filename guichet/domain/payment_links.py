@@ -37,6 +37,12 @@ class PaymentLink:
     expires_at: Instant | None
     created_at: Instant
     late_uses: int = 0
+    #: The merchant's own id, unique among its links.
+    external_id: str | None = None
+    #: JSON text, copied to its payments.
+    metadata: str | None = None
+    #: The merchant's page to which the pages of its payments lead back.
+    return_url: str | None = None
 
     @property
     def uses_count(self) -> int:

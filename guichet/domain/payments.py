@@ -133,6 +133,8 @@ class Payment(Record, frozen=True):
     link_reserved_until: Instant | None = None
     #: A repeated request was answered while the initiation ran: a refusal is then told by a webhook too (D20).
     answered_pending: bool = False
+    #: That of its payment link, whose fields never change.
+    link_external_id: str | None = None
 
 
 class Refund(Record, frozen=True):

@@ -14,7 +14,8 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
-from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed
+from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
+from guichet.domain.failures import OUR_FAULTS, failure_of
 from guichet.domain.ids import LinkId, PaymentId
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.money import Currency, Hundredths
@@ -23,13 +24,12 @@ from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
 from guichet.ledger import wallets
 from guichet.logs import log
-from guichet.payments import integrity, prompt_limits, repository
+from guichet.payments import integrity, misconfigured_routes, prompt_limits, repository
 from guichet.payments import link_repository as links
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
 from guichet.payments.slow_initiation import REQUEST_WAIT, WaitingRequest, wait_for_initiation
 from guichet.providers.base import (
-    REFUSAL_REASONS,
     Accepted,
     Charge,
     InitiationResult,
@@ -42,6 +42,10 @@ from guichet.providers.base import (
 #: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
 _LEASE_MARGIN: Final = 10 * SECOND
 TOKEN_LENGTH: Final = 32
+_ROUTE_FAULT: Final = (
+    "Ce moyen de paiement a un problème de notre côté, et nous en sommes avertis. Rien n'a été débité : le paiement "
+    "est enregistré « failed »."
+)
 
 
 class PaymentRequest(Record, frozen=True):
@@ -68,6 +72,7 @@ class PaymentRequest(Record, frozen=True):
     callback_url: str | None = None
     metadata: str | None = None
     link_id: LinkId | None = None
+    link_external_id: str | None = None
     checkout_token: str | None = None
 
     def fields_modes_require(self) -> dict[str, object]:
@@ -95,7 +100,8 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
     """The new payment, `pending`, or the one that already holds the request's external_id or checkout_token.
 
     Raises InvalidRequest (payment mode, missing fields, bounds), Conflict (wallet not `Actif`, link used up),
-    TooManyPrompts (through links only) and PaymentFailed (refused at initiation; the payment is stored as `failed`).
+    TooManyPrompts (through links only). Raises PaymentFailed (refused at initiation) and ServerError (no route of ours
+    works) when the payment is stored as `failed`.
     """
     catalogue = await ctx.catalogues.of(caller.merchant.id)
     quoted = check_request(catalogue.choose(wanted.operator, wanted.payment_mode_id), wanted)
@@ -163,6 +169,7 @@ def _new_payment(
         link_reserved_until=None
         if wanted.link_id is None
         else later(now, ctx.settings.link_reservation_minutes * MINUTE),
+        link_external_id=wanted.link_external_id,
     )
 
 
@@ -176,10 +183,14 @@ async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None
         if stored is None:
             return None
         if await wallets.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
-            raise Conflict("Le portefeuille du marchand n'accepte pas de mouvement pour le moment.")
+            raise Conflict(
+                "Le portefeuille du marchand n'accepte pas de mouvement pour le moment.", reason="wallet_not_active"
+            )
         if payment.link_id is not None:
             if not await links.reserve_use(tx, payment.link_id, payment.created_at):
-                raise Conflict("Ce lien de paiement a atteint son nombre maximal d'utilisations.")
+                raise Conflict(
+                    "Ce lien de paiement a atteint son nombre maximal d'utilisations.", reason="link_used_up"
+                )
             await prompt_limits.check(tx, ctx.settings, stored)
     return stored
 
@@ -204,7 +215,8 @@ def _initiation_lease(now: Instant, provider: Provider) -> Instant:
 
 
 async def _initiate_within_request(ctx: AppContext, payment: Payment, charge: Charge, route: list[str]) -> Payment:
-    """The payment after its initiation, or still pending after REQUEST_WAIT seconds. Raises PaymentFailed."""
+    """The payment after its initiation, or still pending after REQUEST_WAIT seconds. Raises PaymentFailed and
+    ServerError."""
     waiting = WaitingRequest()
     initiation = _initiate(ctx, payment, charge, route, waiting)
     if sum(ctx.registry.provider(account).initiation_timeout for account in route) <= REQUEST_WAIT:
@@ -251,14 +263,24 @@ async def _apply(ctx: AppContext, payment: Payment, result: InitiationResult, wa
         case Refused() | NotProcessed():
             refusal = Refused(result.reason, result.raw)
             settled = await settle_payment(ctx, payment, refusal, at_initiation=not waiting.is_answered)
+            await misconfigured_routes.report(ctx, settled, result.raw)
             if settled.status != "failed" or waiting.is_answered:
                 return settled
-            raise PaymentFailed(REFUSAL_REASONS[result.reason])
+            raise _refusal(settled)
         case _:
             log.warning("initiation.unknown", reference=payment.reference, result=repr(result))
             now = ctx.clock.now()
             await repository.record_lost_initiation(ctx.db, payment.id, now, later(now, POLL_INTERVALS[0] * SECOND))
     return payment
+
+
+def _refusal(payment: Payment) -> PaymentFailed | ServerError:
+    """What the caller is told about a payment that failed at its initiation: the operator refused it, or a route of
+    ours does not work (D121)."""
+    if payment.failure_reason in OUR_FAULTS:
+        return ServerError(_ROUTE_FAULT, reference=payment.reference)
+    failure = failure_of(payment.failure_reason)
+    return PaymentFailed(failure.message, reason=failure.code, reference=payment.reference)
 
 
 async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted) -> Payment:

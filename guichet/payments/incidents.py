@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Writer
+from guichet.db.sql_functions import lock_until_commit
 from guichet.db.tables import incidents
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
@@ -23,6 +24,7 @@ IncidentKind = Literal[
     "failed_after_success",
     "disputed",
     "missing_aggregated_merchant",
+    "misconfigured_route",
 ]
 #: A provider reported another amount or currency than ours; nothing was credited.
 MISMATCH: Final = "mismatch"
@@ -42,6 +44,8 @@ DISPUTED: Final = "disputed"
 PAYEE_UNCONFIRMED: Final = "payee_unconfirmed"
 #: The provider has no id of this merchant yet, and the account must name it: `guichet providers setup wave-merchants`.
 MISSING_AGGREGATED_MERCHANT: Final = "missing_aggregated_merchant"
+#: Payments fail because no account serves their operator, or the provider does not let ours in (D121).
+MISCONFIGURED_ROUTE: Final = "misconfigured_route"
 KINDS: Final[tuple[IncidentKind, ...]] = get_args(IncidentKind)
 
 _MOST: Final = 500
@@ -96,6 +100,16 @@ _OF_MERCHANT: Final = (
 )
 _OPEN_OF_MERCHANT: Final = select(incidents.c.id).where(*_OF_MERCHANT).limit(1)
 _CLOSE_OF_MERCHANT: Final = update(incidents).where(*_OF_MERCHANT).values(closed_at=bindparam("now"))
+_OPEN_OF_ACCOUNT: Final = (
+    select(incidents.c.id)
+    .where(
+        incidents.c.provider_account == bindparam("account"),
+        incidents.c.kind == bindparam("wanted_kind"),
+        incidents.c.closed_at.is_(None),
+    )
+    .limit(1)
+)
+_LOCK_ACCOUNT: Final = select(lock_until_commit(bindparam("locked_account")))
 _CLOSE: Final = (
     update(incidents)
     .where(incidents.c.id == bindparam("incident_id"), incidents.c.closed_at.is_(None))
@@ -174,6 +188,21 @@ async def report_once_for_merchant(
     wanted = {"merchant": subject.merchant_id, "wanted_kind": kind, "account": subject.provider_account}
     if await db.one(_OPEN_OF_MERCHANT, **wanted) is None:
         await report_about(db, subject, kind, detail, now)
+
+
+async def report_once_for_account(
+    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
+) -> None:
+    """Opens an incident about the first payment or refund that meets it through this account, whichever merchant's it
+    is, unless one is open already. While one is open this is one read of an index."""
+    wanted = {"account": subject.provider_account, "wanted_kind": kind}
+    if await db.one(_OPEN_OF_ACCOUNT, **wanted) is not None:
+        return
+    async with db.transaction() as tx:
+        # Against other requests that found none either.
+        await tx.one(_LOCK_ACCOUNT, locked_account=f"{kind} {subject.provider_account}")
+        if await tx.one(_OPEN_OF_ACCOUNT, **wanted) is None:
+            await report_about(tx, subject, kind, detail, now)
 
 
 async def close_of_merchant(

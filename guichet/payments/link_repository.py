@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Integer, bindparam, func, insert, or_, select, update
+from sqlalchemy import Integer, bindparam, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, require
@@ -19,13 +20,18 @@ from guichet.db.tables import payment_links, payments
 from guichet.domain.ids import LinkId, MerchantId
 from guichet.domain.payment_links import PaymentLink
 
+#: Inserts nothing and returns no row if the merchant has a link with this external_id.
 _INSERT: Final = (
-    insert(payment_links)
+    upsert(payment_links)
     .values({column.name: bindparam(column.name) for column in payment_links.c if column.name != "id"})
+    .on_conflict_do_nothing()
     .returning(*payment_links.c)
 )
 _BY_ID: Final = select(payment_links).where(
     payment_links.c.merchant_id == bindparam("merchant_id"), payment_links.c.id == bindparam("id")
+)
+_BY_EXTERNAL_ID: Final = select(payment_links).where(
+    payment_links.c.merchant_id == bindparam("merchant_id"), payment_links.c.external_id == bindparam("external_id")
 )
 _BY_TOKEN: Final = select(payment_links).where(payment_links.c.token == bindparam("token"))
 _COUNT: Final = (
@@ -87,13 +93,18 @@ _END_RESERVATIONS: Final = (
 )
 
 
-async def insert_new(db: Database, link: PaymentLink) -> PaymentLink:
+async def insert_new(db: Database, link: PaymentLink) -> PaymentLink | None:
+    """The link as stored; None when the merchant has one with the same external_id."""
     values = {column.name: getattr(link, column.name) for column in payment_links.c if column.name != "id"}
-    return PaymentLink(*require(await db.write(_INSERT, **values)))
+    return _link(await db.write(_INSERT, **values))
 
 
 async def by_id(db: Reader, merchant_id: MerchantId, link_id: LinkId) -> PaymentLink | None:
     return _link(await db.one(_BY_ID, merchant_id=merchant_id, id=link_id))
+
+
+async def by_external_id(db: Reader, merchant_id: MerchantId, external_id: str) -> PaymentLink | None:
+    return _link(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, external_id=external_id))
 
 
 async def by_token(db: Reader, token: str) -> PaymentLink | None:

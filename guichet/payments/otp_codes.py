@@ -11,28 +11,27 @@ from uuid import uuid4
 from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode, check_debit, quote
 from guichet.domain.errors import InvalidRequest, PaymentFailed
+from guichet.domain.failures import REFUSAL_REASONS, RefusalReason
 from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.logs import log
 from guichet.payments.provider_calls import call_provider
 from guichet.providers.base import (
-    REFUSAL_REASONS,
     Accepted,
     Charge,
     NotProcessed,
     OtpRequestResult,
-    RefusalReason,
     Refused,
 )
 from guichet.providers.capabilities import SendsOtpCodes
 
 
 class CodeNotSent(PaymentFailed):
-    """No provider confirmed that it sent a code. `reason` is None if it is unknown whether one was sent."""
+    """No provider confirmed that it sent a code. `refusal` is None if it is unknown whether one was sent."""
 
-    def __init__(self, reason: RefusalReason | None) -> None:
+    def __init__(self, refusal: RefusalReason | None) -> None:
         unclear = "Nous ne savons pas si le code est parti. S'il n'arrive pas d'ici une minute, demandez-en un autre."
-        super().__init__(unclear if reason is None else REFUSAL_REASONS[reason])
-        self.reason = reason
+        super().__init__(unclear if refusal is None else REFUSAL_REASONS[refusal].message)
+        self.refusal = refusal
 
 
 async def send_code(

@@ -20,7 +20,7 @@ from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments import callback_repository as callbacks
-from guichet.payments import integrity, never_arrived, repository
+from guichet.payments import integrity, misconfigured_routes, never_arrived, repository
 from guichet.payments.awaited_polls import REQUEST_WAIT, result_within
 from guichet.payments.callback_repository import ProviderCallback
 from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
@@ -146,7 +146,9 @@ async def _apply(ctx: AppContext, payment: Payment, result: StatusResult) -> Pay
             if await integrity.check(ctx, payment, result):
                 return await settle_payment(ctx, payment, result)
         case Refused():
-            return await settle_payment(ctx, payment, result)
+            settled = await settle_payment(ctx, payment, result)
+            await misconfigured_routes.report(ctx, settled, result.raw)
+            return settled
         case Accepted():
             return await _keep_new_facts(ctx, payment, result)
         case NotFound():

@@ -16,9 +16,9 @@ from guichet.db.engine import Row, Transaction
 from guichet.db.sql_functions import lock_until_commit
 from guichet.db.tables import payments
 from guichet.domain.errors import RateLimited
+from guichet.domain.failures import RefusalReason
 from guichet.domain.payments import Payment
 from guichet.domain.phone_numbers import written_forms
-from guichet.providers.base import RefusalReason
 from guichet.settings import Settings
 
 LimitName = Literal["prompt-phone", "prompt-link"]
@@ -36,6 +36,7 @@ _SILENT_FAILURES: Final[tuple[RefusalReason, ...]] = (
     "operator_unavailable",
     "configuration",
     "not_connected",
+    "currency_not_accepted",
 )
 
 _LOCK: Final = select(lock_until_commit(bindparam("phone")))

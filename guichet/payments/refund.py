@@ -8,7 +8,7 @@ from typing import Final
 
 from guichet.clock import Instant
 from guichet.context import AppContext
-from guichet.db.engine import Transaction, require
+from guichet.db.engine import Reader, Transaction, require
 from guichet.db.references import new_reference
 from guichet.domain import posting_rules
 from guichet.domain.errors import Conflict
@@ -21,7 +21,6 @@ from guichet.payments.disbursement import process_refund
 
 #: At most so many suspended credits are released before the balance is compared with a refund.
 _RELEASED_AT_ONCE: Final = 500
-_ALREADY_REFUNDED: Final = "Ce paiement a déjà fait l'objet d'une demande de remboursement."
 
 
 async def request_refund(ctx: AppContext, payment: Payment, reason: str | None) -> Refund:
@@ -30,9 +29,9 @@ async def request_refund(ctx: AppContext, payment: Payment, reason: str | None) 
     Raises Conflict when the payment is not `succeeded`, has a refund already, or its wallet is not `Actif`.
     """
     if payment.status == "refunded":
-        raise Conflict(_ALREADY_REFUNDED)
+        raise await _already_refunded(ctx.db, payment)
     if payment.status != "succeeded":
-        raise Conflict("Seul un paiement réussi peut être remboursé.")
+        raise Conflict("Seul un paiement réussi peut être remboursé.", reason="not_refundable")
     async with ctx.db.transaction() as tx:
         refund = await _record(ctx, tx, payment, reason)
     if payment.env == "live":
@@ -46,7 +45,7 @@ async def _record(ctx: AppContext, tx: Transaction, payment: Payment, reason: st
     wallet = (payment.merchant_id, payment.env, payment.currency)
     locked = await wallets.lock(tx, *wallet, now)
     if payment.env == "live" and locked.status != ACTIVE:
-        raise Conflict("Le portefeuille n'accepte pas de mouvement pour le moment.")
+        raise Conflict("Le portefeuille n'accepte pas de mouvement pour le moment.", reason="wallet_not_active")
     if locked.release_pending:
         # It was reopened just now: its suspended credits must be in the balance before it is checked.
         await suspense.release(tx, *wallet, now, _RELEASED_AT_ONCE)
@@ -54,11 +53,21 @@ async def _record(ctx: AppContext, tx: Transaction, payment: Payment, reason: st
     covered = locked.balance >= payment.amount
     refund_id = await refund_repository.insert_new(tx, _new_refund(payment, reason, now, held=covered))
     if refund_id is None:
-        raise Conflict(_ALREADY_REFUNDED)
+        raise await _already_refunded(tx, payment)
     if covered:
         movement = Movement(*wallet, HELD, refund_id, posting_rules.refund_hold(payment.amount), now)
         await postings.post(tx, [movement])
     return require(await refund_repository.by_id(tx, refund_id))
+
+
+async def _already_refunded(db: Reader, payment: Payment) -> Conflict:
+    """The error that names the payment's refund, whatever became of it."""
+    refund = await refund_repository.by_payment(db, payment.merchant_id, payment.id)
+    return Conflict(
+        "Ce paiement a déjà fait l'objet d'une demande de remboursement.",
+        reason="already_refunded",
+        reference=refund.reference if refund else None,
+    )
 
 
 def _new_refund(payment: Payment, reason: str | None, now: Instant, *, held: bool) -> Refund:

@@ -12,7 +12,7 @@ from guichet.db.engine import Database, Reader, Row, Transaction, Writer
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
-from guichet.domain.ids import MerchantId, RefundId
+from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Refund, RefundStatus
 
@@ -26,6 +26,9 @@ _INSERT: Final = (
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
+_BY_PAYMENT: Final = select(refunds).where(
+    refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.payment_id == bindparam("payment_id")
+)
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
 _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
     refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
@@ -167,6 +170,11 @@ async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, re
 
 async def by_id(db: Reader, refund_id: RefundId) -> Refund | None:
     return _refund(await db.one(_BY_ID, id=refund_id))
+
+
+async def by_payment(db: Reader, merchant_id: MerchantId, payment_id: PaymentId) -> Refund | None:
+    """The one refund that the payment can have."""
+    return _refund(await db.one(_BY_PAYMENT, merchant_id=merchant_id, payment_id=payment_id))
 
 
 async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:

@@ -12,48 +12,17 @@ and moves no money (D21). Only after `NotProcessed` may another route be tried: 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from guichet.clock import Instant
+from guichet.domain.failures import RefusalReason
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.records import Record
 
 #: The operator codes of cards; every other code is Mobile Money (docs/contract.md, "Operators").
 CARDS: Final = frozenset({"VISA", "MASTERCARD"})
-
-#: Why something was refused (docs/providers/README.md, "Reasons for a refusal").
-RefusalReason = Literal[
-    "insufficient_funds",
-    "payer_not_found",
-    "rejected_by_payer",
-    "expired",
-    "bad_otp",
-    "limit_reached",
-    "operator_unavailable",
-    "configuration",
-    "declined",
-    "not_connected",
-    "no_refund",
-    "refused",
-]
-
-#: The French sentence that merchants and customers read for each reason.
-REFUSAL_REASONS: Final[dict[RefusalReason, str]] = {
-    "insufficient_funds": "Le solde du client ne suffit pas pour ce paiement.",
-    "payer_not_found": "Ce numéro n'a pas de compte actif chez l'opérateur.",
-    "rejected_by_payer": "Le client a refusé le paiement.",
-    "expired": "Le client n'a pas validé le paiement à temps.",
-    "bad_otp": "Le code de validation est incorrect ou expiré.",
-    "limit_reached": "Un plafond du compte Mobile Money est atteint.",
-    "operator_unavailable": "L'opérateur est momentanément indisponible.",
-    "configuration": "L'opérateur n'est pas correctement relié au service.",
-    "declined": "La banque a refusé la carte.",
-    "not_connected": "Aucun opérateur n'est encore relié pour ce moyen de paiement en production.",
-    "no_refund": "Aucun remboursement automatique n'existe pour ce moyen de paiement.",
-    "refused": "L'opérateur a refusé le paiement.",
-}
 
 
 class Charge(Record, frozen=True):

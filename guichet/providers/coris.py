@@ -8,6 +8,7 @@ import hashlib
 from typing import Any, Final
 
 from guichet.clock import Clock
+from guichet.domain.failures import RefusalReason
 from guichet.http_client import HttpClient
 from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
 from guichet.providers.base import (
@@ -16,7 +17,6 @@ from guichet.providers.base import (
     InitiationResult,
     NotProcessed,
     OtpRequestResult,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,
@@ -24,7 +24,7 @@ from guichet.providers.base import (
 )
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import hundredths, text_or_none, units
-from guichet.providers.results import as_unknown, classify_http_error, find_reason
+from guichet.providers.results import as_unknown, classify_http_error, find_reason, refuse_unserved
 
 REQUIRED: Final = ("client_id", "client_secret", "code_pv")
 OPTIONAL: Final = ("code_pays",)
@@ -117,9 +117,7 @@ class Coris(HttpProvider):
 
 
 def _unserved(charge: Charge) -> NotProcessed | None:
-    if charge.operator == OPERATOR and charge.currency == _CURRENCY:
-        return None
-    return NotProcessed("configuration", f"Coris does not take {charge.operator} in {charge.currency}")
+    return refuse_unserved(charge, "Coris", _CURRENCY, serves=charge.operator == OPERATOR)
 
 
 def _message(body: dict[str, Any]) -> str:

@@ -238,5 +238,5 @@ def _unserved(charge: Charge) -> NotProcessed | None:
     if charge.amount < _MIN_PAYIN:
         return NotProcessed("limit_reached", "FeexPay takes no payin below 100")
     if charge.currency != _currency(charge.operator):
-        return NotProcessed("configuration", f"FeexPay does not take {charge.currency} for {charge.operator}")
+        return NotProcessed("currency_not_accepted", f"FeexPay does not take {charge.currency} for {charge.operator}")
     return None

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from guichet.clock import Instant
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -12,7 +13,6 @@ from guichet.providers.base import (
     NotProcessed,
     OtpRequestResult,
     RefundInitiationResult,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,
@@ -9,7 +10,6 @@ from guichet.providers.base import (
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,

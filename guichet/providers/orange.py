@@ -36,6 +36,7 @@ from guichet.providers.results import (
     as_unknown,
     classify_http_error,
     parse_status_word,
+    refuse_unserved,
 )
 
 REQUIRED: Final = ("country", "client_id", "client_secret", "merchant_key")
@@ -79,8 +80,8 @@ class Orange(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, notify_url = return_url(charge, self._return_url, _MAX_URL), charge.notify_url
         served = self._country == _SANDBOX_COUNTRY or charge.operator == f"orange_{self._country}"
-        if not served or charge.currency != "XOF":
-            return NotProcessed("configuration", f"{self._country}: no {charge.operator} in {charge.currency}")
+        if unserved := refuse_unserved(charge, f"Orange {self._country}", "XOF", serves=served):
+            return unserved
         if page is None or notify_url is None or len(notify_url) > _MAX_URL:
             return NotProcessed("configuration", "the return or notification address is missing or too long")
         body: dict[str, object] = {

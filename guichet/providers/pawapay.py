@@ -46,7 +46,7 @@ from guichet.providers.pawapay_responses import (
     read_status,
 )
 from guichet.providers.pawapay_statements import PawaPayStatements
-from guichet.providers.results import as_repeated_refund, probe_result
+from guichet.providers.results import as_repeated_refund, probe_result, refuse_unserved
 
 REQUIRED: Final = ("token",)
 OPTIONAL: Final = ("signing_key", "signing_key_id", "signature_encoding", "callback_public_key", "return_url")
@@ -107,8 +107,8 @@ class PawaPay(HttpProvider):
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
-        if charge.currency != currency:
-            return NotProcessed("configuration", f"pawaPay does not take {charge.operator} in {charge.currency}")
+        if unserved := refuse_unserved(charge, "pawaPay", currency, serves=bool(provider)):
+            return unserved
         body: dict[str, object] = {
             "depositId": charge.reference,
             "amount": str(units(charge.amount)),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from guichet.domain.availability import DEGRADED, DOWN, UP, OperatorState
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -17,7 +18,6 @@ from guichet.providers.base import (
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,

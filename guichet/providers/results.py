@@ -4,16 +4,17 @@ from collections.abc import Iterable, Mapping
 from enum import Enum, auto
 from typing import Final, TypeVar
 
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
+    Charge,
     FloatEmpty,
     InitiationResult,
     NotFound,
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
-    RefusalReason,
     Refused,
     Reversal,
     StatusResult,
@@ -58,6 +59,19 @@ def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | 
         return NotProcessed("operator_unavailable", response.raw)
     if response.status >= 500 or not response.complete:
         return Unknown(response.raw)
+    return None
+
+
+def refuse_unserved(charge: Charge, account: str, currency: str, *, serves: bool) -> NotProcessed | None:
+    """Why this account is not asked for the debit; None when it is.
+
+    `serves`: whether it serves the operator. If not, the route is wrong, which is our fault; another currency than the
+    account's is the request's (D16).
+    """
+    if not serves:
+        return NotProcessed("configuration", f"{account} does not serve {charge.operator}")
+    if charge.currency != currency:
+        return NotProcessed("currency_not_accepted", f"{account} does not take {charge.operator} in {charge.currency}")
     return None
 
 

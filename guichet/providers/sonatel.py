@@ -33,7 +33,7 @@ from guichet.providers.base import (
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, text_or_none, units
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens
-from guichet.providers.results import as_unknown, most_conclusive, probe_result
+from guichet.providers.results import as_unknown, most_conclusive, probe_result, refuse_unserved
 from guichet.providers.sonatel_responses import (
     SENEGAL,
     read_cashin,
@@ -73,8 +73,8 @@ class Sonatel(HttpProvider):
         return True
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if charge.operator != OPERATOR or charge.currency != _CURRENCY:
-            return NotProcessed("configuration", f"Sonatel does not take {charge.operator} in {charge.currency}")
+        if unserved := refuse_unserved(charge, "Sonatel", _CURRENCY, serves=charge.operator == OPERATOR):
+            return unserved
         body = {
             "customer": {**_customer(charge.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},
             "partner": {"idType": "CODE", "id": self._merchant_code},

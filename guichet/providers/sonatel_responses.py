@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.clock import Instant
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,
@@ -11,7 +12,6 @@ from guichet.providers.base import (
     NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from guichet.domain.failures import RefusalReason
 from guichet.domain.money import DECIMALS, Currency, Hundredths
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     NotProcessed,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,

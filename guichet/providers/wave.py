@@ -32,7 +32,7 @@ from guichet.providers.base import (
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
 from guichet.providers.fields import header, parse_callback_json, return_url, text_or_none, units
-from guichet.providers.results import as_refund_status, as_unknown, most_conclusive, probe_result
+from guichet.providers.results import as_refund_status, as_unknown, most_conclusive, probe_result, refuse_unserved
 from guichet.providers.wave_client import WaveClient
 from guichet.providers.wave_history import wave_history
 from guichet.providers.wave_merchants import WaveMerchants
@@ -119,10 +119,10 @@ class Wave(HttpProvider):
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:
         """Why Wave is not asked to move money for this customer; None when it is."""
-        if charge.operator != self._operator or charge.currency != _CURRENCY:
-            return NotProcessed("configuration", f"{self._operator}: no {charge.operator} in {charge.currency}")
+        if unserved := refuse_unserved(charge, self._operator, _CURRENCY, serves=charge.operator == self._operator):
+            return unserved
         if charge.phone_number and not charge.phone_number.startswith(self._dialling_code):
-            return NotProcessed("configuration", f"{self._operator}: only numbers with {self._dialling_code}")
+            return NotProcessed("payer_not_found", f"{self._operator}: only numbers with {self._dialling_code}")
         if self.names_merchants and charge.provider_merchant_id is None:
             return NotProcessed("configuration", "the merchant is no aggregated merchant of Wave yet")
         return None

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,
     NotProcessed,
-    RefusalReason,
     Refused,
     StatusResult,
     Succeeded,

@@ -5,8 +5,8 @@ from typing import Annotated, NotRequired
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from guichet.domain.errors import BY_CODE, GuichetError
-from guichet.schemas.object_fields import example, open_enum
+from guichet.domain.errors import BY_CODE, ERROR_REASONS, ErrorReason, GuichetError
+from guichet.schemas.object_fields import PAYMENT_REFERENCE, Uuid, example, open_enum
 
 
 class FailureObject(TypedDict):
@@ -19,6 +19,12 @@ class FailureObject(TypedDict):
     details: NotRequired[dict[str, Annotated[list[str], Field(min_length=1)]]]
     """Champ → messages, pour les erreurs de validation seulement. Les champs imbriqués s'écrivent avec un point
     (`customer.email`)."""
+    reason: NotRequired[Annotated[ErrorReason, open_enum(*ERROR_REASONS), example("insufficient_funds")]]
+    """Avec `402` et `409` : pourquoi le paiement a échoué, ou quelle règle interdit l'opération. Identifiant stable,
+    dont la liste peut s'allonger."""
+    reference: NotRequired[Annotated[Uuid, example(PAYMENT_REFERENCE)]]
+    """Le paiement enregistré `failed` (`402`, et `500` si un paiement a été enregistré), ou le remboursement qui existe
+    déjà (`409 already_refunded`)."""
 
 
 class ErrorObject(TypedDict):
@@ -33,4 +39,8 @@ def error_object(error: GuichetError) -> ErrorObject:
     failure: FailureObject = {"code": error.code, "message": error.message}
     if error.details:
         failure["details"] = dict(error.details)
+    if error.reason is not None:
+        failure["reason"] = error.reason
+    if error.reference is not None:
+        failure["reference"] = error.reference
     return {"success": False, "error": failure}

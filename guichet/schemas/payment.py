@@ -4,7 +4,7 @@ Source: docs/contract.md, "Requests" and "Resources".
 """
 
 import re
-from typing import Annotated, Any, Final, NotRequired
+from typing import Annotated, Final, NotRequired
 
 from msgspec import Raw
 from pydantic import Field, ValidationInfo, field_validator
@@ -12,10 +12,11 @@ from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
-from guichet.domain.money import Hundredths
+from guichet.domain.failures import FAILURE_CODES, FailureCode, failure_of
+from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.schemas import validation
-from guichet.schemas.json_codec import has_bad_text, number
+from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import (
     CREATED_AT,
     PAYMENT_REFERENCE,
@@ -27,12 +28,14 @@ from guichet.schemas.object_fields import (
     Url,
     Uuid,
     example,
+    open_enum,
     text_schema,
 )
 from guichet.schemas.validation import (
     NO_BAD_TEXT,
     Amount,
     Body,
+    Metadata,
     ModeBody,
     Text,
     WebhookUrl,
@@ -41,7 +44,6 @@ from guichet.schemas.validation import (
     refuse,
 )
 
-BAD_METADATA: Final = "Un texte de cet objet contient un caractère interdit."
 _PHONE_NUMBER: Final = re.compile(r"\+?([0-9]{8,15})")
 
 
@@ -99,7 +101,7 @@ class PaymentBody(ModeBody):
     pour `free_sn`, utile pour les cartes."""
     callback_url: WebhookUrl | None = None
     """Adresse HTTPS qui reçoit les événements de ce paiement et de son remboursement à la place de celle du compte."""
-    metadata: dict[str, Any] | None = None
+    metadata: Metadata = None
     """Données libres, rendues telles quelles dans les réponses et les webhooks."""
     customer: Customer | None = None
     """Le client. Obligatoire pour une carte."""
@@ -119,14 +121,6 @@ class PaymentBody(ModeBody):
         if not match:
             raise refuse("Le numéro doit comporter de 8 à 15 chiffres, indicatif compris, sans espace ni tiret.")
         return match[1]
-
-    @field_validator("metadata", mode="before")
-    @classmethod
-    def _without_bad_text(cls, value: object, info: ValidationInfo) -> object:
-        """The context says `suspect` when the body has an escape that could be bad text."""
-        if info.context and info.context.get("suspect") and has_bad_text(value):
-            raise refuse(BAD_METADATA)
-        return value
 
 
 class PaymentModeSummaryObject(TypedDict):
@@ -157,6 +151,24 @@ class PaymentCustomerObject(TypedDict):
     """Adresse e-mail."""
     phone_number: Annotated[str | None, Field(examples=["2290197001234"], pattern="^[0-9]{8,15}$")]
     """Numéro en chiffres seulement, indicatif compris (un `+` initial est retiré)."""
+
+
+class PaymentFailureObject(TypedDict):
+    """Pourquoi le paiement a échoué."""
+
+    code: Annotated[FailureCode, open_enum(*FAILURE_CODES), example("insufficient_funds")]
+    """Identifiant stable, dont la liste peut s'allonger : traitez un code inconnu comme `other`."""
+    message: Annotated[str, example(failure_of("insufficient_funds").message)]
+    """Phrase en français que vous pouvez montrer au client. Elle peut changer sans préavis."""
+
+
+class PaymentSourceLinkObject(TypedDict):
+    """Le lien de paiement par lequel le client a payé."""
+
+    id: Annotated[int, example(12)]
+    """Identifiant numérique, pour `GET /payment-links/{id}`."""
+    external_id: Annotated[str | None, example("cotisation-2026")]
+    """Votre identifiant du lien ; `null` s'il n'en a pas."""
 
 
 class PaymentObject(TypedDict):
@@ -193,21 +205,23 @@ class PaymentObject(TypedDict):
     """Date de création (UTC)."""
     updated_at: Annotated[Timestamp, example(CREATED_AT)]
     """Date du dernier changement de `status` (UTC)."""
-
-
-class CreatedPaymentObject(PaymentObject):
-    """Un paiement, tel qu'il est répondu à sa création."""
-
+    debited_amount: Annotated[Number, example(5088)]
+    """Ce que l'opérateur débite réellement au client : `total_amount`, arrondi à l'unité (la moitié vers le haut) en
+    XOF et XAF, cartes comprises. En test, ce qui serait débité. Un paiement `failed` n'a rien débité."""
+    failure: Annotated[PaymentFailureObject | None, example(None)]
+    """Pourquoi le paiement a échoué ; `null` s'il n'est pas `failed`."""
+    payment_link: Annotated[PaymentSourceLinkObject | None, example(None)]
+    """Le lien de paiement dont il vient ; `null` pour un paiement créé par l'API."""
     redirect_url: NotRequired[Annotated[Url, example("https://operateur.example/confirmer/3f2a")]]
-    """Présent seulement quand l'opérateur confirme sur sa propre page ou application (Wave, Orange selon le pays) :
-    envoyez-y votre client."""
+    """Présent seulement tant que le paiement est `pending` et que l'opérateur confirme sur sa propre page ou
+    application (Wave, Orange selon le pays) : envoyez-y votre client. Une carte a `payment_url` à la place."""
 
 
 def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str | None = None) -> PaymentObject:
     """`mode` is None when the catalogue no longer has it; `payment_url` only goes into the answer that creates a card
-    payment."""
+    payment. `redirect_url` is there while the customer has to go to the provider's page (D31, D60, D120)."""
     created_at = iso(payment.created_at)
-    return {
+    shown: PaymentObject = {
         "reference": payment.reference,
         "identifier": payment_identifier(payment.id),
         "external_id": payment.external_id,
@@ -228,18 +242,20 @@ def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str 
         "metadata": None if payment.metadata is None else Raw(payment.metadata.encode()),
         "created_at": created_at,
         "updated_at": created_at if payment.updated_at == payment.created_at else iso(payment.updated_at),
+        "debited_amount": number(round_to_currency(payment.total_amount, payment.currency)),
+        "failure": _failure(payment) if payment.status == "failed" else None,
+        "payment_link": None
+        if payment.link_id is None
+        else {"id": payment.link_id, "external_id": payment.link_external_id},
     }
+    if payment.redirect_url is not None and payment.status == "pending" and not (mode and mode.is_card):
+        shown["redirect_url"] = payment.redirect_url
+    return shown
 
 
-def created_payment_object(
-    payment: Payment, mode: PaymentMode | None, *, payment_url: str | None = None, redirect_url: str | None = None
-) -> PaymentObject:
-    """What POST /payments answers; without a `redirect_url` the field is left out (D31)."""
-    created = payment_object(payment, mode, payment_url)
-    if redirect_url is None:
-        return created
-    redirected: CreatedPaymentObject = {**created, "redirect_url": redirect_url}
-    return redirected
+def _failure(payment: Payment) -> PaymentFailureObject:
+    failure = failure_of(payment.failure_reason)
+    return {"code": failure.code, "message": failure.message}
 
 
 def payment_mode_summary(mode: PaymentMode) -> PaymentModeSummaryObject:

@@ -2,14 +2,25 @@
 
 from typing import Annotated, Final, Literal
 
+from msgspec import Raw
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
 from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
 from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, LinkType, PaymentLink
+from guichet.schemas import validation
 from guichet.schemas.json_codec import number, timestamp
-from guichet.schemas.object_fields import CREATED_AT, LINK_URL, Number, Timestamp, Url, example, text_schema
-from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, refuse
+from guichet.schemas.object_fields import (
+    CREATED_AT,
+    LINK_URL,
+    Number,
+    RawJsonObject,
+    Timestamp,
+    Url,
+    example,
+    text_schema,
+)
+from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, Metadata, refuse
 
 _MAX_USES: Final = 2**31 - 1
 
@@ -39,6 +50,12 @@ class PaymentLinkObject(TypedDict):
     """Fermeture ; `null` : jamais."""
     created_at: Annotated[Timestamp, example(CREATED_AT)]
     """Date de création."""
+    external_id: Annotated[str | None, example("cotisation-2026")]
+    """Votre identifiant du lien ; `null` s'il n'a pas été envoyé."""
+    metadata: Annotated[RawJsonObject | None, example({"association": 7})]
+    """Exactement ce que vous avez envoyé, octet pour octet, comme dans chacun de ses paiements ; `null` sinon."""
+    return_url: Annotated[Url | None, example("https://boutique.example/merci")]
+    """Page où le client revient après le paiement ; `null` si elle n'a pas été envoyée."""
 
 
 class LinkBody(Body):
@@ -60,6 +77,16 @@ class LinkBody(Body):
     """Ouverture. Sans fuseau, la date est lue en UTC."""
     expires_at: Date = None
     """Fermeture, postérieure à `starts_at`."""
+    external_id: Annotated[
+        Annotated[str, Field(min_length=1, max_length=100), NO_BAD_TEXT] | None, Field(examples=["cotisation-2026"])
+    ] = None
+    """Votre identifiant du lien, unique parmi vos liens. Il rend l'appel rejouable : répété, il rend le lien existant
+    et ne crée rien. Chaque paiement du lien le rappelle dans `payment_link`."""
+    metadata: Metadata = None
+    """Données libres, rendues telles quelles dans le lien, dans ses paiements et dans leurs webhooks."""
+    return_url: validation.Url | None = None
+    """Page vers laquelle la page de paiement renvoie le client à la fin (http ou https) ; `reference` et `status` y
+    sont ajoutés."""
 
     @field_validator("max_uses", mode="before")
     @classmethod
@@ -100,4 +127,7 @@ def payment_link_object(link: PaymentLink, pages_url: str) -> PaymentLinkObject:
         "starts_at": timestamp(link.starts_at),
         "expires_at": timestamp(link.expires_at),
         "created_at": iso(link.created_at),
+        "external_id": link.external_id,
+        "metadata": None if link.metadata is None else Raw(link.metadata.encode()),
+        "return_url": link.return_url,
     }

@@ -32,7 +32,7 @@ from guichet.domain.emails import is_plain_email
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import is_loopback_host
-from guichet.schemas.json_codec import has_bad_text
+from guichet.schemas.json_codec import has_bad_text, raw_has_bad_text, raw_member
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -89,6 +89,7 @@ def _sentence(kind: str, context: Mapping[str, Any], message: str) -> str:
 
 #: `urlsplit` drops some of these silently, but the URL is stored as it was sent.
 _BAD_URL_CHARACTER: Final = re.compile(r"[\s\\\x00-\x20\x7f]")
+_BAD_METADATA: Final = "Un texte de cet objet contient un caractère interdit."
 
 
 def refuse(sentence: str) -> PydanticCustomError:
@@ -175,6 +176,26 @@ def _date(value: object) -> Instant | None:
     return instant
 
 
+def _metadata(value: object, info: ValidationInfo) -> object:
+    """The context says `suspect` when the body has an escape that could be bad text (`has_suspect_escape`)."""
+    if info.context and info.context.get("suspect") and has_bad_text(value):
+        raise refuse(_BAD_METADATA)
+    return value
+
+
+def metadata_text(body: bytes, metadata: Mapping[str, Any] | None, *, suspect: bool) -> str | None:
+    """The JSON text of `metadata` as the body has it, to be stored (D8); None when the validated body has none.
+
+    Raises InvalidRequest if a repeated key hides bad text in it (D46).
+    """
+    if metadata is None:
+        return None
+    text = raw_member(body, "metadata")
+    if suspect and text is not None and raw_has_bad_text(text):
+        raise invalid_request({"metadata": [_BAD_METADATA]})
+    return text
+
+
 #: Refuses NUL and halves of surrogate pairs (D7). It stands after a `Field` with lengths, so that pydantic's own string
 #: type checks those.
 NO_BAD_TEXT: Final = AfterValidator(_refuse_bad_text)
@@ -194,6 +215,7 @@ WebhookUrl = Annotated[
 Date = Annotated[
     Instant | None, PlainValidator(_date), WithJsonSchema({"type": ["string", "null"], "format": "date-time"})
 ]
+Metadata = Annotated[dict[str, Any] | None, BeforeValidator(_metadata)]
 CurrencyCode = Annotated[
     Currency,
     BeforeValidator(lambda value: money.DEFAULT_CURRENCY if value is None else value),

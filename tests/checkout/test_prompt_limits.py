@@ -9,9 +9,9 @@ from ipaddress import ip_network
 
 import pytest
 
+from guichet.domain.failures import RefusalReason
 from guichet.metrics import REGISTRY
 from guichet.payments.prompt_limits import DAILY_FACTOR
-from guichet.providers.base import RefusalReason
 from guichet.server.rate_limits import OTP_CODES_PER_LINK, OTP_CODES_PER_PHONE, OTP_CODES_PER_PHONE_A_DAY
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout

@@ -9,7 +9,7 @@ import guichet.checkout
 from guichet.checkout import i18n
 from guichet.checkout.render import Renderer
 from guichet.checkout.state_pages import STATES
-from guichet.providers.base import REFUSAL_REASONS
+from guichet.domain.failures import REFUSAL_REASONS
 
 HERE = Path(guichet.checkout.__file__).parent
 SOURCES = "\n".join(path.read_text() for path in [*HERE.glob("*.py"), *HERE.glob("templates/*.html")])

@@ -80,7 +80,7 @@ def test_the_incident_of_a_missing_one_is_closed_by_making_it(cli: Cli, simulato
     key = cli("merchant", "create", "Awa", "--json").json["keys"]["live"]
     order = {"amount": 5000, "operator": "wave_sn", "phone_number": "221771239001"}
     with command.running("serve") as server:
-        assert server.call("POST", "/v1/payments", key, order)[0] == 402
+        assert server.call("POST", "/v1/payments", key, order)[0] == 500
         [incident] = command("incidents", "--json").json["incidents"]
         assert incident["kind"] == "missing_aggregated_merchant"
         assert command(*SETUP, "--yes").code == 0

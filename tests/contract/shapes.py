@@ -20,6 +20,8 @@ STATUS_OF: Final = {row["Code"]: int(row["HTTP"]) for row in table("errors")}
 NESTED: Final = {
     ("payment", "payment_mode"): "payment.payment_mode",
     ("payment", "customer"): "payment.customer",
+    ("payment", "failure"): "payment.failure",
+    ("payment", "payment_link"): "payment.payment_link",
 }
 
 
@@ -95,7 +97,8 @@ def check_error(answer: Answer, code: str) -> Any:
     error = answer.error
     assert error["code"] == code, answer.raw
     assert answer.status == STATUS_OF[code]
-    assert set(error) in ({"code", "message"}, {"code", "message", "details"})
+    assert set(error) <= {"code", "message", "details", "reason", "reference"}
+    _check_reason(error)
     assert isinstance(error["message"], str)
     assert error["message"]
     if "details" in error:
@@ -107,6 +110,21 @@ def check_error(answer: Answer, code: str) -> Any:
             assert messages
             assert all(isinstance(message, str) and message for message in messages)
     return error
+
+
+def _check_reason(error: Any) -> None:
+    """`reason` and `reference` are as the contract's table says."""
+    rows = [row for row in table("error-reasons") if row["Code"] == error["code"] and row["Emitted"] == "yes"]
+    reasons = {row["Reason"]: row["Reference"] for row in rows}
+    if error["code"] == "payment_failed":
+        assert error["reason"] in column("failure-codes", "Code")
+        assert TYPES["uuid"](error["reference"])
+    elif error["code"] == "conflict":
+        assert ("reference" in error) is bool(reasons[error["reason"]])
+    else:
+        assert "reason" not in error
+        assert "reference" not in error or "" in reasons
+    assert "reference" not in error or TYPES["uuid"](error["reference"])
 
 
 def refused_fields(answer: Answer) -> set[str]:

@@ -70,7 +70,15 @@ BODIES: dict[tuple[str, str], dict[str, str]] = {
         "metadata": '{"a": "x"}',
         "customer": '{"firstname": "x"}',
     },
-    ("POST", "/payment-links"): {"amount": "5000", "type": '"permanent"', "description": '"x"', "expires_at": "null"},
+    ("POST", "/payment-links"): {
+        "amount": "5000",
+        "type": '"permanent"',
+        "description": '"x"',
+        "expires_at": "null",
+        "external_id": '"x"',
+        "metadata": '{"a": "x"}',
+        "return_url": '"https://shop.example/x"',
+    },
     ("PUT", "/webhooks/endpoint"): {"url": '"https://shop.example/x"'},
 }
 

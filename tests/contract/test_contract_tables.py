@@ -11,7 +11,8 @@ from guichet.clock import SECOND, Instant, later
 from guichet.domain import catalogue, events, merchants, money, payments
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
-from guichet.domain.errors import BY_CODE
+from guichet.domain.errors import BY_CODE, CONFLICT_REASONS, ERROR_REASONS
+from guichet.domain.failures import FAILURE_CODES
 from guichet.domain.merchants import Environment
 from guichet.merchants import api_keys
 from guichet.merchants.catalogue_file import load_catalogue
@@ -110,6 +111,18 @@ def test_error_codes_and_their_http_status() -> None:
 
 def test_every_error_has_its_retry_guidance() -> None:
     assert {int(cell) for cell in column("retry-guidance", "HTTP")} == {error.status for error in BY_CODE.values()}
+
+
+def test_failure_codes() -> None:
+    assert tuple(column("failure-codes", "Code")) == FAILURE_CODES
+
+
+def test_error_reasons() -> None:
+    rows = table("error-reasons")
+
+    assert tuple(row["Reason"] for row in rows if row["Code"] == "conflict") == CONFLICT_REASONS
+    assert {row["Code"] for row in rows} <= set(BY_CODE)
+    assert set(ERROR_REASONS) == {*FAILURE_CODES, *CONFLICT_REASONS}
 
 
 # --- limits and the retry schedule ------------------------------------------------------------------------------------
@@ -228,7 +241,8 @@ def test_every_endpoint_that_takes_fields_has_its_request_table() -> None:
 def test_every_endpoint_answers_a_resource_that_is_described() -> None:
     answered = {data.removesuffix("[]") for data in column("endpoints", "Data")}
 
-    assert answered | {"payment.payment_mode", "payment.customer", "webhook-envelope"} == set(tables("resource"))
+    inside = {f"payment.{part}" for part in ("payment_mode", "customer", "failure", "payment_link")}
+    assert answered | inside | {"webhook-envelope"} == set(tables("resource"))
 
 
 def test_key_prefixes() -> None:

@@ -74,9 +74,10 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
         return check_success(await merchant.call(method, at, body), endpoint(method, path), also=also)
 
     refused = await merchant.post("/payments", order(external_id="a"))
-    check_error(refused, "payment_failed")
+    error = check_error(refused, "server_error")
     [payment] = await call("GET", "/payments", "/payments")
     assert (payment["status"], payment["external_id"], payment["payment_url"]) == ("failed", "a", None)
+    assert (payment["reference"], payment["failure"]["code"]) == (error["reference"], "operator_unavailable")
     assert await call("GET", "/payments/{reference}", "/payments/a") == payment
     check_error(await merchant.post("/payments/a/refund"), "conflict")
     assert await call("GET", "/refunds", "/refunds") == []

@@ -3,10 +3,12 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from guichet.domain import catalogue
+from guichet.domain.failures import REFUSAL_REASONS
 from guichet.merchants.catalogue_file import load_catalogue
 from tests.contract.tables import column, table, tables
 
@@ -19,6 +21,11 @@ FLAGS = (("OTP", "OTP"), ("return_url", "Return URL"))
 
 def _blocks(language: str) -> list[str]:
     return [text for kind, text in BLOCKS if kind == language]
+
+
+def _data_shown() -> list[Any]:
+    """The `data` of each example that is not an error."""
+    return [example["data"] for block in _blocks("json") if "data" in (example := json.loads(block))]
 
 
 def _chapter(title: str) -> str:
@@ -52,16 +59,16 @@ def test_every_json_example_is_json_in_the_envelope_or_a_notification() -> None:
 
 @pytest.mark.parametrize(("example", "resource"), [(0, "payment"), (1, "fee-quote"), (2, "refund")])
 def test_examples_show_exactly_the_fields_of_the_resource(example: int, resource: str) -> None:
-    shown = json.loads(_blocks("json")[example])["data"]
+    shown = _data_shown()[example]
 
     assert list(shown) == [row["Field"] for row in tables("resource")[resource]]
-    for part in ("payment_mode", "customer"):
-        if part in shown:
+    for part in ("payment_mode", "customer", "failure", "payment_link"):
+        if shown.get(part) is not None:
             assert list(shown[part]) == [row["Field"] for row in tables("resource")[f"payment.{part}"]]
 
 
 def test_the_fees_of_the_examples_are_those_of_the_packaged_catalogue() -> None:
-    quote = json.loads(_blocks("json")[1])["data"]
+    quote = _data_shown()[1]
     mode = load_catalogue(None).choose(quote["operator"], quote["payment_mode_id"])
 
     assert (quote["fee_percent"], quote["fee_fixed"]) == (mode.fee_percent / 10_000, mode.fee_fixed / 100)
@@ -73,6 +80,22 @@ def test_error_codes_are_all_there_with_their_status() -> None:
     shown = re.findall(r"^\| `(\w+)` \| (\d+) \|", _chapter("Erreurs"), re.MULTILINE)
 
     assert shown == [(row["Code"], row["HTTP"]) for row in table("errors")]
+
+
+def test_failures_are_explained_with_a_sentence_of_ours() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", _chapter("Comprendre un échec"), re.MULTILINE)
+    sentences = {(failure.code, failure.message) for failure in REFUSAL_REASONS.values()}
+
+    assert [code for code, _ in rows] == column("failure-codes", "Code")
+    assert set(rows) <= sentences
+    [example] = [json.loads(block)["error"] for block in _blocks("json") if '"payment_failed"' in block]
+    assert (example["reason"], example["message"]) in sentences
+
+
+def test_conflicts_are_all_explained() -> None:
+    for row in table("error-reasons"):
+        if row["Code"] == "conflict" and row["Emitted"] == "yes":
+            assert f"`{row['Reason']}`" in _chapter("Rembourser")
 
 
 def test_events_headers_and_attempts_are_all_there() -> None:

@@ -223,7 +223,7 @@ async def test_d29_the_refusal_of_0003_is_there_at_once(service: ServiceFixture)
         assert (await merchant_client.get(f"/payments/{payment['reference']}")).data["status"] == status
 
 
-async def test_d31_the_page_of_an_operator_is_in_the_created_payment_only(
+async def test_d31_the_page_of_an_operator_is_in_the_payment_while_the_customer_can_go_there(
     live_service: ServiceFixture, operator: ScriptedProvider
 ) -> None:
     merchant_client = (await live_service.merchant()).live
@@ -235,7 +235,14 @@ async def test_d31_the_page_of_an_operator_is_in_the_created_payment_only(
     again = (await merchant_client.post("/payments", order(external_id="a"))).data
     assert check_resource("payment", again, also=["redirect_url"])["redirect_url"] == page  # D60
     for answer in ((await merchant_client.get("/payments/a")).data, (await merchant_client.get("/payments")).data[0]):
-        assert check_resource("payment", answer)["payment_url"] is None
+        assert check_resource("payment", answer, also=["redirect_url"])["payment_url"] is None
+        assert answer["redirect_url"] == page  # D120
+    operator.script("status", done)
+    for answer in ((await merchant_client.get("/payments/a")).data, (await merchant_client.get("/payments")).data[0]):
+        assert check_resource("payment", answer)["status"] == "succeeded"
     card = (await merchant_client.post("/payments", order("VISA", external_id="c"))).data
     assert check_resource("payment", card)["payment_url"] == page
     assert (await merchant_client.post("/payments", order("VISA", external_id="c"))).data["payment_url"] is None
+    operator.script("status", Accepted())
+    read = (await merchant_client.get("/payments/c")).data
+    assert (check_resource("payment", read)["status"], read["payment_url"]) == ("pending", None)

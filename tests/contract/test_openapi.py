@@ -12,7 +12,7 @@ from guichet.domain.errors import BY_CODE
 from guichet.domain.events import DISPUTE_EVENTS, EVENTS, WEBHOOK_TEST
 from guichet.schemas.notification import NOTIFICATIONS
 from tests.contract.openapi_document import nodes_of, operation_of, resolved, schemas_of, success_of, validator
-from tests.contract.tables import Row, table, tables
+from tests.contract.tables import Row, column, table, tables
 
 IDS: Final = [f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS]
 #: docs/contract.md's names of resources.
@@ -20,6 +20,8 @@ NAMES: Final = {
     "payment": "Payment",
     "payment.payment_mode": "PaymentModeSummary",
     "payment.customer": "PaymentCustomer",
+    "payment.failure": "PaymentFailure",
+    "payment.payment_link": "PaymentSourceLink",
     "refund": "Refund",
     "payment-link": "PaymentLink",
     "payment-mode": "PaymentMode",
@@ -119,8 +121,7 @@ async def test_successes_are_those_of_the_contract(document: dict[str, Any], row
     assert str(endpoint.status) == row["Success"]
     assert ("meta" in schema["properties"]) == (row["Paginated"] == "yes")
     assert ("items" in data) == row["Data"].endswith("[]")
-    expected = {"Payment", "CreatedPayment"} if (endpoint.method, endpoint.path) == ("POST", "/payments") else {name}
-    assert (data.get("items") or data)["$ref"].rpartition("/")[2] in expected
+    assert (data.get("items") or data)["$ref"].rpartition("/")[2] == name
 
 
 @pytest.mark.parametrize("name", tables("resource"))
@@ -147,7 +148,13 @@ async def test_fields_that_are_not_always_there(document: dict[str, Any]) -> Non
         for field in set(schema["properties"]) - set(schema["required"])
     }
 
-    assert sometimes == {"CreatedPayment.redirect_url", "WebhookTest.message", "Failure.details"}
+    assert sometimes == {
+        "Payment.redirect_url",
+        "WebhookTest.message",
+        "Failure.details",
+        "Failure.reason",
+        "Failure.reference",
+    }
 
 
 @pytest.mark.parametrize("name", tables("request"))
@@ -207,6 +214,18 @@ async def test_every_code_and_event_is_explained(document: dict[str, Any]) -> No
         == [*EVENTS, WEBHOOK_TEST, *DISPUTE_EVENTS]
         == [row["Event"] for row in table("events")]
     )
+
+
+async def test_every_reason_is_explained(document: dict[str, Any]) -> None:
+    assert list(guide.FAILURES) == column("failure-codes", "Code")
+    assert list(guide.CONFLICTS) == [row["Reason"] for row in table("error-reasons") if row["Code"] == "conflict"]
+    described = document["info"]["description"]
+    assert all(
+        f"| `{code}` | {meaning} |" in described for code, meaning in {**guide.FAILURES, **guide.CONFLICTS}.items()
+    )
+    known = schemas_of(document)
+    assert known["Failure"]["properties"]["reason"]["x-extensible-enum"] == [*guide.FAILURES, *guide.CONFLICTS]
+    assert known["PaymentFailure"]["properties"]["code"]["x-extensible-enum"] == list(guide.FAILURES)
 
 
 async def test_headers_are_those_of_the_contract(document: dict[str, Any]) -> None:

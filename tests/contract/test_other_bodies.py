@@ -67,6 +67,9 @@ async def test_the_fields_of_a_link(sqlite_service: ServiceFixture) -> None:
         "max_uses": (None, 0, -1, "3", True, 1.5, [], 2**80),
         "starts_at": ("", "demain", "2026-13-01", 5, True, "2026-11-20T25:00:00Z", "20/11/2026"),
         "expires_at": ("", "demain", "2026-02-30", 5, True),
+        "external_id": ("", 5, True, [], "é" * (int(rows["external_id"]["Max length"]) + 1), "nul\0"),
+        "metadata": ("x", 5, True, [], {"a": "nul\0"}),
+        "return_url": ("", "boutique", "ftp://shop.example/", 5, True, "https://shop.example/" + "x" * 2048),
     }
     assert set(wrong) == set(rows)
     for field, values in wrong.items():
@@ -84,6 +87,7 @@ async def test_links_as_they_are_answered(service: ServiceFixture) -> None:
     )
     assert [permanent[name] for name in ("type", "max_uses", "uses_count", "uses_left")] == ["permanent", None, 0, None]
     assert (permanent["starts_at"], permanent["expires_at"]) == (None, None)
+    assert [permanent[name] for name in ("external_id", "metadata", "return_url")] == [None, None, None]
     full = LIMITED | {
         "description": "é" * 255,
         "max_uses": 1.0,

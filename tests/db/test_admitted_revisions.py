@@ -88,11 +88,12 @@ async def _described(folder: Path, revision: str, statement: str = "") -> dict[s
 
 
 def _table(inspector: Inspector, name: str) -> dict[str, Any]:
-    unique: list[Any] = [each["column_names"] for each in inspector.get_indexes(name) if each["unique"]]
+    unique = [each["column_names"] for each in inspector.get_indexes(name) if each["unique"]]
     unique += [each["column_names"] for each in inspector.get_unique_constraints(name)]
     return {
         "columns": {column["name"]: column for column in inspector.get_columns(name)},
-        "rules": {str(each["sqltext"]) for each in inspector.get_check_constraints(name)} | set(map(str, unique)),
+        "checks": {str(each["sqltext"]) for each in inspector.get_check_constraints(name)},
+        "unique": {tuple(map(str, columns)) for columns in unique},
     }
 
 
@@ -113,5 +114,14 @@ def _broken(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]])
             for column, now in columns.items()
             if column not in known["columns"] and not now["nullable"] and now["default"] is None
         ]
-        found += [f"{name} has the rule {rule}" for rule in after[name]["rules"] - known["rules"]]
+        found += [f"{name} has the rule {rule}" for rule in after[name]["checks"] - known["checks"]]
+        found += [
+            f"{name} has the rule {list(unique)}"
+            for unique in after[name]["unique"] - known["unique"]
+            # What is null is unique, and older code leaves the columns null that it does not know.
+            if not any(
+                column in columns and column not in known["columns"] and columns[column]["default"] is None
+                for column in unique
+            )
+        ]
     return found

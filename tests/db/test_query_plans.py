@@ -30,8 +30,8 @@ from guichet.ledger.reconciliation import _named
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.payments import callback_repository as callbacks
+from guichet.payments import incidents, prompt_limits, unmatched_callbacks
 from guichet.payments import link_repository as links
-from guichet.payments import prompt_limits, unmatched_callbacks
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
@@ -88,6 +88,10 @@ async def _check_prompts(db: Database) -> None:
         await prompt_limits.check(tx, load({}), payment)
 
 
+async def _misconfigured_route(db: Database) -> None:
+    await db.one(incidents._OPEN_OF_ACCOUNT, account="c", wanted_kind=incidents.MISCONFIGURED_ROUTE)
+
+
 #: As many payments as the link allows hold a use of it.
 FULL_LINK = PaymentLink(**{**LINK, "reserved_uses": 1}, id=LinkId(1), max_uses=1, starts_at=None, expires_at=None)
 
@@ -119,6 +123,9 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "refund by reference": lambda db: refunds.by_reference(db, *MINE, REFERENCE),
     "link by token": lambda db: links.by_token(db, "t1"),
     "link by id": lambda db: links.by_id(db, MerchantId(1), LinkId(1)),
+    "link by external_id": lambda db: links.by_external_id(db, MerchantId(1), "l1"),
+    "refund of a payment": lambda db: refunds.by_payment(db, MerchantId(1), PaymentId(1)),
+    "open incident of an account": _misconfigured_route,
     "lapsed reservations of a link": lambda db: links.has_room(db, FULL_LINK, NOW),
     "place of a lapsed reservation": _take_place,
     "prompts of a link": _check_prompts,
@@ -145,13 +152,15 @@ BY_INDEX = {
     "reopened wallets": "ix_wallets_release_pending",
     "place of a lapsed reservation": "ix_payments_link_reserved_until",
     "lapsed reservations of a link": "ix_payments_link_reserved_until",
+    "link by external_id": "uq_payment_links_external_id",
+    "open incident of an account": "ix_incidents_open_account",
 }
 
 
 BIG = (
     "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|api_keys"
     "|provider_callbacks|unmatched_callbacks"
-    "|reconciliation_runs|operator_attempts"
+    "|reconciliation_runs|operator_attempts|incidents"
 )
 
 
@@ -265,8 +274,12 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         "INSERT INTO unmatched_callbacks (provider_account, path, body, reason, received_at) "
         f"SELECT CASE WHEN n % 2 = 0 THEN 'full' ELSE 'a' || n END, '/', '', 'no_match', n FROM {number.format(rows)}",
         "INSERT INTO payment_links (merchant_id, token, type, amount, currency, description, reserved_uses, "
-        "completed_uses, created_at) "
-        f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1 FROM {number.format(rows)}",
+        "completed_uses, created_at, external_id) "
+        f"SELECT 1 + n % 50, 't' || n, 'permanent', 1, 'XOF', 'd', 0, 0, 1, 'l' || n FROM {number.format(rows)}",
+        "INSERT INTO incidents (merchant_id, env, kind, subject_type, reference, provider_account, detail, "
+        "occurrences, opened_at, last_seen_at, closed_at) "
+        "SELECT merchant_id, 'live', 'stuck', 'payment', reference, 'c', 'd', 1, 1, 1, "
+        "CASE WHEN id % 3 = 0 THEN 1 END FROM payments",
         "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "
         f"SELECT 1 + n % 50, 'live', 'XOF', 1, n, {no}, 1 FROM {number.format(rows)}",
         "UPDATE payments SET link_id = 1 + id % 50, phone_number = '22990000' || id % 100, link_reserved_until = 1000 "

@@ -3,12 +3,12 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import (
     Accepted,
     Charge,
     InitiationResult,
     OtpRequestResult,
-    RefusalReason,
     Refused,
     Reversal,
     StatusResult,

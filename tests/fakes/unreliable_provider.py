@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from guichet.domain.failures import RefusalReason
 from guichet.domain.money import Hundredths
 from guichet.providers.base import (
     Accepted,
@@ -11,7 +12,6 @@ from guichet.providers.base import (
     InitiationResult,
     NotFound,
     NotProcessed,
-    RefusalReason,
     Refused,
     Reversal,
     StatusResult,

@@ -147,10 +147,16 @@ async def _live(session: Session) -> None:
     await session.call("live refund that succeeded", "GET", f"/v1/refunds/{refund['data']['reference']}")
     await session.service.provider_will("no_callback", "debit", "wave")
     redirected = FEWEST_FIELDS | {"operator": "wave_sn", "phone_number": "221770000000", "external_id": "wave-1"}
-    await session.pay("live payment confirmed on the provider's page", redirected)
+    await session.call("live payment confirmed on the provider's page", "POST", "/v1/payments", redirected)
+    await session.call("live payment that waits for the customer", "GET", "/v1/payments/wave-1")
+    await session.later()
+    await session.call("live payment that the customer confirmed", "GET", "/v1/payments/wave-1")
     await session.pay("live payment by card", CARD | {"return_url": "https://boutique.example/merci"})
     await session.service.provider_will("refused", "debit", "mtn")
     await session.call("live payment refused at once", "POST", "/v1/payments", FEWEST_FIELDS)
+    await session.service.provider_will("unauthorized", "debit", "feexpay")
+    celtiis = FEWEST_FIELDS | {"operator": "celtiis_bj"}
+    await session.call("live payment without a route that works", "POST", "/v1/payments", celtiis)
     await session.call("live balance", "GET", "/v1/balance")
 
 
@@ -159,6 +165,9 @@ async def _links(session: Session) -> None:
     limited = {"type": "limité", "max_uses": 50, "starts_at": "2026-11-01", "expires_at": "2026-12-31T23:59:59+01:00"}
     await session.call("payment link", "POST", "/v1/payment-links", link)
     made = await session.call("limited payment link", "POST", "/v1/payment-links", link | limited)
+    ours = {"external_id": "cotisation/2026", "metadata": "{metadata}", "return_url": "https://boutique.example/merci"}
+    await session.call("payment link with every field", "POST", "/v1/payment-links", link | limited | ours)
+    await session.call("payment link created again", "POST", "/v1/payment-links", link | ours)
     await session.call("payment links", "GET", "/v1/payment-links?per_page=5")
     await session.call("payment link by id", "GET", f"/v1/payment-links/{made['data']['id']}")
     session.env = "test"

@@ -5,6 +5,7 @@ card; in the test environment and live, where the simulator stands for the provi
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -144,6 +145,26 @@ async def _live_declined(merchant: Merchant) -> None:
     await _live(merchant, FEWEST_FIELDS, "mtn", debit=_DECLINED)
 
 
+async def _live_link(merchant: Merchant) -> None:
+    link = {
+        "amount": 5000,
+        "description": "Cotisation 2026",
+        "external_id": "cotisation/2026",
+        "metadata": "{metadata}",
+    }
+    created = await merchant.call("POST", "/payment-links", link)
+    page = created["url"].removeprefix(merchant.service.url)
+    shown = await merchant.service.call("GET", page)
+    token = re.search(rb'name="token" value="([^"]+)"', shown.body)
+    assert token is not None
+    await merchant.service.provider_will(_SUCCEEDS, "debit", "mtn")
+    form = b"operator=mtn&phone_number=0197000000&token=" + token[1]
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await merchant.service.call("POST", page, form, headers)
+    assert answer.status == 303, answer.body
+    await merchant.pass_time()
+
+
 async def _live_card(merchant: Merchant) -> None:
     body = CARD | {"return_url": "https://boutique.example/merci"}
     await _live(merchant, body, "stripe", debit=_SUCCEEDS, credit=_SUCCEEDS)
@@ -169,6 +190,7 @@ CASES: Final[dict[str, tuple[str, Callable[[Merchant], Awaitable[None]]]]] = {
     "live Mobile Money with every field, refunded": ("live", _live_refunded),
     "live Mobile Money with the fewest fields, the refund refused": ("live", _live_refund_refused),
     "live Mobile Money, declined by the provider": ("live", _live_declined),
+    "live Mobile Money through a payment link": ("live", _live_link),
     "live card, refunded": ("live", _live_card),
     "live card, contested with the bank, won and lost": ("live", _live_card_disputed),
     "live test event": ("live", _test_event),

@@ -100,12 +100,13 @@ async def test_doctor_reports_a_failing_route(settings: Settings, cli: Cli) -> N
             (await merchant.post("/payments", {**body, "operator": operator})).status
             for operator in ("mtn", "mtn", "moov", "moov", "moov")
         ]
-    assert paid == [402, 201, 402, 402, 201]
+    assert paid == [402, 201, 500, 402, 201]
     cli("ledger", "audit")
     said = _checks(cli)
     assert said["routes"]["rows"] == [{"provider_account": "down", "operator": "moov", "failed": 2, "succeeded": 1}]
     assert "`guichet providers check`" in said["routes"]["problems"][0]
-    assert [name for name, check in said.items() if not check["ok"]] == ["routes"]
+    assert {name for name, check in said.items() if not check["ok"]} == {"routes", "incidents"}
+    assert [row["kind"] for row in said["incidents"]["rows"]] == ["misconfigured_route"]
 
 
 def _checks(cli: Cli) -> Any:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from guichet.domain.failures import RefusalReason
 from guichet.domain.money import Hundredths
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
     FloatEmpty,
     NotProcessed,
-    RefusalReason,
     Refused,
     Succeeded,
     Unknown,

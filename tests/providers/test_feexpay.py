@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from guichet.clock import iso
-from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Refused
+from guichet.domain.failures import RefusalReason
+from guichet.providers.base import Accepted, CallbackReference, Refused
 from guichet.providers.capabilities import SendsOtpCodes
 from tests.fakes.passing_time import pass_seconds
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
@@ -59,8 +60,8 @@ async def test_initiation_responses_become_results(said: Scripted, meant: Any) -
     ("changes", "reason"),
     [
         ({"amount": 99_00}, "limit_reached"),
-        ({"currency": "EUR"}, "configuration"),
-        ({"operator": "mtn_cg"}, "configuration"),
+        ({"currency": "EUR"}, "currency_not_accepted"),
+        ({"operator": "mtn_cg"}, "currency_not_accepted"),
     ],
 )
 async def test_an_unsupported_payment_is_refused_without_a_request(
@@ -99,7 +100,7 @@ async def test_an_otp_request_is_a_payin_without_a_code(said: Scripted, meant: A
         ("mtn", {}, "configuration"),
         ("orange_bf", {}, "configuration"),
         ("coris", {"amount": 99_00}, "limit_reached"),
-        ("coris", {"currency": "EUR"}, "configuration"),
+        ("coris", {"currency": "EUR"}, "currency_not_accepted"),
     ],
 )
 async def test_an_otp_request_that_would_debit_is_not_sent(

@@ -120,7 +120,7 @@ async def test_an_unknown_otp_result_is_not_retried_at_another_provider(sqlite_s
         await simulated.force("coris", "error_500", "token")
         with pytest.raises(CodeNotSent) as raised:
             await send_code(simulated.service.ctx, await mode_of(simulated), PHONE, Hundredths(5000_00), "XOF", "Pagne")
-        assert raised.value.reason is None
+        assert raised.value.refusal is None
         calls = (await simulated.control("GET", "/calls"))["calls"]
         assert "feexpay" not in str(calls)
 
@@ -135,14 +135,14 @@ async def test_an_otp_request_that_no_provider_takes_fails(
         await simulated.force("coris", scenario, "token")
         with pytest.raises(CodeNotSent) as raised:
             await send_code(simulated.service.ctx, await mode_of(simulated), PHONE, Hundredths(5000_00), "XOF", "Pagne")
-        assert raised.value.reason == reason
+        assert raised.value.refusal == reason
 
 
 async def test_an_otp_request_without_a_route_or_mode_fails(sqlite_settings: Settings) -> None:
     async with open_simulated_providers(sqlite_settings, Setup({CORIS.name: CORIS}, {})) as simulated:
         with pytest.raises(CodeNotSent) as raised:
             await send_code(simulated.service.ctx, await mode_of(simulated), PHONE, Hundredths(5000_00), "XOF", "Pagne")
-        assert raised.value.reason == "not_connected"
+        assert raised.value.refusal == "not_connected"
         mtn = await mode_of(simulated, "mtn")
         with pytest.raises(InvalidRequest):
             await send_code(simulated.service.ctx, mtn, PHONE, Hundredths(5000_00), "XOF", "Pagne")

@@ -65,7 +65,7 @@ async def test_pawapay_in_signed_only_mode_takes_nothing_else(
     """It is our configuration, not the payer: nothing is left pending."""
     async with open_simulated_providers(sqlite_settings, setup("pawapay", **settings)) as simulated:
         await sign_only(simulated)
-        assert (await pay(simulated, "pawapay")).status == 402
+        assert (await pay(simulated, "pawapay")).status == 500
         assert await simulated.held() == []
 
 
@@ -88,7 +88,7 @@ async def test_a_wave_key_collects_in_its_own_country_only(sqlite_settings: Sett
     wrong = {"api_key": "wave_ci_prod_simulator", "return_url": "https://shop.example/back"}
     right = {"api_key": "wave_sn_prod_simulator", "return_url": "https://shop.example/back"}
     async with open_simulated_providers(sqlite_settings, setup("wave", **wrong)) as simulated:
-        assert (await pay(simulated, "wave")).status == 402
+        assert (await pay(simulated, "wave")).status == 500
         assert await simulated.held() == []
     async with open_simulated_providers(sqlite_settings, setup("wave", **right)) as simulated:
         await pay_and_refund(simulated, "wave")

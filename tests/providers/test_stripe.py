@@ -6,8 +6,9 @@ from urllib.parse import parse_qs
 import pytest
 
 from guichet.clock import HOUR, SECOND, earlier
+from guichet.domain.failures import RefusalReason
 from guichet.providers import signatures
-from guichet.providers.base import Accepted, CallbackReference, RefusalReason, Succeeded
+from guichet.providers.base import Accepted, CallbackReference, Succeeded
 from tests.providers.expectations import ALREADY_REFUNDED, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,

@@ -29,6 +29,7 @@ incidents: Final = table(
     one_of("env", ENVS, "incidents"),
     one_of("subject_type", SUBJECT_TYPES, "incidents"),
     partial_index("ix_incidents_open", "id", where="closed_at IS NULL"),
+    partial_index("ix_incidents_open_account", "provider_account", "kind", where="closed_at IS NULL"),
 )
 
 #: Callbacks of providers that match no payment or refund: a bounded sample for the staff, never acted upon.

@@ -52,6 +52,9 @@ payment_links: Final = table(
     Column("expires_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Column("late_uses", BigInteger, nullable=False, server_default="0"),
+    Column("external_id", Text),
+    Column("metadata", Text),
+    Column("return_url", Text),
     UniqueConstraint("token", name="uq_payment_links_token"),
     one_of("type", LINK_TYPES, "payment_links"),
     CheckConstraint("amount > 0", name="ck_payment_links_amount"),
@@ -62,6 +65,9 @@ payment_links: Final = table(
         name="ck_payment_links_uses",
     ),
     Index("ix_payment_links_merchant_id", "merchant_id", "id"),
+    partial_index(
+        "uq_payment_links_external_id", "merchant_id", "external_id", unique=True, where="external_id IS NOT NULL"
+    ),
 )
 
 payments: Final = table(
@@ -107,6 +113,7 @@ payments: Final = table(
     Column("not_found_duration", BigInteger, nullable=False, server_default="0"),
     Column("link_reserved_until", BigInteger),
     Column("answered_pending", Boolean, nullable=False, server_default=false()),
+    Column("link_external_id", Text),
     UniqueConstraint("reference", "merchant_id", "env", name="uq_payments_reference"),
     UniqueConstraint("merchant_id", "env", "external_id", name="uq_payments_external_id"),
     one_of("env", ENVS, "payments"),
