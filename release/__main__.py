@@ -86,13 +86,16 @@ def _normalise(sdist: Path, epoch: int) -> None:
     with tarfile.open(sdist) as archive:
         members = [(member, archive.extractfile(member)) for member in archive.getmembers()]
         draft = sdist.with_suffix(".new")
-        with draft.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=epoch) as packed:
-            with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as out:
-                for member, content in sorted(members, key=lambda each: each[0].name):
-                    plain = tarfile.TarInfo(member.name)
-                    plain.type, plain.size, plain.mtime = member.type, member.size, epoch
-                    plain.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
-                    out.addfile(plain, content)
+        with (
+            draft.open("wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=epoch) as packed,
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as out,
+        ):
+            for member, content in sorted(members, key=lambda each: each[0].name):
+                plain = tarfile.TarInfo(member.name)
+                plain.type, plain.size, plain.mtime = member.type, member.size, epoch
+                plain.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+                out.addfile(plain, content)
     draft.replace(sdist)
 
 

@@ -144,7 +144,6 @@ async def test_the_pages_lead_to_each_other(sqlite_service: ServiceFixture) -> N
 async def test_the_reference_repeats_chapters_of_the_guide(sqlite_service: ServiceFixture) -> None:
     page = await _page(sqlite_service, "/docs")
 
-    assert [f"#{markdown.anchor(title)}" for title in CHAPTERS if title not in GUIDE] == []
     assert {f"#{markdown.anchor(title)}" for title in CHAPTERS} <= set(page.links)
     for suffix in ("py", "php", "mjs"):
         sample = ROOT / "docs" / "samples" / f"verify_signature.{suffix}"

@@ -77,6 +77,7 @@ def test_the_source_archive_has_every_file(built: Distribution) -> None:
     assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}
 
 
+@pytest.mark.slow
 def test_the_same_commit_gives_the_same_bytes(built: Distribution, tmp_path: Path) -> None:
     """Also for somebody else, elsewhere, on another day."""
     time.sleep(max(0.0, built.wheel.stat().st_mtime + 2 - time.time()))  # Archives count in seconds, some in two.
@@ -126,6 +127,7 @@ def _demo(programs: Path, folder: Path) -> Iterator[str]:
         process.communicate(timeout=30)
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_takes_a_payment(installed: Path, tmp_path: Path) -> None:
     with _demo(installed, tmp_path) as text:
         create, read, _ = [line for line in text.splitlines() if line.startswith("curl ")]
