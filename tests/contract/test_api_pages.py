@@ -9,8 +9,8 @@ import pytest
 
 from guichet.api import markdown
 from guichet.api.merchant_guide import CHAPTERS
-from tests.contract.openapi_document import schemas_of
 from tests.cli.conftest import ROOT
+from tests.contract.openapi_document import schemas_of
 from tests.service_fixture import ServiceFixture
 
 GUIDE = (ROOT / "docs" / "guide-marchand.md").read_text(encoding="utf-8")

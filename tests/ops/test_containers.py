@@ -141,7 +141,8 @@ class Container:
         )  # fmt: skip
 
     def healthy(self, command: list[str], **environ: str) -> bool:
-        return subprocess.run(command, env={**self.environ, **environ}, capture_output=True, check=False).returncode == 0
+        done = subprocess.run(command, env={**self.environ, **environ}, capture_output=True, check=False)
+        return done.returncode == 0
 
     @contextmanager
     def running(self, *arguments: str, **environ: str) -> Iterator[subprocess.Popen[bytes]]:
@@ -203,8 +204,8 @@ def test_the_steps_of_compose_without_containers(cli: Cli, container: Container)
     container.secret("GUICHET_SECRET_KEYS", SECRET_KEY)
     container.secret("GUICHET_DATABASE_URL", cli.environ["GUICHET_DATABASE_URL"])
     home = container.folder / "home"
-    given = {**SERVICES["server"]["environment"], "GUICHET_PUBLIC_URL": "https://pay.example.com", "GUICHET_HOME": str(home)}
-    del given["GUICHET_REDIS_URL"]
+    own = {"GUICHET_PUBLIC_URL": "https://pay.example.com", "GUICHET_HOME": str(home), "GUICHET_REDIS_URL": ""}
+    given = {**SERVICES["server"]["environment"], **own}
     assert container.run("migrate", **given).returncode == 0
     assert container.run("migrate", **given).returncode == 0
     created = container.run("merchant", "create", "Boutique Awa", "--json", **given)
@@ -220,7 +221,8 @@ def test_the_steps_of_compose_without_containers(cli: Cli, container: Container)
     working = {**given, "GUICHET_METRICS_PORT": ports["18000"]}
     assert not container.healthy(checks["server"])
     assert not container.healthy(checks["worker"])
-    with container.running(*serve, **given) as server, container.running(*SERVICES["worker"]["command"], **working) as worker:
+    work = SERVICES["worker"]["command"]
+    with container.running(*serve, **given) as server, container.running(*work, **working) as worker:
         until(lambda: container.healthy(checks["server"]), 30)
         until(lambda: container.healthy(checks["worker"]), 30)
         request = urllib.request.Request(

@@ -62,9 +62,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(built: Distributi
 
 
 def _shown(file: str) -> str:
-    return subprocess.run(
-        ["git", "show", f"HEAD:{file}"], cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout
+    return subprocess.run(["git", "show", f"HEAD:{file}"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
 def test_the_source_archive_has_every_file(built: Distribution) -> None:
