@@ -131,29 +131,26 @@ def _reference(described: Mapping[str, Any]) -> str:
     ]
     schemas = described["components"]["schemas"]
     sent = {operation["body"] for operation in operations if operation["body"]}
-    return (
-        _environment()
-        .get_template("docs.html")
-        .render(
-            info=described["info"],
-            server=described["servers"][0]["url"],
-            headings=markdown.headings(described["info"]["description"]) + markdown.headings(chapters),
-            chapters=chapters,
-            tags=[
-                {
-                    **tag,
-                    "anchor": markdown.anchor(tag["name"]),
-                    "operations": [o for o in operations if o["tag"] == tag["name"]],
-                }
-                for tag in described["tags"]
-            ],
-            events=[_event(name, hook["post"]) for name, hook in described["webhooks"].items()],
-            resources=[
-                {"name": name, "description": schema.get("description", ""), "fields": fields(schema)}
-                for name, schema in schemas.items()
-                if name not in sent and name != "Customer"
-            ],
-        )
+    template = _environment().get_template("docs.html")
+    return template.render(
+        info=described["info"],
+        server=described["servers"][0]["url"],
+        headings=markdown.headings(described["info"]["description"]) + markdown.headings(chapters),
+        chapters=chapters,
+        tags=[
+            {
+                **tag,
+                "anchor": markdown.anchor(tag["name"]),
+                "operations": [o for o in operations if o["tag"] == tag["name"]],
+            }
+            for tag in described["tags"]
+        ],
+        events=[_event(name, hook["post"]) for name, hook in described["webhooks"].items()],
+        resources=[
+            {"name": name, "description": schema.get("description", ""), "fields": fields(schema)}
+            for name, schema in schemas.items()
+            if name not in sent and name != "Customer"
+        ],
     )
 
 

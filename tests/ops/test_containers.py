@@ -1,7 +1,7 @@
 """`Containerfile` and `compose.yaml`: the same steps without a container, and what the files must keep saying.
 
-No image is built here, because the base images come from a registry; docs/operations/containers.md says what that leaves
-untested.
+No image is built here, because the base images come from a registry; docs/operations/containers.md says what that
+leaves untested.
 """
 
 import os

@@ -23,6 +23,10 @@ from tests.cli.test_demo import pasted
 from tests.ports import free_port
 
 
+#: Five to ten seconds for a build on a quiet machine.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
 @dataclass(frozen=True)
 class Distribution:
     sdist: Path
@@ -32,7 +36,7 @@ class Distribution:
 def _build(folder: Path, **environ: str) -> Distribution:
     subprocess.run(
         [sys.executable, "-m", "release", str(folder)],
-        cwd=ROOT, env={**os.environ, **environ}, check=True, capture_output=True, timeout=100,
+        cwd=ROOT, env={**os.environ, **environ}, check=True, capture_output=True,
     )  # fmt: skip
     [sdist], [wheel] = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return Distribution(sdist, wheel)
@@ -75,7 +79,6 @@ def test_the_source_archive_has_every_file(built: Distribution) -> None:
     assert {(member.uid, member.gid, member.uname, member.gname) for member in members} == {(0, 0, "", "")}
 
 
-@pytest.mark.slow
 def test_the_same_commit_gives_the_same_bytes(built: Distribution, tmp_path: Path) -> None:
     """Also for somebody else, elsewhere, on another day."""
     time.sleep(max(0.0, built.wheel.stat().st_mtime + 2 - time.time()))  # Archives count in seconds, some in two.
@@ -125,7 +128,6 @@ def _demo(programs: Path, folder: Path) -> Iterator[str]:
         process.communicate(timeout=30)
 
 
-@pytest.mark.slow
 def test_the_installed_wheel_takes_a_payment(installed: Path, tmp_path: Path) -> None:
     with _demo(installed, tmp_path) as text:
         create, read, _ = [line for line in text.splitlines() if line.startswith("curl ")]
