@@ -22,7 +22,6 @@ from tests.cli.conftest import ROOT
 from tests.cli.test_demo import pasted
 from tests.ports import free_port
 
-
 #: Five to ten seconds for a build on a quiet machine.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
