@@ -15,12 +15,15 @@ endif
 # $(call pip_install,requirements/x.txt)
 pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
-.PHONY: run test lint install bench chaos fuzz ha machines tracing requirements clean
+.PHONY: run test lint install dist bench chaos fuzz ha machines tracing requirements clean
 
 run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
 
 install: .venv/runtime  ## .venv with the guichet command
+
+dist: .venv/runtime  ## wheel and source archive of the last commit, in dist/, byte for byte reproducible
+	@$(BIN)/python -m release
 
 # Compiled files are kept even where the environment says otherwise: each of the six test runners, and each process that
 # a test starts, would compile everything again.
@@ -63,7 +66,7 @@ requirements:  ## pin again (needs uv): newest versions, with hashes, naming no 
 	  --no-emit-index-url --no-emit-find-links requirements/patroni.in -o requirements/patroni.txt
 
 clean:
-	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Guichet needs Python 3.11 or later (make PYTHON=python3.12 …)")'

@@ -1,7 +1,7 @@
 // Vérifie la signature d'un webhook. Aucune dépendance (Node 18 ou plus récent).
 //
 // En ligne de commande : WEBHOOK_SECRET=whsec_… node verify_signature.mjs "<X-Service-Signature>" < corps.json
-// Code de sortie : 0 si la signature est valide, 1 sinon.
+// Code de sortie : 0 si la signature est valide, 1 sinon. Sans secret : une erreur.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFileSync, realpathSync } from "node:fs";
@@ -11,6 +11,11 @@ const MAX_AGE = 300; // secondes
 
 /** `body` est le Buffer reçu, octet pour octet : avec Express, express.raw({ type: "application/json" }). */
 export function verifySignature(secret, header, body, now = Date.now() / 1000) {
+  if (typeof secret !== "string" || secret.trim() === "") {
+    // Une clé vide, tout le monde peut la deviner.
+    throw new Error("Le secret du webhook est vide : la signature ne prouverait rien.");
+  }
+  if (typeof header !== "string") return false; // L'en-tête manque : la requête ne vient pas de Guichet.
   const pairs = header.split(",").map((part) => {
     const [name, ...rest] = part.trim().split("=");
     return [name, rest.join("=")];

@@ -4,7 +4,7 @@
  * Vérifie la signature d'un webhook. Aucune dépendance (PHP 8.0 ou plus récent).
  *
  * En ligne de commande : WEBHOOK_SECRET=whsec_… php verify_signature.php "<X-Service-Signature>" < corps.json
- * Code de sortie : 0 si la signature est valide, 1 sinon.
+ * Code de sortie : 0 si la signature est valide, 1 sinon. Sans secret : une erreur.
  */
 
 declare(strict_types=1);
@@ -12,8 +12,14 @@ declare(strict_types=1);
 const MAX_AGE = 300; // secondes
 
 /** $body est le corps reçu, octet pour octet : file_get_contents('php://input'), avant json_decode. */
-function verify_signature(string $secret, string $header, string $body, ?int $now = null): bool
+function verify_signature(string $secret, mixed $header, string $body, ?int $now = null): bool
 {
+    if (trim($secret) === '') { // Une clé vide, tout le monde peut la deviner.
+        throw new InvalidArgumentException('Le secret du webhook est vide : la signature ne prouverait rien.');
+    }
+    if (!is_string($header)) { // L'en-tête manque (null), ou votre cadriciel le rend en tableau : passez son texte.
+        return false;
+    }
     $times = [];
     $signatures = [];
     foreach (explode(',', $header) as $part) {

@@ -1,7 +1,7 @@
 """Vérifie la signature d'un webhook. Aucune dépendance.
 
 En ligne de commande : WEBHOOK_SECRET=whsec_… python verify_signature.py "<X-Service-Signature>" < corps.json
-Code de sortie : 0 si la signature est valide, 1 sinon.
+Code de sortie : 0 si la signature est valide, 1 sinon. Sans secret : une erreur.
 """
 
 import hashlib
@@ -13,8 +13,12 @@ import time
 MAX_AGE = 300  # secondes
 
 
-def verify_signature(secret: str, header: str, body: bytes, now: float | None = None) -> bool:
-    """`body` est le corps reçu, octet pour octet, avant tout décodage JSON."""
+def verify_signature(secret: str, header: str | None, body: bytes, now: float | None = None) -> bool:
+    """`body` est le corps reçu, octet pour octet, avant tout décodage JSON. Sans secret : ValueError."""
+    if not secret or not secret.strip():  # Une clé vide, tout le monde peut la deviner.
+        raise ValueError("Le secret du webhook est vide : la signature ne prouverait rien.")
+    if not isinstance(header, str):  # L'en-tête manque : la requête ne vient pas de Guichet.
+        return False
     pairs = [part.strip().partition("=") for part in header.split(",")]
     times = [value for name, _, value in pairs if name == "t"]
     signatures = [value for name, _, value in pairs if name == "v1"]
@@ -29,4 +33,5 @@ def verify_signature(secret: str, header: str, body: bytes, now: float | None = 
 
 if __name__ == "__main__":
     given_header = sys.argv[1] if len(sys.argv) > 1 else ""
-    sys.exit(0 if verify_signature(os.environ["WEBHOOK_SECRET"], given_header, sys.stdin.buffer.read()) else 1)
+    given_secret = os.environ.get("WEBHOOK_SECRET", "")
+    sys.exit(0 if verify_signature(given_secret, given_header, sys.stdin.buffer.read()) else 1)

@@ -1,7 +1,7 @@
-"""`/openapi.json` and `/docs`: public, made at the first request, then served as the same bytes.
+"""`/openapi.json`, `/docs` and `/docs/guide`: public, made at the first request, then served as the same bytes.
 
-The page is rendered from the document alone. It needs no script and no other file, and its content security policy
-allows none: the style sheet is in the page, and is allowed by its hash.
+`/docs` is rendered from the document and from chapters of the merchant's guide. The pages need no script and no other
+file, and their content security policy allows none: the style sheet is in the page, and is allowed by its hash.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from guichet.api import markdown
+from guichet.api import markdown, merchant_guide
 from guichet.api.fields import Field, fields
 from guichet.api.json_schema import REF
 from guichet.api.openapi import document
@@ -34,7 +34,8 @@ def routes(settings: Settings) -> list[BaseRoute]:
     described = cache(lambda: document(settings))
     return [
         Route("/openapi.json", Published(lambda: _json(described())).respond),
-        Route("/docs", Published(lambda: _page(described())).respond),
+        Route("/docs", Published(lambda: _page(_reference(described()))).respond),
+        Route("/docs/guide", Published(lambda: _page(_guide(described()))).respond),
     ]
 
 
@@ -91,8 +92,7 @@ def _json(described: Mapping[str, Any]) -> Content:
     return Content(text.encode(), "application/json", {"Access-Control-Allow-Origin": "*"})
 
 
-def _page(described: Mapping[str, Any]) -> Content:
-    html = _rendered(described)
+def _page(html: str) -> Content:
     found = _STYLE.search(html)
     assert found is not None
     digest = base64.b64encode(hashlib.sha256(found[1].encode()).digest()).decode()
@@ -104,7 +104,7 @@ def _page(described: Mapping[str, Any]) -> Content:
     return Content(html.encode(), "text/html; charset=utf-8", headers)
 
 
-def _rendered(described: Mapping[str, Any]) -> str:
+def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -113,6 +113,17 @@ def _rendered(described: Mapping[str, Any]) -> str:
         undefined=StrictUndefined,
     )
     environment.filters |= {"inline": markdown.inline, "blocks": markdown.blocks, "pretty": _pretty}
+    return environment
+
+
+def _guide(described: Mapping[str, Any]) -> str:
+    text = merchant_guide.guide()
+    headings = markdown.headings(text)
+    return _environment().get_template("guide.html").render(info=described["info"], headings=headings, guide=text)
+
+
+def _reference(described: Mapping[str, Any]) -> str:
+    chapters = merchant_guide.chapters()
     operations = [
         _operation(described, method, path, operation)
         for path, methods in described["paths"].items()
@@ -120,10 +131,12 @@ def _rendered(described: Mapping[str, Any]) -> str:
     ]
     schemas = described["components"]["schemas"]
     sent = {operation["body"] for operation in operations if operation["body"]}
-    return environment.get_template("docs.html").render(
+    template = _environment().get_template("docs.html")
+    return template.render(
         info=described["info"],
         server=described["servers"][0]["url"],
-        headings=markdown.headings(described["info"]["description"]),
+        headings=markdown.headings(described["info"]["description"]) + markdown.headings(chapters),
+        chapters=chapters,
         tags=[
             {
                 **tag,

@@ -19,21 +19,47 @@ def inline(text: str) -> Markup:
 
 
 def blocks(text: str) -> Markup:
-    """A whole text. Headings get an `id`; each cell of a table carries its header, which narrow screens show."""
-    return Markup(_MARKDOWN.render(text))  # noqa: S704 - the renderer escapes HTML
+    """A whole text. Headings get an `id`; each cell of a table carries its header, which narrow screens show; code,
+    which may be wider than the page, can be scrolled with the keyboard."""
+    html = _MARKDOWN.render(text).replace("<pre>", '<pre tabindex="0">')
+    return Markup(html)  # noqa: S704 - the renderer escapes HTML
 
 
-def headings(text: str) -> list[tuple[str, str]]:
-    """The anchors and titles of the headings, in order."""
-    opened = pairwise(_MARKDOWN.parse(text))
-    titles = [content.content for opening, content in opened if opening.type == "heading_open"]
+def headings(text: str, deepest: int = 2) -> list[tuple[str, str]]:
+    """The anchors and titles of the headings of levels 2 to `deepest`, in order."""
+    titles = [title for title, level, _ in _opened_headings(text) if 2 <= level <= deepest]
     return [(anchor(title), title) for title in titles]
+
+
+def chapter(text: str, title: str) -> str:
+    """The heading `title` and all that is under it; headings are raised so that this one has level 2.
+
+    Raises ValueError if there is no such heading.
+    """
+    lines = text.splitlines()
+    found = _opened_headings(text)
+    index = [name for name, _, _ in found].index(title)
+    _, own, start = found[index]
+    end = next((line for _, level, line in found[index + 1 :] if level <= own), len(lines))
+    for _, level, line in found[index:]:
+        if line < end:
+            lines[line] = "#" * (level - own + 2) + lines[line].lstrip("#")
+    return "\n".join(lines[start:end]).strip() + "\n"
 
 
 def anchor(title: str) -> str:
     """`Clés et environnements` → `cles-et-environnements`."""
     plain = unicodedata.normalize("NFD", title).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+
+
+def _opened_headings(text: str) -> list[tuple[str, int, int]]:
+    """The title, the level and the line (from 0) of each heading."""
+    return [
+        (content.content, int(opening.tag[1:]), opening.map[0])
+        for opening, content in pairwise(_MARKDOWN.parse(text))
+        if opening.type == "heading_open" and opening.map
+    ]
 
 
 def _no_break_spaces(state: StateCore) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.dates import format_datetime
@@ -11,9 +12,6 @@ from guichet.checkout.i18n import ENGLISH
 from guichet.clock import Instant
 from guichet.domain import money
 from guichet.domain.money import Currency
-
-#: Hours ahead of GMT of the countries served that are not on GMT. None of them has summer time.
-_AHEAD: Final = {"BJ": 1, "CG": 1}
 
 #: What a national number looks like, by dial code.
 _EXAMPLES: Final = {
@@ -41,13 +39,15 @@ def amount(hundredths: int, currency: Currency, language: str) -> str:
     return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
 
 
-def date_time(instant: Instant, language: str, country_code: str | None = None) -> str:
-    """`20 novembre 2026 à 11:15 (GMT+1)`: the time of the customer's country, GMT where that is unknown."""
-    ahead = _AHEAD.get(country_code or "", 0)
-    local = (clock.to_datetime(instant) + timedelta(hours=ahead)).replace(tzinfo=None)
+def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:
+    """`20 novembre 2026 à 11:15 (GMT+1)`: the time in `time_zone`, and what separates it from GMT then."""
+    local = clock.to_datetime(instant).astimezone(time_zone)
     pattern = "d MMMM y 'at' HH:mm" if language == ENGLISH else "d MMMM y 'à' HH:mm"
-    zone = f"GMT+{ahead}" if ahead else "GMT"
-    return f"{format_datetime(local, pattern, locale=language)} ({zone})"
+    text = format_datetime(local.replace(tzinfo=None), pattern, locale=language)
+    minutes = round((local.utcoffset() or timedelta()) / timedelta(minutes=1))
+    hours, rest = divmod(abs(minutes), 60)
+    offset = f"{'-' if minutes < 0 else '+'}{hours}" + (f":{rest:02d}" if rest else "") if minutes else ""
+    return f"{text} (GMT{offset})"
 
 
 def country_name(french: str, code: str | None, language: str) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from starlette.responses import Response
 
 from guichet import metrics
-from guichet.checkout import formatting, forms, otp_codes
+from guichet.checkout import forms, otp_codes
 from guichet.checkout.fields import FormInput
 from guichet.checkout.links import LinkRequest, find_link, form_page
 from guichet.checkout.page_context import PageContext
@@ -116,7 +116,7 @@ async def _try_later(
     page = request.page
     # The page shows whole minutes.
     retry_at = later(request.pages.clock.now(), max(1, seconds) * SECOND + MINUTE)
-    moment = formatting.date_time(retry_at, page.language, mode.country_code)
+    moment = page.date_time(retry_at)
     refused = replace(given, faults={field: [page.text(sentence, moment=moment)]})
     notice = "code.notice" if field == "otp" else "prompt.notice"
     response = await form_page(request, refused, notice=notice, token=token, status=429)

@@ -136,7 +136,7 @@ async def form_page(
         monogram=initials(request.merchant.name),
         amount=formatting.amount(link.amount, link.currency, page.language),
         label=link.description,
-        expires=formatting.date_time(link.expires_at, page.language) if link.expires_at is not None else None,
+        expires=page.date_time(link.expires_at) if link.expires_at is not None else None,
         notice=page.text(notice) if notice else None,
         first_fault=faulty[0] if faulty else None,
         bounds=bounds_notice(page, shown, modes, link.currency),

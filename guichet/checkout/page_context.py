@@ -58,7 +58,7 @@ class PageContext:
     renderer: Renderer = field(default_factory=cache(Renderer))
 
     def request(self, request: Request) -> PageRequest:
-        return PageRequest(request, self.renderer, self.base_path)
+        return PageRequest(request, self.renderer, self.base_path, self.ctx.settings.time_zone)
 
     @property
     def clock(self) -> Clock:

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from guichet.checkout import i18n
+from guichet.checkout import formatting, i18n
 from guichet.checkout.render import LanguageSwitch, Renderer
+from guichet.clock import Instant
 from guichet.server.content_encoding import choose_encoding, compress
 
 #: A body of fewer bytes fits one packet anyway.
@@ -30,12 +32,13 @@ HEADERS: Final = {
 
 
 class PageRequest:
-    """`base_path`: of the service's public address, without a slash at the end."""
+    """`base_path`: of the service's public address, without a slash at the end. `time_zone`: of every date shown."""
 
-    def __init__(self, request: Request, renderer: Renderer, base_path: str) -> None:
+    def __init__(self, request: Request, renderer: Renderer, base_path: str, time_zone: ZoneInfo) -> None:
         self.request = request
         self.renderer = renderer
         self.base_path = base_path
+        self.time_zone = time_zone
         chosen = request.query_params.get("lang", "")
         self.chosen_language = chosen if chosen in i18n.LANGUAGES else None
         self.language = self.chosen_language or i18n.negotiate(request.headers.get("accept-language", ""))
@@ -48,6 +51,10 @@ class PageRequest:
     def text(self, key: str, **values: Any) -> Markup:
         """The sentence `key` in the customer's language, with `values` escaped into it."""
         return self.renderer.text(self.language, key, **values)
+
+    def date_time(self, instant: Instant) -> str:
+        """A date in the customer's language and in the time zone of the merchants (D132)."""
+        return formatting.date_time(instant, self.language, self.time_zone)
 
     def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
         """A page. `forms_to`: the sources to which its form may lead, redirects included (a CSP source list)."""

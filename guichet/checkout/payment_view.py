@@ -92,7 +92,7 @@ def payment_view(
         monogram=initials(merchant.name),
         label=payment.description,
         bill=shown_bill,
-        date=formatting.date_time(payment.updated_at, page.language, mode.country_code if mode else None),
+        date=page.date_time(payment.updated_at),
         mode=name,
         phone=formatting.masked_phone(payment.phone_number, mode.dial_code if mode else None)
         if payment.phone_number

@@ -9,7 +9,6 @@ from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
-from guichet.checkout import formatting
 from guichet.checkout.page_request import PageRequest
 from guichet.clock import Instant
 from guichet.domain.merchants import Merchant
@@ -114,5 +113,5 @@ def closed_state(
 def link_state_page(page: PageRequest, name: StateName, link: PaymentLink, merchant: Merchant) -> Response:
     """The page of a link that cannot be paid."""
     instant = link.starts_at if name == "not_open" else link.expires_at
-    moment = formatting.date_time(instant, page.language) if instant is not None else ""
+    moment = page.date_time(instant) if instant is not None else ""
     return state_page(page, name, page.href(f"/pay/{link.path}"), merchant=merchant.name, moment=moment)

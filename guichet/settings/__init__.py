@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from cryptography.fernet import Fernet
 
@@ -52,6 +53,7 @@ class Settings:
     phone_prompts: int
     link_prompts: int
     link_reservation_minutes: int
+    time_zone: ZoneInfo
     trusted_proxies: tuple[Network, ...]
     ipv6_prefix: int
     max_connections: int

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
+from zoneinfo import ZoneInfo
 
 from cryptography.fernet import Fernet
 
@@ -108,6 +109,13 @@ port: Final = whole_number("a port", 1, 65535)
 
 def address(raw: str) -> str:
     return str(ipaddress.ip_address(raw))
+
+
+def time_zone(raw: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(raw)
+    except (KeyError, ValueError, OSError):  # Unknown, not a name, a folder of names.
+        raise ValueError("must be the name of a time zone, such as Africa/Dakar") from None
 
 
 def token(raw: str) -> str:

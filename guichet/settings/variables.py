@@ -100,6 +100,13 @@ VARIABLES: Final = (
         "it is credited all the same, and the link may be used once more than it allows.",
     ),
     Variable(
+        "GUICHET_TIME_ZONE",
+        parsers.time_zone,
+        "Africa/Porto-Novo",
+        "Time zone of your merchants (`Africa/Dakar`, `Africa/Brazzaville`…): hosted pages and receipts show every "
+        "date in it. The API answers UTC in any case.",
+    ),
+    Variable(
         "GUICHET_TRUSTED_PROXIES",
         parsers.networks,
         "",

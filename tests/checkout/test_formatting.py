@@ -1,5 +1,7 @@
 """Amounts, dates and numbers as people write them."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from guichet.checkout import formatting
@@ -24,12 +26,24 @@ def test_amounts_are_formatted_for_people(hundredths: int, currency: Currency, f
     assert formatting.amount(hundredths, currency, "en") == english
 
 
-def test_dates_are_shown_in_the_time_of_the_country() -> None:
+@pytest.mark.parametrize(
+    ("language", "zone", "shown"),
+    [
+        ("fr", "Africa/Dakar", "21 novembre 2026 à 10:15 (GMT)"),
+        ("fr", "Africa/Porto-Novo", "21 novembre 2026 à 11:15 (GMT+1)"),
+        ("en", "Africa/Brazzaville", "21 November 2026 at 11:15 (GMT+1)"),
+        ("fr", "Asia/Kolkata", "21 novembre 2026 à 15:45 (GMT+5:30)"),
+        ("en", "America/St_Johns", "21 November 2026 at 06:45 (GMT-3:30)"),
+    ],
+)
+def test_dates_are_shown_in_the_time_zone_of_the_merchants(language: str, zone: str, shown: str) -> None:
     instant = Instant(1_795_256_130_000_000)  # 2026-11-21 10:15:30 UTC
-    assert formatting.date_time(instant, "fr") == "21 novembre 2026 à 10:15 (GMT)"
-    assert formatting.date_time(instant, "fr", "SN") == "21 novembre 2026 à 10:15 (GMT)"
-    assert formatting.date_time(instant, "fr", "BJ") == "21 novembre 2026 à 11:15 (GMT+1)"
-    assert formatting.date_time(instant, "en", "CG") == "21 November 2026 at 11:15 (GMT+1)"
+    assert formatting.date_time(instant, language, ZoneInfo(zone)) == shown
+
+
+def test_the_hours_after_23_00_utc_are_of_the_next_day_in_cotonou() -> None:
+    instant = Instant(1_795_303_800_000_000)  # 2026-11-21 23:30:00 UTC
+    assert formatting.date_time(instant, "fr", ZoneInfo("Africa/Porto-Novo")) == "22 novembre 2026 à 00:30 (GMT+1)"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How `/openapi.json` and `/docs` are served, and what the page shows."""
+"""How `/openapi.json`, `/docs` and `/docs/guide` are served, and what the pages show."""
 
 import base64
 import hashlib
@@ -7,12 +7,17 @@ from html.parser import HTMLParser
 
 import pytest
 
+from guichet.api import markdown
+from guichet.api.merchant_guide import CHAPTERS
+from tests.cli.conftest import ROOT
 from tests.contract.openapi_document import schemas_of
 from tests.service_fixture import ServiceFixture
 
+GUIDE = (ROOT / "docs" / "guide-marchand.md").read_text(encoding="utf-8")
 
-@pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
-async def test_both_are_public_and_cached_by_their_etag(sqlite_service: ServiceFixture, path: str) -> None:
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs", "/docs/guide"])
+async def test_they_are_public_and_cached_by_their_etag(sqlite_service: ServiceFixture, path: str) -> None:
     plain = await sqlite_service.call("GET", path, headers={"Accept-Encoding": "identity"})
     again = await sqlite_service.call(
         "GET", path, headers={"Accept-Encoding": "identity", "If-None-Match": f'"other", W/{plain.headers["ETag"]}'}
@@ -93,7 +98,7 @@ async def test_the_page_shows_every_operation_and_loads_nothing(sqlite_service: 
     assert all(address.startswith("data:") for address in page.loaded)
     assert len(page.ids) == len(set(page.ids))
     leading = {link for link in page.links if not link.startswith("#")}
-    assert leading == {"openapi.json"}
+    assert {link for link in leading if not link.startswith("docs/guide#")} == {"openapi.json", "docs/guide"}
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     operations = [operation for methods in document["paths"].values() for operation in methods.values()]
     assert {operation["operationId"] for operation in operations} <= set(page.ids)
@@ -103,8 +108,51 @@ async def test_the_page_shows_every_operation_and_loads_nothing(sqlite_service: 
     assert {name for name in schemas_of(document) if not name.endswith("Body") and name != "Customer"} <= set(page.ids)
 
 
-async def test_the_page_allows_its_own_style_and_nothing_else(sqlite_service: ServiceFixture) -> None:
-    answer = await sqlite_service.call("GET", "/docs")
+async def _page(service: ServiceFixture, path: str) -> _Page:
+    page = _Page()
+    page.feed((await service.call("GET", path)).raw.decode())
+    return page
+
+
+async def test_the_guide_is_served_whole_and_loads_nothing(sqlite_service: ServiceFixture) -> None:
+    page = await _page(sqlite_service, "/docs/guide")
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL), re.MULTILINE)
+
+    assert "script" not in page.tags
+    assert all(address.startswith("data:") for address in page.loaded)
+    assert len(page.ids) == len(set(page.ids))
+    assert {markdown.anchor(title) for title in titles} <= set(page.ids)
+    for code in re.findall(r"^```\w+\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL):
+        assert code in page.text
+
+
+async def test_the_pages_lead_to_each_other(sqlite_service: ServiceFixture) -> None:
+    """Each address is seen from its page: `docs/guide` on `/docs`, `../docs` on `/docs/guide`."""
+    reference, guide = [await _page(sqlite_service, path) for path in ("/docs", "/docs/guide")]
+    to_guide = [link.removeprefix("docs/guide") for link in reference.links if link.startswith("docs/guide")]
+    to_reference = [link.removeprefix("../docs") for link in guide.links if link.startswith("../docs")]
+
+    assert "" in to_guide
+    assert "" in to_reference
+    assert {anchor[1:] for anchor in to_guide if anchor} <= set(guide.ids)
+    assert {anchor[1:] for anchor in to_reference if anchor} <= set(reference.ids)
+    inside = [link for link in guide.links if not link.startswith("../docs")]
+    assert {link for link in inside if not link.startswith("#")} == {"../openapi.json"}
+    assert {link[1:] for link in inside if link.startswith("#")} <= set(guide.ids)
+
+
+async def test_the_reference_repeats_chapters_of_the_guide(sqlite_service: ServiceFixture) -> None:
+    page = await _page(sqlite_service, "/docs")
+
+    assert {f"#{markdown.anchor(title)}" for title in CHAPTERS} <= set(page.links)
+    for suffix in ("py", "php", "mjs"):
+        sample = ROOT / "docs" / "samples" / f"verify_signature.{suffix}"
+        assert sample.read_text(encoding="utf-8") in page.text
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/guide"])
+async def test_the_page_allows_its_own_style_and_nothing_else(sqlite_service: ServiceFixture, path: str) -> None:
+    answer = await sqlite_service.call("GET", path)
     [style] = re.findall(r"<style>(.*?)</style>", answer.raw.decode(), re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from guichet.clock import MINUTE
 from guichet.domain import catalogue
 from guichet.domain.failures import REFUSAL_REASONS
+from guichet.domain.payments import INCIDENT_AGE_SECONDS, POLL_INTERVALS
 from guichet.merchants.catalogue_file import load_catalogue
+from guichet.payments import never_arrived
 from tests.contract.tables import column, table, tables
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -147,3 +150,30 @@ def test_the_contents_lead_to_chapters_that_exist() -> None:
 
     assert linked
     assert set(linked) <= anchors
+
+
+def test_every_operator_is_in_the_table_of_pending_times_once() -> None:
+    rows = re.findall(r"^\| ([^|]*`[^|]+) \|[^|]+\|[^|]+\|$", _chapter("Suivre un paiement"), re.MULTILINE)
+    listed = [code for row in rows for code in re.findall(r"`(\w+)`", row)]
+
+    assert sorted(listed) == sorted(row["Code"] for row in table("operators"))
+
+
+def test_the_polls_that_are_told_are_those_that_are_made() -> None:
+    chapter = _chapter("Suivre un paiement").replace("\n", " ")
+    made = [sum(POLL_INTERVALS[: count + 1]) for count in range(5)]
+
+    assert f"après {', '.join(map(str, made[:-1]))} et {made[-1]} secondes" in chapter
+    assert POLL_INTERVALS[-1] == 3600
+    assert f"Après {INCIDENT_AGE_SECONDS // 3600} heures" in chapter
+    assert f"{never_arrived.PERIOD // MINUTE} minutes pour établir" in chapter
+
+
+def test_the_currency_of_each_operator_is_that_of_the_providers_page() -> None:
+    page = (DOCS / "providers" / "README.md").read_text(encoding="utf-8")
+    currencies = dict(re.findall(r"^\| (\w+) \| (XOF|XAF) \|", page, re.MULTILINE))
+    chapter = _chapter("Devise de l'opérateur")
+
+    assert set(currencies) == {row["Code"] for row in table("operators") if row["Type"] == catalogue.MOBILE_MONEY}
+    others = [code for code, currency in currencies.items() if currency != "XOF"]
+    assert set(re.findall(r"`(\w+_\w+)`", chapter)) == set(others)

@@ -60,7 +60,11 @@ async def test_d33_one_secret_for_each_environment_shown_while_configured(
     assert re.fullmatch(r"whsec_[A-Za-z0-9]{32,}", secret)
     assert [each.event for each in notifications(receiver, secret, _now(service))] == ["payment.succeeded"]
     assert (await listen(merchant.live, receiver)) != secret
-    await merchant.put("/webhooks/endpoint", {"url": None})
+    assert (await merchant.put("/webhooks/endpoint", {"url": None})).data["secret"] is None
+    await merchant.pay("0003", callback_url=receiver.url())
+    await service.run_worker()
+    events = [each.event for each in notifications(receiver, secret, _now(service))]
+    assert events == ["payment.succeeded", "payment.failed"]
     assert await listen(merchant, receiver) == secret
 
 

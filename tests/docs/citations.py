@@ -16,7 +16,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 FOLDERS: Final = ("guichet", "guichet_simulator", "tests", "bench", "reliability", "docs")
 CHECKED: Final = tuple(f"{folder}/" for folder in FOLDERS)
-SINGLE_FILES: Final = ("README.md", "CONTRIBUTING.md")
+SINGLE_FILES: Final = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 SUFFIXES: Final = frozenset({".py", ".md", ".toml", ".html"})
 
 #: Texts that were never in the repository. Put together here, so that this file holds none of them.

@@ -123,3 +123,95 @@ def test_a_signature_cut_short_or_without_its_time_is_refused(sample: Sample) ->
     assert not sample.accepts(header.partition(",")[0])
     assert not sample.accepts(header.partition(",")[2])
     assert not sample.accepts(header.replace("v1=", "v0="))
+
+
+#: Each calls the function of the sample with the arguments that are JSON in `ARGUMENTS` and prints what it returned, or
+#: `error` and the message of what was thrown. Without a key of `ARGUMENTS`, the argument is null.
+CALLERS = {
+    "python": """
+import json, os, runpy
+verify = runpy.run_path(os.environ["SAMPLE"])["verify_signature"]
+given = json.loads(os.environ["ARGUMENTS"])
+try:
+    print(json.dumps(verify(given.get("secret"), given.get("header"), given["body"].encode())))
+except Exception as error:
+    print("error", error)
+""",
+    "php": """
+require getenv('SAMPLE');
+$given = json_decode(getenv('ARGUMENTS'), true);
+try {
+    echo json_encode(verify_signature($given['secret'] ?? null, $given['header'] ?? null, $given['body'])), "\\n";
+} catch (Throwable $error) {
+    echo 'error ', $error->getMessage(), "\\n";
+}
+""",
+    "node": """
+const { verifySignature } = await import(`file://${process.env.SAMPLE}`);
+const given = JSON.parse(process.env.ARGUMENTS);
+try {
+  console.log(JSON.stringify(verifySignature(given.secret, given.header, Buffer.from(given.body))));
+} catch (error) {
+  console.log("error", error.message);
+}
+""",
+}
+OPTIONS = {"python": ["-c"], "php": ["-r"], "node": ["--input-type=module", "-e"]}
+
+
+def called(sample: Sample, **arguments: object) -> str:
+    """What a merchant's own code gets from the function."""
+    program, file = sample.command
+    language = {".py": "python", ".php": "php", ".mjs": "node"}[Path(file).suffix]
+    done = subprocess.run(
+        [program, *OPTIONS[language], CALLERS[language]],
+        env={**os.environ, "SAMPLE": file, "ARGUMENTS": json.dumps({"body": BODY.decode(), **arguments})},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.strip()
+
+
+def test_the_function_itself_accepts_what_guichet_signs(sample: Sample) -> None:
+    header = sign(SECRET, now(), BODY)
+
+    assert called(sample, secret=SECRET, header=header) == "true"
+    assert called(sample, secret=SECRET, header=header.replace("v1=", "v1=0")) == "false"
+
+
+@pytest.mark.parametrize("secret", ["", " ", "\n", "\t "])
+def test_an_empty_secret_is_refused_loudly(sample: Sample, secret: str) -> None:
+    """Anybody can sign with an empty key: a forgery must not pass because a variable was not set."""
+    forged = sign(secret, now(), BODY)
+
+    assert called(sample, secret=secret, header=forged).startswith("error Le secret du webhook est vide")
+    assert called(sample, secret=secret).startswith("error Le secret du webhook est vide")
+
+
+def test_no_secret_at_all_is_refused_loudly(sample: Sample) -> None:
+    assert called(sample, header=sign("", now(), BODY)).startswith("error ")
+
+
+@pytest.mark.parametrize("secret", [None, ""])
+def test_the_command_line_does_not_verify_without_a_secret(sample: Sample, secret: str | None) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "WEBHOOK_SECRET"}
+    done = subprocess.run(
+        [*sample.command, sign("", now(), BODY)],
+        input=BODY,
+        env=environ if secret is None else {**environ, "WEBHOOK_SECRET": secret},
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    assert "Le secret du webhook est vide" in (done.stdout + done.stderr).decode()
+
+
+@pytest.mark.parametrize("header", [None, [], ["t=1,v1=2"], {}, 5, True])
+def test_a_header_that_is_missing_or_no_text_is_refused(sample: Sample, header: object) -> None:
+    """Frameworks give null for a missing header, and some give lists of values."""
+    assert called(sample, secret=SECRET, header=header) == "false"
