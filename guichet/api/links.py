@@ -5,14 +5,17 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, requested_page, success_response
+from guichet.api.http import Call, requested_page, success_response, unknown_row
+from guichet.clock import Instant, iso
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import LinkId
 from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
+from guichet.domain.warnings import RequestWarning, warning
 from guichet.payments import link_repository as links
+from guichet.schemas.json_codec import parse_object
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
-from guichet.schemas.validation import check_decimals, invalid_request
+from guichet.schemas.validation import check_decimals, invalid_request, validate
 
 #: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
 TOKEN_LENGTH: Final = 44
@@ -23,12 +26,18 @@ _MAX_ID: Final = 2**63 - 1
 async def create_link(call: Call) -> Response:
     if not call.caller.livemode:
         raise InvalidRequest("Les liens de paiement n'existent qu'en production : utilisez une clé de production.")
-    body = await call.parse_body(LinkBody)
-    currency = call.caller.merchant.currency
+    values = parse_object(await call.body())
+    body = validate(LinkBody, values, call.validation_context)
+    currency, now = call.caller.merchant.currency, call.ctx.clock.now()
+    faults = {}
+    if values.get("currency") not in (None, currency):
+        faults["currency"] = [f"La devise d'un lien est celle de votre compte, {currency} : retirez ce champ."]
     try:
         check_decimals(body.amount, currency)
     except ValueError as error:
-        raise invalid_request({"amount": [str(error)]}) from None
+        faults["amount"] = [str(error)]
+    if faults:
+        raise invalid_request(faults)
     link = await links.insert_new(
         call.ctx.db,
         PaymentLink(
@@ -44,28 +53,44 @@ async def create_link(call: Call) -> Response:
             completed_uses=0,
             starts_at=body.starts_at,
             expires_at=body.expires_at,
-            created_at=call.ctx.clock.now(),
+            created_at=now,
         ),
     )
-    return success_response(_link_object(call, link), 201)
+    return success_response(_link_object(call, link), 201, warnings=_born_expired(link, now))
+
+
+def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
+    if link.expires_at is None or now < link.expires_at:
+        return []
+    return [warning("link_already_expired", expires_at=iso(link.expires_at))]
 
 
 async def list_links(call: Call) -> Response:
     page = requested_page(call.request)
+    before = None if page.after is None else await _find_link(call, page.after)
+    if page.after is not None and before is None:
+        raise unknown_row()
     if not call.caller.livemode:
         return success_response([], meta=page.meta(0))
-    rows, total = await links.page(call.ctx.db, call.merchant_id, page.size, page.offset)
+    after = before and before.id
+    rows, total = await links.page(
+        call.ctx.db, call.merchant_id, page.size, page.offset, after=after, oldest_first=page.oldest_first
+    )
     return success_response([_link_object(call, row) for row in rows], meta=page.meta(total))
 
 
 async def read_link(call: Call) -> Response:
-    text = call.path_text("id")
-    link = None
-    if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
-        link = await links.by_id(call.ctx.db, call.merchant_id, LinkId(int(text)))
+    link = await _find_link(call, call.path_text("id"))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
     return success_response(_link_object(call, link))
+
+
+async def _find_link(call: Call, text: str) -> PaymentLink | None:
+    """The merchant's link with this id; links are live only."""
+    if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
+        return await links.by_id(call.ctx.db, call.merchant_id, LinkId(int(text)))
+    return None
 
 
 def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:

@@ -9,12 +9,12 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer
-from guichet.db.list_pages import ListScope, read_page
+from guichet.db.list_pages import ListScope, RowKey, read_page
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId, RefundId
 from guichet.domain.merchants import Environment
-from guichet.domain.payments import Refund, RefundStatus
+from guichet.domain.payments import Payment, Refund, RefundStatus
 
 _NEW_COLUMNS: Final = [column.name for column in refunds.c if column.name != "id"]
 _INSERT: Final = (
@@ -26,6 +26,9 @@ _INSERT: Final = (
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
+_OF_PAYMENT: Final = select(refunds).where(
+    refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.payment_id == bindparam("payment_id")
+)
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
 _BY_CALLBACK_REFERENCE: Final = select(refunds).where(
     refunds.c.reference == bindparam("reference"), refunds.c.provider_account == bindparam("provider_account")
@@ -169,6 +172,11 @@ async def by_id(db: Reader, refund_id: RefundId) -> Refund | None:
     return _refund(await db.one(_BY_ID, id=refund_id))
 
 
+async def of_payment(db: Reader, payment: Payment) -> Refund | None:
+    """The one refund that the payment can have."""
+    return _refund(await db.one(_OF_PAYMENT, merchant_id=payment.merchant_id, payment_id=payment.id))
+
+
 async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:
     """`reference` must be a UUID. A callback does not say which merchant's refund it is; references are unique."""
     return _refund(await db.one(_BY_CALLBACK_REFERENCE, provider_account=provider_account, reference=reference))
@@ -186,10 +194,21 @@ async def find(db: Reader, reference: str) -> Refund | None:
 
 
 async def page(
-    db: Database, merchant_id: MerchantId, env: Environment, limit: int, offset: int
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    limit: int,
+    offset: int,
+    *,
+    after: RowKey | None = None,
+    oldest_first: bool = False,
 ) -> tuple[list[Refund], int]:
-    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
-    rows, total = await read_page(db, refunds, ListScope(merchant_id, env), limit, offset)
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+
+    `after`: the key of the refund just before the page.
+    """
+    scope = ListScope(merchant_id, env)
+    rows, total = await read_page(db, refunds, scope, limit, offset, after=after, oldest_first=oldest_first)
     return [Refund(*row) for row in rows], total
 
 

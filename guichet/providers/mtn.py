@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from guichet.clock import MINUTE, Clock
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers import mtn_checks
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read, no_call
@@ -90,8 +90,11 @@ class Mtn(HttpProvider):
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return self._refund_via == "transfer"
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return self._operator in (None, operator) and currency == self._currency
+
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if self._operator not in (None, charge.operator) or charge.currency != self._currency:
+        if not self.takes(charge.operator, charge.currency):
             refused = f"{self._environment} does not take {charge.operator} in {charge.currency}"
             return NotProcessed("configuration", refused)
         body = {

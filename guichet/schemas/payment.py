@@ -14,7 +14,7 @@ from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
-from guichet.schemas import validation
+from guichet.schemas import stated_fields, validation
 from guichet.schemas.json_codec import has_bad_text, number
 from guichet.schemas.object_fields import (
     CREATED_AT,
@@ -71,6 +71,8 @@ class Customer(Body):
 
 class PaymentBody(ModeBody):
     """POST /payments."""
+
+    misread = stated_fields.PAYMENT
 
     currency: validation.CurrencyCode = "XOF"
     """Devise du paiement."""
