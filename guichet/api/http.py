@@ -177,10 +177,8 @@ def requested_page(request: Request, faults: dict[str, list[str]] | None = None)
     return Page(number, size, after, oldest_first=order == "asc")
 
 
-def requested_choice(
-    request: Request, name: str, values: Sequence[Word], faults: dict[str, list[str]]
-) -> Word | None:
-    """The query parameter `name`, which is one of `values`; None when it is absent, or not one: then a fault is added."""
+def requested_choice(request: Request, name: str, values: Sequence[Word], faults: dict[str, list[str]]) -> Word | None:
+    """The query parameter `name`, one of `values`. None when it is absent, or another word: then a fault is added."""
     text = request.query_params.get(name)
     found = next((value for value in values if value == text), None)
     if text is not None and found is None:

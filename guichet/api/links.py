@@ -72,7 +72,7 @@ async def list_links(call: Call) -> Response:
         raise unknown_row()
     if not call.caller.livemode:
         return success_response([], meta=page.meta(0))
-    after = before and before.id
+    after = None if before is None else before.id
     rows, total = await links.page(
         call.ctx.db, call.merchant_id, page.size, page.offset, after=after, oldest_first=page.oldest_first
     )

@@ -57,7 +57,9 @@ async def list_refunds(call: Call) -> Response:
     after = None if before is None else key_of(before)
     if (reference := call.request.query_params.get("payment_reference")) is not None:
         found = await _of_payment(call, reference)
-        shown = [each for each in found if after is None or follows(key_of(each), after, oldest_first=page.oldest_first)]
+        shown = [
+            each for each in found if after is None or follows(key_of(each), after, oldest_first=page.oldest_first)
+        ]
         return _listed(shown[page.offset :], page, len(found))
     whose = (call.ctx.db, call.merchant_id, call.env)
     rows, total = await refunds.page(*whose, page.size, page.offset, after=after, oldest_first=page.oldest_first)

@@ -44,8 +44,9 @@ async def configure_endpoint(call: Call) -> Response:
 
 
 def _unreachable(found: Unreachable) -> RequestWarning:
-    code = "webhook_address_not_public" if found.is_refused else "webhook_host_not_resolvable"
-    return warning(code, host=found.host)
+    if found.is_refused:
+        return warning("webhook_address_not_public", host=found.host)
+    return warning("webhook_host_not_resolvable", host=found.host)
 
 
 async def send_test(call: Call) -> Response:

@@ -115,9 +115,7 @@ async def read_page(
     """
     before = None if until is None else later(until, 1)
     kind = ListKind(table, scope.status is not None, scope.event)
-    position = await _locate(
-        db, kind, scope, offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped
-    )
+    position = await _locate(db, kind, scope, offset, since, before, oldest_first=oldest_first, max_skipped=max_skipped)
     if offset >= position.total:
         return [], position.total
     bounds: dict[str, int | None] = {"since": position.since, "before": position.before}

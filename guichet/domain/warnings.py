@@ -19,13 +19,14 @@ WarningCode = Literal[
 
 #: Each sentence, with the names of the facts that it states.
 SENTENCES: Final[dict[WarningCode, str]] = {
-    "replay_differs": "Un paiement porte déjà cet external_id : il est rendu tel quel, et rien n'a été créé. Il diffère "
-    "de votre requête : {differences}.",
+    "replay_differs": "Un paiement porte déjà cet external_id : il est rendu tel quel, et rien n'a été créé. Il "
+    "diffère de votre requête : {differences}.",
     "phone_country_mismatch": "phone_number ({phone_number}) n'est pas un numéro de {country} écrit avec son indicatif "
     "({dial_code}), que demande {operator} : l'opérateur peut ne pas trouver le client.",
-    "currency_not_accepted_live": "En production, ce paiement serait refusé : {operator} n'y encaisse pas en {currency}.",
-    "external_id_spaces": "external_id contient des espaces au début, à la fin, répétées ou invisibles. Il est conservé "
-    "tel quel : vous ne le retrouverez qu'écrit exactement ainsi.",
+    "currency_not_accepted_live": "En production, ce paiement serait refusé : {operator} n'y encaisse pas en "
+    "{currency}.",
+    "external_id_spaces": "external_id contient des espaces au début, à la fin, répétées ou invisibles. Il est "
+    "conservé tel quel : vous ne le retrouverez qu'écrit exactement ainsi.",
     "link_already_expired": "Ce lien est déjà fermé : expires_at ({expires_at}) est passé. Personne ne pourra payer.",
     "webhook_address_not_public": "{host} ne mène à aucune adresse publique : aucun webhook n'y sera envoyé.",
     "webhook_host_not_resolvable": "{host} est introuvable dans le DNS pour l'instant : les webhooks échoueront tant "

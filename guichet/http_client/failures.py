@@ -6,9 +6,7 @@ from aiohttp import ClientConnectorDNSError, ClientSSLError
 
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost
 
-FailureKind = Literal[
-    "timeout", "address_refused", "name_not_found", "connection_failed", "tls_failed", "answer_lost"
-]
+FailureKind = Literal["timeout", "address_refused", "name_not_found", "connection_failed", "tls_failed", "answer_lost"]
 
 
 def failure_kind(error: HttpClientError) -> FailureKind:

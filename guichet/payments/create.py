@@ -111,8 +111,8 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
 
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
-    """The amounts of the payment. Raises InvalidRequest with every required field that is missing and a debit that is out
-    of bounds."""
+    """The amounts of the payment. Raises InvalidRequest with every required field that is missing, and a debit that is
+    out of bounds."""
     quoted = quote(mode, wanted.amount)
     missing = missing_fields(mode, wanted.fields_modes_require())
     out_of_bounds = debit_faults(quoted, wanted.currency)

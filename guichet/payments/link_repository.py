@@ -112,9 +112,7 @@ async def page(
     if offset >= total:
         return [], total
     bound = {} if after is None else {"after": after}
-    rows = await db.scan(
-        _page(bool(bound), oldest_first), merchant_id=merchant_id, most=limit, skipped=offset, **bound
-    )
+    rows = await db.scan(_page(bool(bound), oldest_first), merchant_id=merchant_id, most=limit, skipped=offset, **bound)
     return [PaymentLink(*row) for row in rows], total
 
 

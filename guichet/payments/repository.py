@@ -333,9 +333,7 @@ async def page(
         return rest[offset : offset + limit], len(admitted)
     scope = ListScope(merchant_id, env, wanted.status)
     bounds = (wanted.since, wanted.until)
-    rows, total = await read_page(
-        db, payments, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first
-    )
+    rows, total = await read_page(db, payments, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first)
     return [Payment(*row) for row in rows], total
 
 

@@ -29,7 +29,7 @@ def request_warnings(
 ) -> list[RequestWarning]:
     """In the order of `domain/warnings.py`."""
     mode, found = result.mode, []
-    if not result.created and (differences := "; ".join(_differences(wanted, mode, result.payment))):
+    if not result.created and (differences := " ; ".join(_differences(wanted, mode, result.payment))):
         found.append(warning("replay_differs", differences=differences))
     if wanted.phone_number is not None and not _is_number_of(mode, wanted.phone_number):
         facts = {"country": mode.country, "dial_code": mode.dial_code, "operator": mode.operator}
@@ -71,7 +71,7 @@ def _numbers_of(country_code: str) -> re.Pattern[str] | None:
     """Lengths and not ranges of numbers: new ranges are opened before a library knows them. None for a country that has
     no numbers of its own."""
     metadata = PhoneMetadata.metadata_for_region(country_code, None)
-    if metadata is None:
+    if metadata is None or metadata.general_desc is None:
         return None
     lengths = "|".join(f"[0-9]{{{length}}}" for length in metadata.general_desc.possible_length)
     return re.compile(f"{metadata.country_code}(?:{lengths})")

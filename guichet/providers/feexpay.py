@@ -242,4 +242,3 @@ def _currency(operator: str) -> str:
 def _label_currency(network: str) -> str:
     """The currency of a network by FeexPay's own name for it, such as `MTN CG`."""
     return _currency(network.lower().replace(" ", "_"))
-

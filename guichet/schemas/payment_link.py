@@ -48,7 +48,7 @@ class PaymentLinkObject(TypedDict):
 
 
 def _type(value: object) -> object:
-    """The type's default for null. A `limité` whose accent is a character of its own looks right and is refused (D18)."""
+    """The default for null. A `limité` whose accent is a character of its own looks right, and is refused (D18)."""
     if isinstance(value, str) and value != LIMITED and unicodedata.normalize("NFC", value) == LIMITED:
         raise refuse(_DECOMPOSED)
     return PERMANENT if value is None else value

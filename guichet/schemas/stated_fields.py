@@ -33,7 +33,9 @@ PAYMENT: Final = {
 LINK: Final = {
     "amount_minor": _MAIN_UNIT,
     "fees_included": _FEES_ON_TOP,
-    "fee_amount": Misread("Les frais dépendent du moyen de paiement que choisira le client : retirez ce champ.", (None,)),
+    "fee_amount": Misread(
+        "Les frais dépendent du moyen de paiement que choisira le client : retirez ce champ.", (None,)
+    ),
     "total_amount": Misread("Le total dépend du moyen de paiement que choisira le client : envoyez amount.", (None,)),
 }
 REFUND: Final = {

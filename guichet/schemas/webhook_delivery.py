@@ -31,7 +31,6 @@ from guichet.schemas.object_fields import (
     text_schema,
 )
 
-
 #: What a merchant reads of each reason.
 ERRORS: Final[dict[DeliveryError, str]] = {
     "bad_status": "Votre serveur a répondu par un autre statut que 2xx.",

@@ -123,9 +123,7 @@ class DeliveryJobs:
             return
         delay = None if attempt.delivered else retry_delay(delivery.attempts)
         next_attempt_at = None if delay is None else later(now, delay * SECOND)
-        result = AttemptResult(
-            delivery, attempt.delivered, attempt.response_code, now, next_attempt_at, attempt.error
-        )
+        result = AttemptResult(delivery, attempt.delivered, attempt.response_code, now, next_attempt_at, attempt.error)
         await self._results.add(result)
         facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
         if attempt.delivered:

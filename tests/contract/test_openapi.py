@@ -117,7 +117,11 @@ async def test_successes_are_those_of_the_contract(document: dict[str, Any], row
     name = NAMES[row["Data"].removesuffix("[]")]
 
     assert str(endpoint.status) == row["Success"]
-    assert ("meta" in schema["properties"]) == (row["Paginated"] == "yes")
+    assert ("meta" in schema["required"]) == (row["Paginated"] == "yes")
+    assert schema["properties"]["meta"]["$ref"].rpartition("/")[2] == (
+        "Meta" if row["Paginated"] == "yes" else "IgnoredParameters"
+    )
+    assert schema["properties"]["warnings"]["items"]["$ref"].endswith("/RequestWarning")
     assert ("items" in data) == row["Data"].endswith("[]")
     expected = {"Payment", "CreatedPayment"} if (endpoint.method, endpoint.path) == ("POST", "/payments") else {name}
     assert (data.get("items") or data)["$ref"].rpartition("/")[2] in expected
@@ -147,7 +151,13 @@ async def test_fields_that_are_not_always_there(document: dict[str, Any]) -> Non
         for field in set(schema["properties"]) - set(schema["required"])
     }
 
-    assert sometimes == {"CreatedPayment.redirect_url", "WebhookTest.message", "Failure.details"}
+    assert sometimes == {
+        "CreatedPayment.redirect_url",
+        "WebhookTest.message",
+        "Failure.details",
+        "IgnoredParameters.ignored",
+        "Meta.ignored",
+    }
 
 
 @pytest.mark.parametrize("name", tables("request"))

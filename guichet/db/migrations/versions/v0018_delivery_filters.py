@@ -48,7 +48,7 @@ def _count_combinations() -> None:
 
 
 def _trigger(event: str, condition: str, body: str) -> None:
-    name = f"count_combinations_{event.split()[0].lower()}"
+    name = f"count_combinations_{event.split(maxsplit=1)[0].lower()}"
     created = f"CREATE TRIGGER {name} AFTER {event} ON {_TABLE} FOR EACH ROW {condition}"
     if op.get_bind().dialect.name == "postgresql":
         op.execute(f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {body} RETURN NULL; END $$")
