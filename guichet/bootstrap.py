@@ -165,6 +165,7 @@ async def service(
             db=db,
             clock=clock,
             vault=Vault(settings.secret_keys),
+            http_client=http_client,
             settle_batch=settle_batch,
             registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),

@@ -18,6 +18,7 @@ from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.settlement import Settlement
 from guichet.domain.token_buckets import TokenBuckets
+from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.vault import Vault
@@ -57,6 +58,7 @@ class AppContext:
     db: Database
     clock: Clock
     vault: Vault
+    http_client: HttpClient
     registry: Registry
     catalogues: Catalogues
     provider_merchants: ProviderMerchants

@@ -24,6 +24,12 @@ def api_routes(ctx: AppContext) -> list[BaseRoute]:
     """
     authenticator = Authenticator(ctx.db, ctx.clock)
     handlers: dict[str, dict[str, Handler]] = defaultdict(dict)
+    parameters: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
     for endpoint in ENDPOINTS:
         handlers[endpoint.path][endpoint.method] = endpoint.handler
-    return [Endpoint(ctx, authenticator, by_method).route(ROOT + path) for path, by_method in handlers.items()]
+        names = frozenset(each.name for each in endpoint.parameters if each.where == "query")
+        parameters[endpoint.path][endpoint.method] = names
+    return [
+        Endpoint(ctx, authenticator, by_method, parameters[path]).route(ROOT + path)
+        for path, by_method in handlers.items()
+    ]

@@ -174,7 +174,7 @@ def _operation(described: Mapping[str, Any], method: str, path: str, operation: 
         "samples": operation["x-codeSamples"],
         "status": status,
         "many": "items" in data,
-        "paged": "meta" in success["schema"]["properties"],
+        "paged": "meta" in success["schema"]["required"],
         "resource": (data.get("items") or data)["$ref"].removeprefix(REF),
         "example": success["example"],
         "errors": _errors(described, operation),

@@ -12,9 +12,10 @@ from starlette.responses import Response
 
 from guichet.api import balance, catalogue, links, payments, refunds, webhooks
 from guichet.api.guide import whole_amount
-from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, Call
+from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, ORDERS, Call
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT, MODE_TYPES
 from guichet.domain.errors import Conflict, GuichetError, InvalidRequest, NotFound, PaymentFailed
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES
 from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject
@@ -89,18 +90,34 @@ TAGS: Final = {
     WEBHOOKS: "Où vous notifier, avec quelle clé signer, et ce que sont devenus les envois.",
 }
 
-_PAGING: Final = (
-    Parameter(
-        "per_page",
-        {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
-        "Éléments par page.",
-    ),
-    Parameter(
-        "page",
-        {"type": "integer", "minimum": 1, "default": 1},
-        "Numéro de page. Au-delà de la dernière, la liste est vide.",
-    ),
-)
+
+def _paging(after: str) -> tuple[Parameter, ...]:
+    """`after`: what the element before a page is called."""
+    return (
+        Parameter(
+            "per_page",
+            {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
+            "Éléments par page.",
+        ),
+        Parameter(
+            "page",
+            {"type": "integer", "minimum": 1, "default": 1},
+            "Numéro de page. Au-delà de la dernière, la liste est vide. Ne s'envoie pas avec `after`.",
+        ),
+        Parameter(
+            "order",
+            {"type": "string", "enum": list(ORDERS), "default": ORDERS[0]},
+            "`desc` : les plus récents d'abord ; `asc` : les plus anciens d'abord.",
+        ),
+        Parameter(
+            "after",
+            {"type": "string"},
+            f"Commence juste après cet élément : {after}. Un parcours avec `after` ne saute ni ne répète rien, quoi "
+            "qu'il arrive entre deux pages ; il est fini quand une page compte moins de `per_page` éléments.",
+        ),
+    )
+
+
 _DATES: Final = "`AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."
 _PAYMENT_REFERENCE: Final = Parameter(
     "reference",
@@ -142,7 +159,8 @@ ENDPOINTS: Final = (
         "Demande à l'opérateur de débiter le client. **Un `201` n'est pas un encaissement** : le paiement est "
         "`pending`, et vous livrez quand il est `succeeded`.\n\n"
         "Répéter un `external_id` rend le paiement existant, aussi avec `201`, et ne crée rien. Un délai dépassé ne "
-        "prouve pas que rien n'a été créé : rejouez avec le même `external_id`.\n\n"
+        "prouve pas que rien n'a été créé : rejouez avec le même `external_id`. Si le montant, la devise, l'opérateur "
+        "ou le numéro diffèrent de ceux du paiement existant, `warnings` le dit.\n\n"
         "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre "
         f"{whole_amount(MIN_DEBIT)} et {whole_amount(MAX_DEBIT)}. Un "
         "refus immédiat de l'opérateur donne `402` : le paiement est enregistré `failed`, `error.reference` le nomme "
@@ -160,14 +178,15 @@ ENDPOINTS: Final = (
         payments.list_payments,
         PAYMENTS,
         "Lister les paiements",
-        "Les plus récents d'abord, dans l'environnement de la clé.",
+        "Les plus récents d'abord, dans l'environnement de la clé. Pour tout parcourir, suivez `after` plutôt que "
+        "`page` : des paiements arrivent et changent d'état pendant le parcours.",
         PaymentObject,
         shape="page",
         parameters=(
             Parameter(
                 "status",
                 {"type": "string", "enum": list(PAYMENT_STATUSES)},
-                "État. Une valeur inconnue vaut `pending`.",
+                "État. Une valeur inconnue vaut `pending`, et `meta.ignored` le dit.",
                 sample="succeeded",
             ),
             Parameter("external_id", {"type": "string"}, "Votre identifiant de commande, exactement."),
@@ -179,7 +198,7 @@ ENDPOINTS: Final = (
                 "le lendemain ou un horodatage complet.",
                 sample="2026-12-01",
             ),
-            *_PAGING,
+            *_paging("la `reference` ou l'`external_id` du dernier paiement reçu"),
         ),
         errors=(InvalidRequest,),
     ),
@@ -204,6 +223,7 @@ ENDPOINTS: Final = (
         "Rembourser un paiement",
         "Enregistre la demande de remboursement total d'un paiement `succeeded`. Le versement est exécuté ensuite ; "
         "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
+        "Il n'y a pas de remboursement partiel : un `amount` autre que le `total_amount` du paiement est refusé.\n\n"
         "Un paiement n'a jamais qu'un remboursement. Le client reçoit `total_amount` ; votre solde est débité de "
         "`amount`, et les frais sont rendus par le service. Si le solde ne suffit pas, le remboursement échoue et rien "
         "n'est pris. Un `409` dit pourquoi dans `error.reason` ; `already_refunded` donne la référence du "
@@ -224,7 +244,10 @@ ENDPOINTS: Final = (
         "Les plus récents d'abord, dans l'environnement de la clé.",
         RefundObject,
         shape="page",
-        parameters=_PAGING,
+        parameters=(
+            Parameter("payment_reference", {"type": "string"}, "La référence du paiement remboursé, exactement."),
+            *_paging("la `reference` du dernier remboursement reçu"),
+        ),
         errors=(InvalidRequest,),
     ),
     Endpoint(
@@ -288,7 +311,7 @@ ENDPOINTS: Final = (
         "Les plus récents d'abord. La liste est toujours vide avec une clé de test.",
         PaymentLinkObject,
         shape="page",
-        parameters=_PAGING,
+        parameters=_paging("l'`id` du dernier lien reçu"),
         errors=(InvalidRequest,),
     ),
     Endpoint(
@@ -371,7 +394,8 @@ ENDPOINTS: Final = (
         webhooks.configure_endpoint,
         WEBHOOKS,
         "Configurer le point de terminaison",
-        "N'agit que sur l'environnement de la clé. Le secret est créé avec la première adresse.",
+        "N'agit que sur l'environnement de la clé. Le secret est créé avec la première adresse. `warnings` dit si "
+        "aucun webhook ne pourra atteindre l'adresse.",
         WrittenWebhookEndpointObject,
         body=EndpointBody,
         errors=(InvalidRequest,),
@@ -401,7 +425,16 @@ ENDPOINTS: Final = (
         "réglage contraire de l'exploitant.",
         WebhookDeliveryObject,
         shape="page",
-        parameters=_PAGING,
+        parameters=(
+            Parameter("status", {"type": "string", "enum": list(DELIVERY_STATUSES)}, "État de l'envoi."),
+            Parameter("event", {"type": "string", "enum": list(EVENT_NAMES)}, "Nom de l'événement."),
+            Parameter(
+                "payment_reference",
+                {"type": "string"},
+                "La référence du paiement : ses événements et ceux de son remboursement.",
+            ),
+            *_paging("l'`id` du dernier envoi reçu"),
+        ),
         errors=(InvalidRequest,),
     ),
 )

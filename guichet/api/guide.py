@@ -95,9 +95,12 @@ def _requests() -> str:
         f"- Un corps est un objet JSON en UTF-8 de {MAX_BODY // 1024} Kio et {MAX_DEPTH} niveaux "
         "d'imbrication au plus.\n"
         '- Les types sont stricts : `5000`, pas `"5000"`. `null` équivaut à un champ absent ; un champ inconnu est '
-        "ignoré.\n"
+        "ignoré, sauf ceux dont on attendrait qu'un autre montant bouge (`total_amount`, `fees_included`, l'`amount` "
+        "d'un remboursement…).\n"
         "- Toutes les fautes d'un corps sont signalées à la fois, dans `error.details`.\n"
-        "- Les dates sont en temps universel : `2026-11-20T10:15:30.123456Z`."
+        "- Les dates sont en temps universel : `2026-11-20T10:15:30.123456Z`.\n"
+        "- `warnings`, à côté de `data`, dit ce qui mérite votre attention dans une requête acceptée ; `meta.ignored` "
+        "nomme les paramètres de l'adresse qui n'ont pas été lus."
     )
 
 
@@ -147,7 +150,9 @@ def _lists_and_limits(rate_limit: int) -> str:
     return (
         "## Listes et limites\n\n"
         f"Une liste paginée va du plus récent au plus ancien ; `per_page` va de 1 à {MAX_PER_PAGE} "
-        f"({DEFAULT_PER_PAGE} par défaut), `page` part de 1. {limited}"
+        f"({DEFAULT_PER_PAGE} par défaut), `page` part de 1. Pour tout parcourir, envoyez plutôt `after`, la référence "
+        "du dernier élément reçu, avec un `to` figé une minute dans le passé au moins : rien n'est sauté ni répété "
+        f"pendant que des paiements arrivent ou changent d'état. {limited}"
     )
 
 

@@ -1,32 +1,35 @@
 """What the handlers of all endpoints share: the call, its body, a successful response, pages of lists."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from guichet.context import AppContext
-from guichet.domain.errors import NotFound
+from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Caller, Environment
 from guichet.domain.records import Record
+from guichet.domain.warnings import RequestWarning
 from guichet.merchants.api_keys import Authenticator
 from guichet.schemas.json_codec import MAX_BODY, parse_object, success
-from guichet.schemas.page import MetaObject, page_meta
-from guichet.schemas.validation import invalid_request, validate
+from guichet.schemas.page import IgnoredParametersObject, MetaObject, page_meta
+from guichet.schemas.validation import Body, invalid_request, validate
 from guichet.server.json_response import JsonResponse
 from guichet.server.request_context import CALLER
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=Body)
+Word = TypeVar("Word", bound=str)
 
 DEFAULT_PER_PAGE: Final = 25
 MAX_PER_PAGE: Final = 100
+#: Newest first, which is the default, or oldest first.
+ORDERS: Final = ("desc", "asc")
 #: No list is that long, and databases refuse much larger numbers.
 _MAX_PAGE: Final = 10**12
 
@@ -71,11 +74,15 @@ class Call(Record, frozen=True):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One path of the API, an ASGI application: authenticates the caller, then calls the handler of the method."""
+    """One path of the API, an ASGI application: authenticates the caller, then calls the handler of the method.
+
+    `parameters`: the names in the query that the handler of each method reads.
+    """
 
     ctx: AppContext
     authenticator: Authenticator
     by_method: Mapping[str, Callable[[Call], Awaitable[Response]]]
+    parameters: Mapping[str, frozenset[str]]
 
     def route(self, path: str) -> Route:
         """One route for all methods of a path, so that a 405 names them all; and without the HEAD that Starlette adds
@@ -88,7 +95,14 @@ class Endpoint:
         request = Request(scope, receive, send)
         scope[CALLER] = caller = await self.authenticator.caller(request.headers.get("authorization"))
         response = await self.by_method[request.method](Call(self.ctx, request, caller))
+        if scope["query_string"] and isinstance(response, SuccessResponse):
+            response = response.ignoring(self._unread(request))
         await response(scope, receive, send)
+
+    def _unread(self, request: Request) -> list[str]:
+        """The names in the query that mean nothing to this endpoint, in their order."""
+        known = self.parameters[request.method]
+        return [name for name in request.query_params if name not in known]
 
 
 async def read_body(request: Request) -> bytes:
@@ -101,16 +115,42 @@ async def read_body(request: Request) -> bytes:
     return body
 
 
-def success_response(data: object, status: int = 200, meta: MetaObject | None = None) -> Response:
-    return JsonResponse(success(data, meta), status)
+class SuccessResponse(JsonResponse):
+    """A success, whose parts are kept until it is known what was ignored."""
+
+    def __init__(
+        self,
+        data: object,
+        status: int = 200,
+        meta: MetaObject | IgnoredParametersObject | None = None,
+        warnings: Sequence[RequestWarning] = (),
+    ) -> None:
+        super().__init__(success(data, meta, warnings), status)
+        self._parts = (data, status, meta, warnings)
+
+    def ignoring(self, names: Sequence[str]) -> "SuccessResponse":
+        """The same success, with these parameters added to its `meta.ignored`."""
+        if not names:
+            return self
+        data, status, meta, warnings = self._parts
+        meta = meta or {}
+        return SuccessResponse(data, status, {**meta, "ignored": [*meta.get("ignored", ()), *names]}, warnings)
+
+
+def success_response(
+    data: object, status: int = 200, meta: MetaObject | None = None, warnings: Sequence[RequestWarning] = ()
+) -> SuccessResponse:
+    return SuccessResponse(data, status, meta, warnings)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The requested page of a list; `number` counts from 1."""
+    """The requested page of a list; `number` counts from 1. `after`: what the row before its first one is called."""
 
     number: int
     size: int
+    after: str | None
+    oldest_first: bool
 
     @property
     def offset(self) -> int:
@@ -121,16 +161,34 @@ class Page:
 
 
 def requested_page(request: Request, faults: dict[str, list[str]] | None = None) -> Page:
-    """The page that `page` and `per_page` ask for (docs/contract.md, "Limits").
+    """The page that `page`, `per_page`, `order` and `after` ask for (docs/contract.md, "Limits").
 
-    Raises InvalidRequest if one of them is not an integer within its bounds, with the other `faults` of the query.
+    Raises InvalidRequest if one of them is not what it may be, with the other `faults` of the query.
     """
     details = dict(faults or {})
+    query = request.query_params
     size = _integer(request, "per_page", default=DEFAULT_PER_PAGE, maximum=MAX_PER_PAGE, details=details)
     number = _integer(request, "page", default=1, maximum=_MAX_PAGE, details=details)
+    order, after = requested_choice(request, "order", ORDERS, details), query.get("after")
+    if after is not None and "page" in query and "page" not in details:
+        details["page"] = ["Avec after, n'envoyez pas page : la page commence après l'élément nommé."]
     if details:
         raise invalid_request(details)
-    return Page(number, size)
+    return Page(number, size, after, oldest_first=order == "asc")
+
+
+def requested_choice(request: Request, name: str, values: Sequence[Word], faults: dict[str, list[str]]) -> Word | None:
+    """The query parameter `name`, one of `values`. None when it is absent, or another word: then a fault is added."""
+    text = request.query_params.get(name)
+    found = next((value for value in values if value == text), None)
+    if text is not None and found is None:
+        faults[name] = [f"Valeurs acceptées : {', '.join(values)}."]
+    return found
+
+
+def unknown_row() -> InvalidRequest:
+    """The error for an `after` that names nothing of the list."""
+    return invalid_request({"after": ["Aucun élément de votre compte ne porte cette référence."]})
 
 
 def _integer(request: Request, name: str, *, default: int, maximum: int, details: dict[str, list[str]]) -> int:

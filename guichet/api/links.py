@@ -5,12 +5,14 @@ from typing import Final
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, requested_page, success_response
+from guichet.api.http import Call, requested_page, success_response, unknown_row
+from guichet.clock import Instant, iso
 from guichet.db.engine import require
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import LinkId
 from guichet.domain.merchants import random_text
 from guichet.domain.payment_links import PaymentLink
+from guichet.domain.warnings import RequestWarning, warning
 from guichet.payments import link_repository as links
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject, payment_link_object
@@ -32,19 +34,24 @@ async def create_link(call: Call) -> Response:
     if link is None:
         link = require(await links.by_external_id(db, call.merchant_id, require(wanted.external_id)))
         await db.wait_for_replication()  # The request that made it may still wait for the standby (D69).
-    return success_response(_link_object(call, link), 201)
+    return success_response(_link_object(call, link), 201, warnings=_born_expired(link, wanted.created_at))
 
 
 async def _wanted_link(call: Call) -> PaymentLink:
     """The body as a link that is not stored yet. Raises InvalidRequest."""
     raw = await call.body()
-    suspect = has_suspect_escape(raw)
-    body = validate(LinkBody, parse_object(raw), {**call.validation_context, "suspect": suspect})
+    values, suspect = parse_object(raw), has_suspect_escape(raw)
+    body = validate(LinkBody, values, {**call.validation_context, "suspect": suspect})
     currency = call.caller.merchant.currency
+    faults = {}
+    if values.get("currency") not in (None, currency):
+        faults["currency"] = [f"La devise d'un lien est celle de votre compte, {currency} : retirez ce champ."]
     try:
         check_decimals(body.amount, currency)
     except ValueError as error:
-        raise invalid_request({"amount": [str(error)]}) from None
+        faults["amount"] = [str(error)]
+    if faults:
+        raise invalid_request(faults)
     return PaymentLink(
         id=LinkId(0),
         merchant_id=call.merchant_id,
@@ -65,22 +72,38 @@ async def _wanted_link(call: Call) -> PaymentLink:
     )
 
 
+def _born_expired(link: PaymentLink, now: Instant) -> list[RequestWarning]:
+    if link.expires_at is None or now < link.expires_at:
+        return []
+    return [warning("link_already_expired", expires_at=iso(link.expires_at))]
+
+
 async def list_links(call: Call) -> Response:
     page = requested_page(call.request)
+    before = None if page.after is None else await _find_link(call, page.after)
+    if page.after is not None and before is None:
+        raise unknown_row()
     if not call.caller.livemode:
         return success_response([], meta=page.meta(0))
-    rows, total = await links.page(call.ctx.db, call.merchant_id, page.size, page.offset)
+    after = None if before is None else before.id
+    rows, total = await links.page(
+        call.ctx.db, call.merchant_id, page.size, page.offset, after=after, oldest_first=page.oldest_first
+    )
     return success_response([_link_object(call, row) for row in rows], meta=page.meta(total))
 
 
 async def read_link(call: Call) -> Response:
-    text = call.path_text("id")
-    link = None
-    if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
-        link = await links.by_id(call.ctx.db, call.merchant_id, LinkId(int(text)))
+    link = await _find_link(call, call.path_text("id"))
     if link is None:
         raise NotFound("Aucun lien de paiement de votre compte ne porte ce numéro.")
     return success_response(_link_object(call, link))
+
+
+async def _find_link(call: Call, text: str) -> PaymentLink | None:
+    """The merchant's link with this id; links are live only."""
+    if call.caller.livemode and _ID.fullmatch(text) and int(text) <= _MAX_ID:
+        return await links.by_id(call.ctx.db, call.merchant_id, LinkId(int(text)))
+    return None
 
 
 def _link_object(call: Call, link: PaymentLink) -> PaymentLinkObject:

@@ -18,10 +18,11 @@ from guichet.api.openapi_webhooks import webhook
 from guichet.schemas.error import ErrorObject
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
-from guichet.schemas.page import MetaObject
+from guichet.schemas.page import IgnoredParametersObject, MetaObject, RequestWarningObject
 from guichet.settings import Settings
 
 _SCHEME: Final = "cle"
+_WARNINGS: Final = "Ce qui mérite votre attention. Absent quand il n'y a rien à dire."
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -61,7 +62,8 @@ def _models() -> list[type[Any]]:
     answered = [endpoint.data for endpoint in ENDPOINTS]
     sent = [endpoint.body for endpoint in ENDPOINTS if endpoint.body]
     notified = [model for model, _ in NOTIFICATIONS.values()]
-    return list(dict.fromkeys([*answered, *sent, *notified, MetaObject, ErrorObject]))
+    envelope = (MetaObject, IgnoredParametersObject, RequestWarningObject, ErrorObject)
+    return list(dict.fromkeys([*answered, *sent, *notified, *envelope]))
 
 
 def _paths(server: str, known: Mapping[str, Schema]) -> dict[str, dict[str, Schema]]:
@@ -113,9 +115,15 @@ def _success(endpoint: Endpoint, known: Mapping[str, Schema]) -> Schema:
     one = json_schema.reference(endpoint.data)
     fields: Schema = {"success": {"const": True}}
     fields["data"] = one if endpoint.shape == "one" else {"type": "array", "items": one}
-    if endpoint.shape == "page":
-        fields["meta"] = json_schema.reference(MetaObject)
-    envelope = {"type": "object", "required": list(fields), "properties": fields}
+    required = ["success", "data", *(["meta"] if endpoint.shape == "page" else [])]
+    fields["meta"] = json_schema.reference(MetaObject if endpoint.shape == "page" else IgnoredParametersObject)
+    fields["warnings"] = {
+        "type": "array",
+        "items": json_schema.reference(RequestWarningObject),
+        "minItems": 1,
+        "description": _WARNINGS,
+    }
+    envelope = {"type": "object", "required": required, "properties": fields}
     return {
         "description": HTTPStatus(endpoint.status).phrase,
         "headers": header_references(endpoint.status),

@@ -2,29 +2,37 @@
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, requested_page, success_response
+from guichet.api.http import Call, Page, requested_page, success_response, unknown_row
 from guichet.clock import Instant, read_date
+from guichet.db.list_pages import key_of
 from guichet.db.references import parse_reference
-from guichet.domain.catalogue import Catalogue, missing_fields
+from guichet.domain.catalogue import Catalogue, PaymentMode, debit_faults, missing_fields, quote
 from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES, Payment, PaymentStatus
 from guichet.payments import create
 from guichet.payments import repository as payments
 from guichet.payments.create import CreatedPayment, PaymentRequest
 from guichet.payments.polling import poll_payment
 from guichet.payments.repository import PaymentFilter
+from guichet.payments.request_warnings import request_warnings
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
+from guichet.schemas.page import MetaObject
 from guichet.schemas.payment import Customer, PaymentBody, PaymentObject, payment_object
-from guichet.schemas.validation import invalid_request, metadata_text, validate
+from guichet.schemas.stated_fields import PAYMENT_FIGURES, payment_faults
+from guichet.schemas.validation import amount_or_none, invalid_request, metadata_text, validate
 
 
 async def create_payment(call: Call) -> Response:
-    result = await create.create_payment(call.ctx, call.caller, await _payment_request(call))
+    wanted = await _payment_request(call)
+    result = await create.create_payment(call.ctx, call.caller, wanted)
+    warnings = request_warnings(call.ctx, call.env, wanted, result)
     if result.created:
-        return success_response(_created(call, result), 201)
+        return success_response(_created(call, result), 201, warnings=warnings)
     # The body may name another mode than the payment that exists, which is returned as it is (D11).
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
-    return success_response(payment_object(result.payment, catalogue.by_operator(result.payment.operator)), 201)
+    mode = catalogue.by_operator(result.payment.operator)
+    return success_response(payment_object(result.payment, mode), 201, warnings=warnings)
 
 
 async def list_payments(call: Call) -> Response:
@@ -37,12 +45,27 @@ async def list_payments(call: Call) -> Response:
         until=_date(call, "to", faults),
     )
     page = requested_page(call.request, faults)
+    before = None if page.after is None else await _find(call, page.after)
+    if page.after is not None and before is None:
+        raise unknown_row()
     if wanted.external_id is not None and "\0" in wanted.external_id:
-        return success_response([], meta=page.meta(0))
-    rows, total = await payments.page(call.ctx.db, call.merchant_id, call.env, wanted, page.size, page.offset)
+        return success_response([], meta=_meta(call, page, 0))
+    after = None if before is None else key_of(before)
+    whose = (call.ctx.db, call.merchant_id, call.env)
+    rows, total = await payments.page(
+        *whose, wanted, page.size, page.offset, after=after, oldest_first=page.oldest_first
+    )
     catalogue = await call.ctx.catalogues.of(call.merchant_id)
     shown = [payment_object(row, catalogue.by_operator(row.operator)) for row in rows]
-    return success_response(shown, meta=page.meta(total))
+    return success_response(shown, meta=_meta(call, page, total))
+
+
+def _meta(call: Call, page: Page, total: int) -> MetaObject:
+    """A `status` that does not exist was not read as it was meant (D12), and is named too."""
+    meta = page.meta(total)
+    if call.request.query_params.get("status") not in (None, *PAYMENT_STATUSES):
+        meta["ignored"] = ["status"]
+    return meta
 
 
 async def read_payment(call: Call) -> Response:
@@ -57,15 +80,25 @@ async def find_payment(call: Call) -> Payment:
 
     Raises NotFound, also for a payment of another merchant or environment.
     """
-    text = call.path_text("reference")
-    payment = None
-    if reference := parse_reference(text):
-        payment = await payments.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-    if payment is None:
-        payment = await payments.by_external_id(call.ctx.db, call.merchant_id, call.env, text)
+    payment = await _find(call, call.path_text("reference"))
     if payment is None:
         raise NotFound("Aucun paiement de votre compte ne porte cette référence.")
     return payment
+
+
+async def _find(call: Call, text: str) -> Payment | None:
+    payment = await payment_of_reference(call, text)
+    if payment is None and "\0" not in text:
+        payment = await payments.by_external_id(call.ctx.db, call.merchant_id, call.env, text)
+    return payment
+
+
+async def payment_of_reference(call: Call, text: str) -> Payment | None:
+    """The merchant's payment with this reference of ours."""
+    reference = parse_reference(text)
+    return (
+        None if reference is None else await payments.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
+    )
 
 
 async def _payment_request(call: Call) -> PaymentRequest:
@@ -80,10 +113,14 @@ async def _payment_request(call: Call) -> PaymentRequest:
     except InvalidRequest as error:
         details = {field: list(faults) for field, faults in (error.details or {}).items()}
         catalogue = await call.ctx.catalogues.of(call.merchant_id)
-        for field, faults in _missing(catalogue, values).items():
+        for field, faults in _mode_faults(catalogue, values).items():
             if field not in details and field.partition(".")[0] not in details:
                 details[field] = faults
         raise invalid_request(details) from None
+    if not PAYMENT_FIGURES.isdisjoint(values):
+        catalogue = await call.ctx.catalogues.of(call.merchant_id)
+        if details := _mode_faults(catalogue, values):
+            raise invalid_request(details)
     metadata = metadata_text(raw, body.metadata, suspect=suspect)
     customer = body.customer or Customer()
     return PaymentRequest(
@@ -106,8 +143,9 @@ async def _payment_request(call: Call) -> PaymentRequest:
     )
 
 
-def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[str]]:
-    """The fields that the mode named by a body requires and that the body does not have, each with a sentence."""
+def _mode_faults(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[str]]:
+    """What the mode named by a body requires and the body does not have, a debit that is out of bounds, and a fee or
+    total that is not the one of this payment: field → sentences."""
     operator, mode_id = values.get("operator"), values.get("payment_mode_id")
     try:
         mode = catalogue.choose(
@@ -120,7 +158,18 @@ def _missing(catalogue: Catalogue, values: dict[str, object]) -> dict[str, list[
     given = dict(values)
     if isinstance(customer, dict):
         given |= {f"customer.{name}": value for name, value in customer.items()}
-    return missing_fields(mode, given)
+    return missing_fields(mode, given) | _amount_faults(mode, values)
+
+
+def _amount_faults(mode: PaymentMode, values: dict[str, object]) -> dict[str, list[str]]:
+    """None while `amount` or `currency` is faulty itself: those faults are told first."""
+    amount, currency = amount_or_none(values.get("amount")), values.get("currency") or DEFAULT_CURRENCY
+    known = next((each for each in CURRENCIES if each == currency), None)
+    if amount is None or known is None:
+        return {}
+    quoted = quote(mode, amount)
+    stated = payment_faults(values, quoted.fee_amount, quoted.total_amount, known)
+    return debit_faults(quoted, known) | stated
 
 
 def _created(call: Call, result: CreatedPayment) -> PaymentObject:

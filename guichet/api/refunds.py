@@ -1,33 +1,90 @@
 """POST /payments/{reference}/refund, GET /refunds, GET /refunds/{reference} (docs/contract.md, "Endpoints")."""
 
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
 from starlette.responses import Response
 
-from guichet.api.http import Call, requested_page, success_response
-from guichet.api.payments import find_payment
+from guichet.api.http import Call, Page, requested_page, success_response, unknown_row
+from guichet.api.payments import find_payment, payment_of_reference
+from guichet.db.list_pages import follows, key_of
 from guichet.db.references import parse_reference
-from guichet.domain.errors import NotFound
+from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.money import plain, round_to_currency
+from guichet.domain.payments import Payment, Refund
 from guichet.payments import refund_repository as refunds
 from guichet.payments.disbursement import poll_refund
 from guichet.payments.refund import request_refund
+from guichet.schemas.json_codec import parse_object
 from guichet.schemas.refund import RefundBody, refund_object
+from guichet.schemas.stated_fields import REFUND_FIGURES, differs
+from guichet.schemas.validation import invalid_request, validate
 
 
 async def create_refund(call: Call) -> Response:
-    body = await call.parse_body(RefundBody)
-    refund = await request_refund(call.ctx, await find_payment(call), body.reason)
+    values = parse_object(await call.body())
+    try:
+        body = validate(RefundBody, values, call.validation_context)
+    except InvalidRequest as error:
+        faults = {field: list(sentences) for field, sentences in (error.details or {}).items()}
+        with suppress(NotFound):
+            faults |= _stated_faults(await find_payment(call), values)
+        raise invalid_request(faults) from None
+    payment = await find_payment(call)
+    if faults := _stated_faults(payment, values):
+        raise invalid_request(faults)
+    refund = await request_refund(call.ctx, payment, body.reason)
     return success_response(refund_object(refund), 201)
+
+
+def _stated_faults(payment: Payment, values: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Field → sentence where the body states another amount or currency than what goes back to the customer."""
+    total, currency = payment.total_amount, payment.currency
+    whole = f"Le remboursement est toujours total : {plain(total)} {currency} pour ce paiement. Retirez ce champ."
+    amounts = (total, round_to_currency(total, currency))
+    faults = {name: [whole] for name in REFUND_FIGURES if differs(values, name, *amounts)}
+    if values.get("currency") not in (None, currency):
+        faults["currency"] = [whole]
+    return faults
 
 
 async def list_refunds(call: Call) -> Response:
     page = requested_page(call.request)
-    rows, total = await refunds.page(call.ctx.db, call.merchant_id, call.env, page.size, page.offset)
+    before = None if page.after is None else await _find_refund(call, page.after)
+    if page.after is not None and before is None:
+        raise unknown_row()
+    after = None if before is None else key_of(before)
+    if (reference := call.request.query_params.get("payment_reference")) is not None:
+        found = await _of_payment(call, reference)
+        shown = [
+            each for each in found if after is None or follows(key_of(each), after, oldest_first=page.oldest_first)
+        ]
+        return _listed(shown[page.offset :], page, len(found))
+    whose = (call.ctx.db, call.merchant_id, call.env)
+    rows, total = await refunds.page(*whose, page.size, page.offset, after=after, oldest_first=page.oldest_first)
+    return _listed(rows, page, total)
+
+
+async def _of_payment(call: Call, reference: str) -> list[Refund]:
+    """The refund of the payment with this reference, or none."""
+    payment = await payment_of_reference(call, reference)
+    refund = None if payment is None else await refunds.of_payment(call.ctx.db, call.merchant_id, payment.id)
+    return [] if refund is None else [refund]
+
+
+def _listed(rows: list[Refund], page: Page, total: int) -> Response:
     return success_response([refund_object(row) for row in rows], meta=page.meta(total))
 
 
 async def read_refund(call: Call) -> Response:
     """Polls the provider of a pending refund first."""
-    reference = parse_reference(call.path_text("reference"))
-    refund = reference and await refunds.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
-    if not refund:
+    refund = await _find_refund(call, call.path_text("reference"))
+    if refund is None:
         raise NotFound("Aucun remboursement de votre compte ne porte cette référence.")
     return success_response(refund_object(await poll_refund(call.ctx, refund)))
+
+
+async def _find_refund(call: Call, text: str) -> Refund | None:
+    reference = parse_reference(text)
+    return None if reference is None else await refunds.by_reference(call.ctx.db, call.merchant_id, call.env, reference)

@@ -2,7 +2,13 @@
 
 from starlette.responses import Response
 
-from guichet.api.http import Call, requested_page, success_response
+from guichet.api.http import Call, requested_choice, requested_page, success_response, unknown_row
+from guichet.api.payments import payment_of_reference
+from guichet.db.list_pages import RowKey, key_of
+from guichet.db.references import parse_reference
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES
+from guichet.domain.warnings import RequestWarning, warning
+from guichet.http_client import Unreachable
 from guichet.schemas.webhook_delivery import webhook_delivery_object
 from guichet.schemas.webhook_endpoint import (
     EndpointBody,
@@ -11,6 +17,7 @@ from guichet.schemas.webhook_endpoint import (
     written_webhook_endpoint_object,
 )
 from guichet.webhooks import deliveries, endpoints
+from guichet.webhooks.deliveries import DeliveryFilter
 
 
 async def read_endpoint(call: Call) -> Response:
@@ -29,9 +36,17 @@ async def configure_endpoint(call: Call) -> Response:
         call.ctx.clock.now(),
         rotate=body.rotate_secret,
     )
+    unreachable = None if body.url is None else await call.ctx.http_client.why_unreachable(body.url)
     return success_response(
-        written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode)
+        written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode),
+        warnings=[_unreachable(unreachable)] if unreachable else [],
     )
+
+
+def _unreachable(found: Unreachable) -> RequestWarning:
+    if found.is_refused:
+        return warning("webhook_address_not_public", host=found.host)
+    return warning("webhook_host_not_resolvable", host=found.host)
 
 
 async def send_test(call: Call) -> Response:
@@ -43,6 +58,33 @@ async def send_test(call: Call) -> Response:
 
 
 async def list_deliveries(call: Call) -> Response:
-    page = requested_page(call.request)
-    rows, total = await deliveries.page(call.ctx.db, call.merchant_id, call.env, page.size, page.offset)
-    return success_response([webhook_delivery_object(row) for row in rows], meta=page.meta(total))
+    faults: dict[str, list[str]] = {}
+    status = requested_choice(call.request, "status", DELIVERY_STATUSES, faults)
+    event = requested_choice(call.request, "event", EVENT_NAMES, faults)
+    page = requested_page(call.request, faults)
+    after = await _delivery_before(call, page.after)
+    payment_id = None
+    if (reference := call.request.query_params.get("payment_reference")) is not None:
+        payment = await payment_of_reference(call, reference)
+        if payment is None:
+            return success_response([], meta=page.meta(0))
+        payment_id = payment.id
+    wanted = DeliveryFilter(status, event, payment_id)
+    whose = (call.ctx.db, call.merchant_id, call.env)
+    rows, total = await deliveries.page(
+        *whose, page.size, page.offset, wanted, after=after, oldest_first=page.oldest_first
+    )
+    references = await deliveries.payment_references(call.ctx.db, rows)
+    shown = [webhook_delivery_object(row, references.get(row.payment_id) if row.payment_id else None) for row in rows]
+    return success_response(shown, meta=page.meta(total))
+
+
+async def _delivery_before(call: Call, after: str | None) -> RowKey | None:
+    """Where the delivery that `after` names stands. Raises InvalidRequest when there is none."""
+    if after is None:
+        return None
+    reference = parse_reference(after)
+    found = reference and await deliveries.by_reference(call.ctx.db, call.merchant_id, call.env, reference)
+    if not found:
+        raise unknown_row()
+    return key_of(found)

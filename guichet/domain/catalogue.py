@@ -148,16 +148,22 @@ def quote(mode: PaymentMode, amount: Hundredths) -> Quote:
 
 
 def check_debit(quoted: Quote, currency: Currency) -> None:
-    """Raises InvalidRequest if a Mobile Money debit is outside 10 to 1 000 000 of the currency's unit. Other modes have
-    no such bounds."""
+    """Raises InvalidRequest if a Mobile Money debit is out of bounds."""
+    if details := debit_faults(quoted, currency):
+        raise InvalidRequest(details["amount"][0], details)
+
+
+def debit_faults(quoted: Quote, currency: Currency) -> dict[str, list[str]]:
+    """Field → sentences for a Mobile Money debit outside 10 to 1 000 000 of the currency's unit; empty for any other.
+    Other modes have no such bounds."""
     total = quoted.total_amount
     if quoted.mode.type != MOBILE_MONEY or MIN_DEBIT <= total <= MAX_DEBIT:
-        return
+        return {}
     message = (
         f"Le total débité ({money.plain(total)} {currency}, frais compris) doit être compris entre "
         f"{money.plain(MIN_DEBIT)} et {money.plain(MAX_DEBIT)} {currency} pour un paiement Mobile Money."
     )
-    raise InvalidRequest(message, {"amount": [message]})
+    return {"amount": [message]}
 
 
 def missing_fields(mode: PaymentMode, given: Mapping[str, object]) -> dict[str, list[str]]:

@@ -19,6 +19,7 @@ EventName = Literal[
     "dispute.lost",
     "webhook.test",
 ]
+EVENT_NAMES: Final[tuple[EventName, ...]] = get_args(EventName)
 PAYMENT_SUCCEEDED: Final = "payment.succeeded"
 PAYMENT_FAILED: Final = "payment.failed"
 PAYMENT_REFUNDED: Final = "payment.refunded"
@@ -57,6 +58,21 @@ DeliveryTarget = Literal["account", "callback"]
 DELIVERY_TARGETS: Final[tuple[DeliveryTarget, ...]] = get_args(DeliveryTarget)
 
 
+#: Why an attempt failed, or was not made.
+DeliveryError = Literal[
+    "bad_status",
+    "timeout",
+    "address_refused",
+    "name_not_found",
+    "connection_failed",
+    "tls_failed",
+    "answer_lost",
+    "interrupted",
+    "endpoint_disabled",
+    "own_fault",
+]
+
+
 class Delivery(Record, frozen=True):
     """A webhook that is queued, or that was sent. `body` does not change after it was queued."""
 
@@ -79,6 +95,8 @@ class Delivery(Record, frozen=True):
     #: End of the latest attempt; None until the first one has ended. Later events of the payment wait for it (D35).
     last_attempt_at: Instant | None
     next_attempt_at: Instant | None
+    #: Why the latest attempt failed; None if it did not, or if that was not recorded.
+    error: DeliveryError | None = None
 
 
 @dataclass(frozen=True, slots=True)

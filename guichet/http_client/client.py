@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from aiohttp import (
     AsyncResolver,
@@ -37,6 +38,7 @@ from guichet.http_client.address_guard import (
 from guichet.http_client.connector import GuardedConnector
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.own_faults import NameControl, is_own_fault
+from guichet.http_client.reachability import Unreachable, why_unreachable
 from guichet.http_client.tls import tls_context, unverified_tls_context
 
 #: Bytes of a response body that are read unless the caller says otherwise; the rest is dropped with its connection.
@@ -221,7 +223,17 @@ class HttpClient:
         """Whether a request to `url` failed for want of something of ours (D100). Looks up another name if needed, for
         two seconds at most."""
         host = URL(url).raw_host or ""
-        return await is_own_fault(error, host, self._names, self._resolver or AsyncResolver())
+        return await is_own_fault(error, host, self._names, self._names_by())
+
+    async def why_unreachable(self, url: str) -> Unreachable | None:
+        """Why no guarded request to `url` would connect now; None when one could, as far as its name tells. Looks the
+        name up, for LOOKUP_LIMIT seconds at most."""
+        try:
+            target = self._checked_url(url, guarded=True)
+        except Forbidden:
+            return Unreachable(urlsplit(url).hostname or url, is_refused=True)
+        permits = self._rules[self._rule_for(target, guarded=True)].permits
+        return await why_unreachable(target.raw_host or "", permits, self._names_by())
 
     async def aclose(self) -> None:
         """Close every connection. Nothing can be sent afterwards."""
@@ -267,12 +279,16 @@ class HttpClient:
             raise NotSent("the HTTP client is closed", stopped=True)
         connector = self._connectors.get(name)
         if connector is None:
-            if self._resolver is None:
-                self._resolver = AsyncResolver()
             permits, context = self._rules[name]
-            connector = GuardedConnector(AddressGuard(permits), context, self._resolver)
+            connector = GuardedConnector(AddressGuard(permits), context, self._names_by())
             self._connectors[name] = connector
         return connector
+
+    def _names_by(self) -> AbstractResolver:
+        """Created at its first use too."""
+        if self._resolver is None:
+            self._resolver = AsyncResolver()
+        return self._resolver
 
     def _request(
         self,

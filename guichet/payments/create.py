@@ -13,7 +13,7 @@ from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.references import new_reference
-from guichet.domain.catalogue import PaymentMode, Quote, check_debit, missing_fields, quote
+from guichet.domain.catalogue import PaymentMode, Quote, debit_faults, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.failures import OUR_FAULTS, failure_of
 from guichet.domain.ids import LinkId, PaymentId
@@ -38,6 +38,7 @@ from guichet.providers.base import (
     Refused,
     Succeeded,
 )
+from guichet.schemas.validation import invalid_request
 
 #: Microseconds by which the lease of an initiation is longer than the provider may take to answer.
 _LEASE_MARGIN: Final = 10 * SECOND
@@ -116,12 +117,17 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
 
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
-    """The amounts of the payment. Raises InvalidRequest if a required field is missing or the debit is out of
-    bounds."""
-    if details := missing_fields(mode, wanted.fields_modes_require()):
-        raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", details)
+    """The amounts of the payment. Raises InvalidRequest with every required field that is missing, and a debit that is
+    out of bounds."""
     quoted = quote(mode, wanted.amount)
-    check_debit(quoted, wanted.currency)
+    missing = missing_fields(mode, wanted.fields_modes_require())
+    out_of_bounds = debit_faults(quoted, wanted.currency)
+    if missing and out_of_bounds:
+        raise invalid_request({**out_of_bounds, **missing})
+    if missing:
+        raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", missing)
+    if out_of_bounds:
+        raise InvalidRequest(out_of_bounds["amount"][0], out_of_bounds)
     return quoted
 
 

@@ -9,9 +9,10 @@ set, gives the use back or completes it: this happens once for each payment, bec
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
-from sqlalchemy import Integer, bindparam, func, or_, select, update
+from sqlalchemy import Executable, Integer, bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
@@ -36,13 +37,6 @@ _BY_EXTERNAL_ID: Final = select(payment_links).where(
 _BY_TOKEN: Final = select(payment_links).where(payment_links.c.token == bindparam("token"))
 _COUNT: Final = (
     select(func.count()).select_from(payment_links).where(payment_links.c.merchant_id == bindparam("merchant_id"))
-)
-_PAGE: Final = (
-    select(payment_links)
-    .where(payment_links.c.merchant_id == bindparam("merchant_id"))
-    .order_by(payment_links.c.id.desc())
-    .limit(bindparam("most"))
-    .offset(bindparam("skipped"))
 )
 _RESERVE: Final = (
     update(payment_links)
@@ -112,13 +106,39 @@ async def by_token(db: Reader, token: str) -> PaymentLink | None:
     return _link(await db.one(_BY_TOKEN, token=token))
 
 
-async def page(db: Database, merchant_id: MerchantId, limit: int, offset: int) -> tuple[list[PaymentLink], int]:
-    """One page, newest first, and the exact total. Reads an index range of this merchant's links."""
+async def page(
+    db: Database,
+    merchant_id: MerchantId,
+    limit: int,
+    offset: int,
+    *,
+    after: LinkId | None = None,
+    oldest_first: bool = False,
+) -> tuple[list[PaymentLink], int]:
+    """One page, newest first unless `oldest_first`, and the exact total. Reads an index range of this merchant's links.
+
+    `after`: the link just before the page.
+    """
     total: int = (await db.scan(_COUNT, merchant_id=merchant_id))[0][0]
     if offset >= total:
         return [], total
-    rows = await db.scan(_PAGE, merchant_id=merchant_id, most=limit, skipped=offset)
+    bound = {} if after is None else {"after": after}
+    rows = await db.scan(_page(bool(bound), oldest_first), merchant_id=merchant_id, most=limit, skipped=offset, **bound)
     return [PaymentLink(*row) for row in rows], total
+
+
+@cache
+def _page(is_after: bool, oldest_first: bool) -> Executable:
+    """Ids rise with the time of creation."""
+    number = payment_links.c.id
+    bounds = [number > bindparam("after") if oldest_first else number < bindparam("after")] if is_after else []
+    return (
+        select(payment_links)
+        .where(payment_links.c.merchant_id == bindparam("merchant_id"), *bounds)
+        .order_by(number.asc() if oldest_first else number.desc())
+        .limit(bindparam("most"))
+        .offset(bindparam("skipped"))
+    )
 
 
 async def reserve_use(tx: Transaction, link_id: LinkId, now: Instant) -> bool:

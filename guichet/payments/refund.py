@@ -62,7 +62,7 @@ async def _record(ctx: AppContext, tx: Transaction, payment: Payment, reason: st
 
 async def _already_refunded(db: Reader, payment: Payment) -> Conflict:
     """The error that names the payment's refund, whatever became of it."""
-    refund = await refund_repository.by_payment(db, payment.merchant_id, payment.id)
+    refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
     return Conflict(
         "Ce paiement a déjà fait l'objet d'une demande de remboursement.",
         reason="already_refunded",

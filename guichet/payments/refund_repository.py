@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Row, Transaction, Writer
-from guichet.db.list_pages import ListScope, read_page
+from guichet.db.list_pages import ListScope, RowKey, read_page
 from guichet.db.tables import refunds
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
@@ -26,7 +26,7 @@ _INSERT: Final = (
 _MINE: Final = (refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(refunds).where(*_MINE, refunds.c.reference == bindparam("reference"))
 _BY_ID: Final = select(refunds).where(refunds.c.id == bindparam("id"))
-_BY_PAYMENT: Final = select(refunds).where(
+_OF_PAYMENT: Final = select(refunds).where(
     refunds.c.merchant_id == bindparam("merchant_id"), refunds.c.payment_id == bindparam("payment_id")
 )
 _FIND: Final = select(refunds).where(refunds.c.reference == bindparam("reference"))
@@ -172,9 +172,9 @@ async def by_id(db: Reader, refund_id: RefundId) -> Refund | None:
     return _refund(await db.one(_BY_ID, id=refund_id))
 
 
-async def by_payment(db: Reader, merchant_id: MerchantId, payment_id: PaymentId) -> Refund | None:
+async def of_payment(db: Reader, merchant_id: MerchantId, payment_id: PaymentId) -> Refund | None:
     """The one refund that the payment can have."""
-    return _refund(await db.one(_BY_PAYMENT, merchant_id=merchant_id, payment_id=payment_id))
+    return _refund(await db.one(_OF_PAYMENT, merchant_id=merchant_id, payment_id=payment_id))
 
 
 async def by_callback_reference(db: Reader, provider_account: str, reference: str) -> Refund | None:
@@ -194,10 +194,21 @@ async def find(db: Reader, reference: str) -> Refund | None:
 
 
 async def page(
-    db: Database, merchant_id: MerchantId, env: Environment, limit: int, offset: int
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    limit: int,
+    offset: int,
+    *,
+    after: RowKey | None = None,
+    oldest_first: bool = False,
 ) -> tuple[list[Refund], int]:
-    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
-    rows, total = await read_page(db, refunds, ListScope(merchant_id, env), limit, offset)
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+
+    `after`: the key of the refund just before the page.
+    """
+    scope = ListScope(merchant_id, env)
+    rows, total = await read_page(db, refunds, scope, limit, offset, after=after, oldest_first=oldest_first)
     return [Refund(*row) for row in rows], total
 
 

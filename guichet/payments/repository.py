@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
-from guichet.db.list_pages import ListScope, read_page
+from guichet.db.list_pages import ListScope, RowKey, follows, key_of, read_page
 from guichet.db.tables import payments
 from guichet.db.work_queue import Claim, WorkQueue
 from guichet.domain.ids import MerchantId, PaymentId
@@ -312,15 +312,28 @@ async def claim_due(
 
 
 async def page(
-    db: Database, merchant_id: MerchantId, env: Environment, wanted: PaymentFilter, limit: int, offset: int
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    wanted: PaymentFilter,
+    limit: int,
+    offset: int,
+    *,
+    after: RowKey | None = None,
+    oldest_first: bool = False,
 ) -> tuple[list[Payment], int]:
-    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+
+    `after`: the key of the payment just before the page.
+    """
     if wanted.external_id is not None:
         found = await by_external_id(db, merchant_id, env, wanted.external_id)
         admitted = [found] if found is not None and wanted.admits(found) else []
-        return admitted[offset : offset + limit], len(admitted)
+        rest = [each for each in admitted if after is None or follows(key_of(each), after, oldest_first=oldest_first)]
+        return rest[offset : offset + limit], len(admitted)
     scope = ListScope(merchant_id, env, wanted.status)
-    rows, total = await read_page(db, payments, scope, limit, offset, wanted.since, wanted.until)
+    bounds = (wanted.since, wanted.until)
+    rows, total = await read_page(db, payments, scope, limit, offset, *bounds, after=after, oldest_first=oldest_first)
     return [Payment(*row) for row in rows], total
 
 

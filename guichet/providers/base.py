@@ -221,6 +221,9 @@ class Provider(Protocol):
         """Whether `refund` sends the money to a number, which must therefore be the one that paid; False when the
         provider itself gives the debit back to whoever paid it."""
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        """Whether `initiate` debits customers of this operator in this currency; otherwise it is NotProcessed."""
+
     async def initiate(self, charge: Charge) -> InitiationResult: ...
 
     async def status(self, charge: Charge) -> StatusResult: ...

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from guichet.clock import Clock, Instant
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
@@ -174,6 +174,9 @@ class HttpProvider(ABC):
 
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return True
+
+    @abstractmethod
+    def takes(self, operator: str, currency: Currency) -> bool: ...
 
     @abstractmethod
     async def initiate(self, charge: Charge) -> InitiationResult: ...

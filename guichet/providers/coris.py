@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from guichet.clock import Clock
 from guichet.domain.failures import RefusalReason
+from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
 from guichet.providers.base import (
@@ -57,15 +58,18 @@ class Coris(HttpProvider):
         self._country = settings.get("code_pays") or _BENIN
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
-        if unserved := _unserved(charge):
+        if unserved := self._unserved(charge):
             return unserved
         result = await self._call("POST", "/send-code-otp", self._customer(charge))
         if not isinstance(result, ProviderResponse):
             return result
         return classify_http_error(result) or _read_code_sent(result)
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator == OPERATOR and currency == _CURRENCY
+
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := _unserved(charge):
+        if unserved := self._unserved(charge):
             return unserved
         if not charge.otp:
             return Refused("bad_otp", "no code was given")
@@ -105,6 +109,9 @@ class Coris(HttpProvider):
             no_call("limits and balance", "Coris tells none"),
         ]
 
+    def _unserved(self, charge: Charge) -> NotProcessed | None:
+        return refuse_unserved(charge, "Coris", self.takes)
+
     def _customer(self, charge: Charge) -> dict[str, str]:
         national_number = (charge.phone_number or "").removeprefix(self._country)
         return {"codePays": self._country, "telephone": national_number}
@@ -114,10 +121,6 @@ class Coris(HttpProvider):
         digest = hashlib.sha256("".join((*query.values(), self._client_secret)).encode()).hexdigest()
         headers = {"clientId": self._client_id, "hashParam": digest, "Content-Type": "application/json"}
         return await self._http.send(method, path, query=query, headers=headers)
-
-
-def _unserved(charge: Charge) -> NotProcessed | None:
-    return refuse_unserved(charge, "Coris", _CURRENCY, serves=charge.operator == OPERATOR)
 
 
 def _message(body: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from msgspec import structs
 
 from guichet.clock import Clock, Instant
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers.account_checks import AccountSetup, Finding, answered, balances_read, no_call
@@ -44,7 +44,7 @@ from guichet.providers.feexpay_responses import (
     read_status,
 )
 from guichet.providers.fields import parse_callback_json, plain_text, text_or_none, units
-from guichet.providers.results import probe_result
+from guichet.providers.results import probe_result, refuse_unserved
 
 REQUIRED: Final = ("api_key", "shop")
 #: The networks that do not settle in XOF.
@@ -86,8 +86,11 @@ class FeexPay(HttpProvider):
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return True
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return currency == _currency(operator)
+
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := _unserved(charge):
+        if unserved := self._unserved(charge):
             return unserved
         if charge.operator in _TEXTS_CODES and not charge.otp:
             return Refused("bad_otp", "no code was given")
@@ -101,7 +104,7 @@ class FeexPay(HttpProvider):
     async def send_code(self, charge: Charge) -> OtpRequestResult:
         if charge.operator not in _TEXTS_CODES:
             return NotProcessed("configuration", f"FeexPay texts no code for {charge.operator}")
-        if unserved := _unserved(charge):
+        if unserved := self._unserved(charge):
             return unserved
         body = self._payin_body(structs.replace(charge, otp=None))
         return read_code_sent(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
@@ -220,6 +223,12 @@ class FeexPay(HttpProvider):
         """How long it may take is the caller's rule; see `initiation_timeout`."""
         return await self._http.send("POST", path, json=body, headers=self._headers, timeout=_INITIATION_TIMEOUT + 5)
 
+    def _unserved(self, charge: Charge) -> NotProcessed | None:
+        """Why this payin is not sent to FeexPay; None when it is."""
+        if charge.amount < _MIN_PAYIN:
+            return NotProcessed("limit_reached", "FeexPay takes no payin below 100")
+        return refuse_unserved(charge, "FeexPay", self.takes)
+
     async def _get(self, path: str) -> CallResult:
         return await self._http.send("GET", path, headers=self._headers)
 
@@ -231,12 +240,3 @@ def _currency(operator: str) -> str:
 def _label_currency(network: str) -> str:
     """The currency of a network by FeexPay's own name for it, such as `MTN CG`."""
     return _currency(network.lower().replace(" ", "_"))
-
-
-def _unserved(charge: Charge) -> NotProcessed | None:
-    """Why this payin is not sent to FeexPay; None when it is."""
-    if charge.amount < _MIN_PAYIN:
-        return NotProcessed("limit_reached", "FeexPay takes no payin below 100")
-    if charge.currency != _currency(charge.operator):
-        return NotProcessed("currency_not_accepted", f"FeexPay does not take {charge.currency} for {charge.operator}")
-    return None

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from guichet.clock import MINUTE, Clock
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers import mtn_checks
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read, no_call
@@ -89,9 +89,11 @@ class Mtn(HttpProvider):
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return self._refund_via == "transfer"
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return self._operator in (None, operator) and currency == self._currency
+
     async def initiate(self, charge: Charge) -> InitiationResult:
-        serves = self._operator in (None, charge.operator)
-        if unserved := refuse_unserved(charge, self._environment, self._currency, serves=serves):
+        if unserved := refuse_unserved(charge, self._environment, self.takes):
             return unserved
         body = {
             **self._amount_and_texts(charge.reference, charge.amount, charge.description),

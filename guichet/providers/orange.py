@@ -11,6 +11,7 @@ from typing import Final
 from uuid import UUID
 
 from guichet.clock import Clock
+from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
 from guichet.providers.base import (
@@ -77,10 +78,12 @@ class Orange(HttpProvider):
         self._basic_auth = basic_auth(settings["client_id"], settings["client_secret"])
         self._tokens = AccessTokens(clock, self._fetch_token)
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return currency == "XOF" and (self._country == _SANDBOX_COUNTRY or operator == f"orange_{self._country}")
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, notify_url = return_url(charge, self._return_url, _MAX_URL), charge.notify_url
-        served = self._country == _SANDBOX_COUNTRY or charge.operator == f"orange_{self._country}"
-        if unserved := refuse_unserved(charge, f"Orange {self._country}", "XOF", serves=served):
+        if unserved := refuse_unserved(charge, f"Orange {self._country}", self.takes):
             return unserved
         if page is None or notify_url is None or len(notify_url) > _MAX_URL:
             return NotProcessed("configuration", "the return or notification address is missing or too long")

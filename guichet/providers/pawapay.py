@@ -11,6 +11,7 @@ import msgspec
 
 from guichet.clock import Clock, Instant
 from guichet.domain.availability import OperatorState
+from guichet.domain.money import Currency
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
@@ -105,10 +106,13 @@ class PawaPay(HttpProvider):
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return not collected_here
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator in _PROVIDERS and currency == _PROVIDERS[operator][1]
+
     async def initiate(self, charge: Charge) -> InitiationResult:
-        provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
-        if unserved := refuse_unserved(charge, "pawaPay", currency, serves=bool(provider)):
+        if unserved := refuse_unserved(charge, "pawaPay", self.takes):
             return unserved
+        provider, currency = _PROVIDERS[charge.operator]
         body: dict[str, object] = {
             "depositId": charge.reference,
             "amount": str(units(charge.amount)),

@@ -5,6 +5,7 @@ from typing import Final
 
 from guichet.clock import Clock
 from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Callback,
@@ -46,6 +47,9 @@ class Unconnected:
 
     async def probe(self) -> str:
         return "not connected"
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return False
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         return Refused("not_connected")
@@ -117,6 +121,12 @@ class Registry:
         if env == "test":
             return [SANDBOX]
         return list(self._routes.get(operator, ())) or [UNCONNECTED]
+
+    def takes_live(self, operator: str, currency: Currency) -> bool:
+        """Whether an account of the live environment debits customers of this operator in this currency. True for an
+        operator that has no account yet: there no currency is better than another."""
+        route = self._routes.get(operator, ())
+        return not route or any(self.provider(account).takes(operator, currency) for account in route)
 
     def refund_routes(self, env: Environment, operator: str, collected_by: str) -> list[str]:
         """The accounts to refund through, in order: the one that collected, then those that can pay out."""

@@ -1,10 +1,11 @@
 """How responses become results: the rules that all providers share (docs/providers/README.md)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, auto
 from typing import Final, TypeVar
 
 from guichet.domain.failures import RefusalReason
+from guichet.domain.money import CURRENCIES, Currency
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -62,17 +63,17 @@ def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | 
     return None
 
 
-def refuse_unserved(charge: Charge, account: str, currency: str, *, serves: bool) -> NotProcessed | None:
-    """Why this account is not asked for the debit; None when it is.
+def refuse_unserved(charge: Charge, account: str, takes: Callable[[str, Currency], bool]) -> NotProcessed | None:
+    """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
 
-    `serves`: whether it serves the operator. If not, the route is wrong, which is our fault; another currency than the
-    account's is the request's (D16).
+    If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the account's
+    is the request's (D16).
     """
-    if not serves:
-        return NotProcessed("configuration", f"{account} does not serve {charge.operator}")
-    if charge.currency != currency:
+    if takes(charge.operator, charge.currency):
+        return None
+    if any(takes(charge.operator, each) for each in CURRENCIES):
         return NotProcessed("currency_not_accepted", f"{account} does not take {charge.operator} in {charge.currency}")
-    return None
+    return NotProcessed("configuration", f"{account} does not serve {charge.operator}")
 
 
 def as_unknown(result: CallResult) -> Unknown:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from guichet.clock import SECOND, Clock, Instant, from_datetime, later
+from guichet.domain.money import Currency
 from guichet.providers.base import (
     CARDS,
     PROVIDER_TIMEOUT,
@@ -90,6 +91,9 @@ class Sandbox:
 
     async def probe(self) -> str:
         return "ok"
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return True
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         if _last_digits(charge) == REFUSED_AT_INITIATION:

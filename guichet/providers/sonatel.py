@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import Clock
+from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, sonatel_checks
 from guichet.providers.account_checks import AccountSetup, Finding
@@ -72,8 +73,11 @@ class Sonatel(HttpProvider):
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return True
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator == OPERATOR and currency == _CURRENCY
+
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if unserved := refuse_unserved(charge, "Sonatel", _CURRENCY, serves=charge.operator == OPERATOR):
+        if unserved := refuse_unserved(charge, "Sonatel", self.takes):
             return unserved
         body = {
             "customer": {**_customer(charge.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},

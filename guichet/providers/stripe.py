@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from guichet.clock import HOUR, Clock, Instant
-from guichet.domain.money import DECIMALS
+from guichet.domain.money import DECIMALS, Currency
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, stripe_checks, stripe_disputes
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read
@@ -69,9 +69,12 @@ class Stripe(HttpProvider):
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return False
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator in CARDS and currency in DECIMALS
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.currency)
-        if charge.operator not in CARDS or charge.currency not in DECIMALS or page is None:
+        if not self.takes(charge.operator, charge.currency) or page is None:
             return NotProcessed("configuration", f"Stripe: {charge.operator} in {charge.currency}, back to {page}")
         if amount > _MAX_AMOUNT:
             return NotProcessed("limit_reached", "Stripe takes eight digits at most")

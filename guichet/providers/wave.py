@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from guichet.clock import Clock, Instant
+from guichet.domain.money import Currency
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, wave_checks
@@ -96,6 +97,9 @@ class Wave(HttpProvider):
     def pays_out(self, operator: str, *, collected_here: bool) -> bool:
         return not collected_here
 
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator == self._operator and currency == _CURRENCY
+
     async def initiate(self, charge: Charge) -> InitiationResult:
         page = return_url(charge, self._return_url)
         if unserved := self._unserved(charge):
@@ -119,7 +123,7 @@ class Wave(HttpProvider):
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:
         """Why Wave is not asked to move money for this customer; None when it is."""
-        if unserved := refuse_unserved(charge, self._operator, _CURRENCY, serves=charge.operator == self._operator):
+        if unserved := refuse_unserved(charge, self._operator, self.takes):
             return unserved
         if charge.phone_number and not charge.phone_number.startswith(self._dialling_code):
             return NotProcessed("payer_not_found", f"{self._operator}: only numbers with {self._dialling_code}")

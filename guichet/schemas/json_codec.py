@@ -6,6 +6,7 @@ so that no amount passes through a float. Out: amounts as exact number text, ins
 
 import json
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, NoReturn
 
@@ -15,8 +16,9 @@ from guichet.clock import Instant, iso
 from guichet.domain.catalogue import RATE_PLACES
 from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.money import plain
+from guichet.domain.warnings import RequestWarning
 from guichet.schemas.error import error_object
-from guichet.schemas.page import MetaObject
+from guichet.schemas.page import IgnoredParametersObject, MetaObject
 
 MAX_BODY: Final = 64 * 1024
 MAX_DEPTH: Final = 32
@@ -137,11 +139,15 @@ JSON: Final = "application/json"
 encode: Final = msgspec.json.Encoder().encode
 
 
-def success(data: object, meta: MetaObject | None = None) -> bytes:
-    """The body of a success; `meta` is for lists."""
+def success(
+    data: object, meta: MetaObject | IgnoredParametersObject | None = None, warnings: Sequence[RequestWarning] = ()
+) -> bytes:
+    """The body of a success; `meta` is for lists, and for parameters that were not read."""
     answer: dict[str, object] = {"success": True, "data": data}
     if meta is not None:
         answer["meta"] = meta
+    if warnings:
+        answer["warnings"] = warnings
     return encode(answer)
 
 

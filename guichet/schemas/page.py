@@ -1,22 +1,42 @@
-"""The counters of a page of a list (docs/contract.md, "General")."""
+"""What stands beside `data` in the envelope of a success (docs/contract.md, "General")."""
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from guichet.domain.warnings import SENTENCES
+from guichet.schemas.object_fields import example, open_enum
 
-class MetaObject(TypedDict):
+
+class IgnoredParametersObject(TypedDict):
+    """Ce que la réponse dit de votre requête, en dehors des listes."""
+
+    ignored: NotRequired[Annotated[list[str], example(["statut"])]]
+    """Paramètres de l'adresse qui n'ont pas été lus : inconnus, ou `status` d'une valeur inconnue, lu comme `pending`.
+    Absent quand tout a été lu."""
+
+
+class MetaObject(IgnoredParametersObject):
     """Les compteurs d'une liste paginée."""
 
     current_page: Annotated[int, Field(examples=[1], ge=1)]
-    """Page répondue."""
+    """Page répondue ; toujours 1 avec `after`."""
     per_page: Annotated[int, Field(examples=[25], ge=1)]
     """Éléments par page."""
     total: Annotated[int, Field(examples=[1], ge=0)]
-    """Éléments en tout."""
+    """Éléments en tout, quelle que soit la page."""
     last_page: Annotated[int, Field(examples=[1], ge=1)]
     """Dernière page, au moins 1."""
+
+
+class RequestWarningObject(TypedDict):
+    """Ce qui mérite votre attention dans une requête pourtant acceptée."""
+
+    code: Annotated[str, open_enum(*SENTENCES), example("external_id_spaces")]
+    """Identifiant stable ; il peut s'en ajouter."""
+    message: Annotated[str, example(SENTENCES["external_id_spaces"])]
+    """Phrase en français, pour les humains. Elle peut changer sans préavis."""
 
 
 def page_meta(number: int, size: int, total: int) -> MetaObject:

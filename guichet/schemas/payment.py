@@ -15,7 +15,7 @@ from guichet.domain.catalogue import PaymentMode
 from guichet.domain.failures import FAILURE_CODES, FailureCode, failure_of
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
-from guichet.schemas import validation
+from guichet.schemas import stated_fields, validation
 from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import (
     CREATED_AT,
@@ -73,6 +73,8 @@ class Customer(Body):
 
 class PaymentBody(ModeBody):
     """POST /payments."""
+
+    misread = stated_fields.PAYMENT
 
     currency: validation.CurrencyCode = "XOF"
     """Devise du paiement."""

@@ -1,5 +1,6 @@
 """A payment link, and the body that creates one (docs/contract.md, "Resources" and "Requests")."""
 
+import unicodedata
 from typing import Annotated, Final, Literal
 
 from msgspec import Raw
@@ -8,7 +9,7 @@ from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
 from guichet.domain.payment_links import LIMITED, LINK_TYPES, PERMANENT, LinkType, PaymentLink
-from guichet.schemas import validation
+from guichet.schemas import stated_fields, validation
 from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import (
     CREATED_AT,
@@ -23,6 +24,10 @@ from guichet.schemas.object_fields import (
 from guichet.schemas.validation import NO_BAD_TEXT, Amount, Body, Date, Integer, Metadata, refuse
 
 _MAX_USES: Final = 2**31 - 1
+_DECOMPOSED: Final = (
+    "Le é de limité est écrit en deux caractères (e suivi de l'accent U+0301) : envoyez le caractère é (U+00E9), "
+    "c'est-à-dire le texte normalisé en NFC."
+)
 
 
 class PaymentLinkObject(TypedDict):
@@ -58,8 +63,17 @@ class PaymentLinkObject(TypedDict):
     """Page où le client revient après le paiement ; `null` si elle n'a pas été envoyée."""
 
 
+def _type(value: object) -> object:
+    """The default for null. A `limité` whose accent is a character of its own looks right, and is refused (D18)."""
+    if isinstance(value, str) and value != LIMITED and unicodedata.normalize("NFC", value) == LIMITED:
+        raise refuse(_DECOMPOSED)
+    return PERMANENT if value is None else value
+
+
 class LinkBody(Body):
     """POST /payment-links."""
+
+    misread = stated_fields.LINK
 
     amount: Amount
     """Ce que vous encaissez à chaque paiement, dans la devise par défaut de votre compte."""
@@ -67,7 +81,7 @@ class LinkBody(Body):
     """Libellé montré au client."""
     type: Annotated[
         Literal["permanent", "limité"],
-        BeforeValidator(lambda value: PERMANENT if value is None else value),
+        BeforeValidator(_type),
         WithJsonSchema({"type": ["string", "null"], "enum": [*LINK_TYPES, None]}),
     ] = "permanent"
     """`limité` s'écrit avec l'accent, en UTF-8 ; toute autre écriture est refusée."""

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.payments import DEFAULT_REASON, REFUND_STATUSES, Refund, RefundStatus
+from guichet.schemas import stated_fields
 from guichet.schemas.json_codec import number, timestamp
 from guichet.schemas.object_fields import (
     PAYMENT_REFERENCE,
@@ -48,6 +49,8 @@ class RefundObject(TypedDict):
 
 class RefundBody(Body):
     """POST /payments/{reference}/refund."""
+
+    misread = stated_fields.REFUND
 
     reason: Annotated[
         Annotated[str, Field(max_length=255), NO_BAD_TEXT] | None, Field(json_schema_extra={"default": DEFAULT_REASON})

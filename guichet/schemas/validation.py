@@ -8,7 +8,7 @@ docstrings of fields are in French because merchants read them. Source: docs/con
 import re
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 from urllib.parse import urlsplit
 
 from email_validator import EmailNotValidError, validate_email
@@ -33,14 +33,16 @@ from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import is_loopback_host
 from guichet.schemas.json_codec import has_bad_text, raw_has_bad_text, raw_member
+from guichet.schemas.stated_fields import Misread, misread_faults
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound="Body")
 
 
 def validate(model: type[Model], values: Mapping[str, Any], context: Mapping[str, Any] | None = None) -> Model:
     """`values` as a `model`. Raises InvalidRequest with a French sentence for every fault, under dotted field names."""
+    misread = misread_faults(model.misread, values)
     try:
-        return model.model_validate(values, context=context)
+        body = model.model_validate(values, context=context)
     except ValidationError as error:
         details: dict[str, list[str]] = {}
         for fault in error.errors(include_url=False):
@@ -49,7 +51,10 @@ def validate(model: type[Model], values: Mapping[str, Any], context: Mapping[str
             if fault["input"] is None and fault["type"].endswith("_type"):
                 sentence = _FRENCH["missing"]
             details.setdefault(field, []).append(sentence)
-        raise invalid_request(details) from None
+        raise invalid_request({**details, **misread}) from None
+    if misread:
+        raise invalid_request(misread)
+    return body
 
 
 def invalid_request(details: dict[str, list[str]]) -> InvalidRequest:
@@ -97,11 +102,19 @@ def refuse(sentence: str) -> PydanticCustomError:
     return PydanticCustomError("guichet", sentence.replace("{", "(").replace("}", ")"))
 
 
+def amount_or_none(value: object) -> Hundredths | None:
+    """A number of a body that can be an `amount`, in hundredths."""
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    hundredths = money.to_hundredths(value)
+    return hundredths if hundredths is not None and money.MIN_AMOUNT <= hundredths <= money.MAX_AMOUNT else None
+
+
 def _amount(value: object) -> Hundredths:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise refuse("Un nombre est attendu." if value is not None else "Ce champ est obligatoire.")
-    hundredths = money.to_hundredths(value)
-    if hundredths is None or not money.MIN_AMOUNT <= hundredths <= money.MAX_AMOUNT:
+    hundredths = amount_or_none(value)
+    if hundredths is None:
         raise refuse("Le montant doit être compris entre 1 et 99 999 999, avec deux décimales au plus.")
     return hundredths
 
@@ -224,7 +237,9 @@ CurrencyCode = Annotated[
 
 
 class Body(BaseModel):
-    """The body of a request."""
+    """The body of a request. `misread`: names that it does not have and that are refused (`stated_fields.py`)."""
+
+    misread: ClassVar[Mapping[str, Misread]] = {}
 
     model_config = ConfigDict(strict=True, extra="ignore", validate_default=True, use_attribute_docstrings=True)
 

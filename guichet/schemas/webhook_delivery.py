@@ -1,24 +1,27 @@
 """A line of the log of webhook deliveries (docs/contract.md, "Resources")."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
 from guichet.domain.events import (
+    ANSWER_TIMEOUT,
     DELIVERY_STATUSES,
     EVENTS,
     MAX_ATTEMPTS,
     PAYMENT_SUCCEEDED,
     WEBHOOK_TEST,
     Delivery,
+    DeliveryError,
     DeliveryStatus,
     EventName,
 )
 from guichet.schemas.json_codec import timestamp
 from guichet.schemas.object_fields import (
     DELIVERY_ID,
+    PAYMENT_REFERENCE,
     SETTLED_AT,
     WEBHOOK_URL,
     Timestamp,
@@ -27,6 +30,20 @@ from guichet.schemas.object_fields import (
     open_enum,
     text_schema,
 )
+
+#: What a merchant reads of each reason.
+ERRORS: Final[dict[DeliveryError, str]] = {
+    "bad_status": "Votre serveur a répondu par un autre statut que 2xx.",
+    "timeout": f"Votre serveur n'a pas répondu en {ANSWER_TIMEOUT:.0f} secondes.",
+    "address_refused": "L'adresse est privée ou réservée : rien n'y est envoyé.",
+    "name_not_found": "Le nom de votre serveur est introuvable dans le DNS.",
+    "connection_failed": "La connexion à votre serveur a échoué.",
+    "tls_failed": "Le certificat de votre serveur n'est pas valable, ou la négociation TLS a échoué.",
+    "answer_lost": "La connexion s'est rompue avant la réponse.",
+    "interrupted": "La dernière tentative a été interrompue de notre côté.",
+    "endpoint_disabled": "Les webhooks ont été désactivés avant l'envoi.",
+    "own_fault": "L'envoi a échoué de notre côté.",
+}
 
 
 class WebhookDeliveryObject(TypedDict):
@@ -48,9 +65,15 @@ class WebhookDeliveryObject(TypedDict):
     """Mise en file."""
     delivered_at: Annotated[Timestamp | None, example("2026-11-20T10:15:41.345678Z")]
     """Date de l'envoi réussi ; `null` sinon."""
+    payment_reference: Annotated[Uuid | None, example(PAYMENT_REFERENCE)]
+    """Le paiement dont parle l'événement, ou dont parle son remboursement ; `null` pour `webhook.test`."""
+    error: Annotated[str | None, example(None)]
+    """Pourquoi la dernière tentative a échoué, en une phrase pour les humains ; `null` sinon."""
+    next_attempt_at: Annotated[Timestamp | None, example(None)]
+    """Prochaine tentative, au plus tôt ; `null` quand il n'y en aura plus."""
 
 
-def webhook_delivery_object(delivery: Delivery) -> WebhookDeliveryObject:
+def webhook_delivery_object(delivery: Delivery, payment_reference: str | None) -> WebhookDeliveryObject:
     return {
         "id": delivery.reference,
         "event": delivery.event,
@@ -60,4 +83,7 @@ def webhook_delivery_object(delivery: Delivery) -> WebhookDeliveryObject:
         "response_code": delivery.response_code,
         "created_at": iso(delivery.created_at),
         "delivered_at": timestamp(delivery.delivered_at),
+        "payment_reference": payment_reference,
+        "error": None if delivery.error is None else ERRORS[delivery.error],
+        "next_attempt_at": timestamp(delivery.next_attempt_at),
     }

@@ -5,19 +5,22 @@ time. First attempts of one payment's events keep their order: an event waits un
 (D35).
 """
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import ColumnElement, FromClause, bindparam, func, insert, literal_column, or_, select, update
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Transaction
+from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.fair_queue import FairClaims, FairQueue
-from guichet.db.list_pages import ListScope, read_page
-from guichet.db.tables import webhook_deliveries
+from guichet.db.list_pages import ListScope, RowKey, follows, key_of, read_page
+from guichet.db.sql_functions import json_numbers
+from guichet.db.tables import payments, webhook_deliveries
 from guichet.db.work_queue_statements import PENDING, is_still_pending
-from guichet.domain.events import MAX_ATTEMPTS, Delivery
-from guichet.domain.ids import MerchantId
+from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError, DeliveryStatus, EventName
+from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
 
@@ -27,7 +30,20 @@ _MINE: Final = (
     webhook_deliveries.c.merchant_id == bindparam("merchant_id"),
     webhook_deliveries.c.env == bindparam("environment"),
 )
-
+#: A payment has a handful; its disputes may add a few.
+_MOST_OF_A_PAYMENT: Final = 200
+_OF_PAYMENT: Final = (
+    select(webhook_deliveries)
+    .where(*_MINE, webhook_deliveries.c.payment_id == bindparam("payment_id"))
+    .order_by(webhook_deliveries.c.created_at.desc(), webhook_deliveries.c.id.desc())
+    .limit(_MOST_OF_A_PAYMENT)
+)
+_BY_REFERENCE: Final = select(webhook_deliveries).where(
+    *_MINE, webhook_deliveries.c.reference == bindparam("reference")
+)
+_PAYMENT_REFERENCES: Final = select(payments.c.id, payments.c.reference).where(
+    payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
 
 _earlier: Final = webhook_deliveries.alias("earlier")
 
@@ -63,7 +79,7 @@ _EXPIRE: Final = (
         webhook_deliveries.c.next_attempt_at <= bindparam("now"),
         webhook_deliveries.c.attempts == literal_column(str(MAX_ATTEMPTS)),  # spelled out, as its index says it
     )
-    .values(status="failed", next_attempt_at=None, last_attempt_at=bindparam("now"))
+    .values(status="failed", next_attempt_at=None, last_attempt_at=bindparam("now"), error="interrupted")
 )
 _NEW_STATUS: Final = bindparam("new_status", type_=webhook_deliveries.c.status.type)
 _RECORD: Final = (
@@ -80,6 +96,7 @@ _RECORD: Final = (
         last_attempt_at=bindparam("ended_at"),
         delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
         next_attempt_at=bindparam("next_due"),
+        error=bindparam("why", type_=webhook_deliveries.c.error.type),
     )
 )
 #: An attempt that does not count, as nothing was sent. `last_attempt_at` stays: the payment's later events still wait.
@@ -95,18 +112,20 @@ _GIVE_BACK: Final = (
 _CANCEL: Final = (
     update(webhook_deliveries)
     .where(*_MINE, webhook_deliveries.c.status == "pending", webhook_deliveries.c.target == "account")
-    .values(status="failed", next_attempt_at=None)
+    .values(status="failed", next_attempt_at=None, error="endpoint_disabled")
 )
 
 
 class AttemptResult(Record, frozen=True):
-    """How one attempt ended. `next_due` of a failure: when to try again; None after the last attempt."""
+    """How one attempt ended. `next_due` of a failure: when to try again; None after the last attempt. `error`: why it
+    failed."""
 
     delivery: Delivery
     delivered: bool
     response_code: int | None
     ended_at: Instant
     next_due: Instant | None = None
+    error: DeliveryError | None = None
 
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
@@ -114,12 +133,59 @@ async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
     await tx.execute_many(_INSERT, [{name: getattr(delivery, name) for name in _NEW_COLUMNS} for delivery in new])
 
 
+@dataclass(frozen=True, slots=True)
+class DeliveryFilter:
+    """What `GET /webhooks/deliveries` may filter on. `payment_id`: the deliveries about this payment and its refund."""
+
+    status: DeliveryStatus | None = None
+    event: EventName | None = None
+    payment_id: PaymentId | None = None
+
+    def admits(self, delivery: Delivery) -> bool:
+        return self.status in (None, delivery.status) and self.event in (None, delivery.event)
+
+
 async def page(
-    db: Database, merchant_id: MerchantId, env: Environment, limit: int, offset: int
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    limit: int,
+    offset: int,
+    wanted: DeliveryFilter | None = None,
+    *,
+    after: RowKey | None = None,
+    oldest_first: bool = False,
 ) -> tuple[list[Delivery], int]:
-    """One page, newest first, and the exact total, at the cost described in `db/list_pages.py`."""
-    rows, total = await read_page(db, webhook_deliveries, ListScope(merchant_id, env), limit, offset)
-    return [Delivery(*row) for row in rows], total
+    """One page, newest first unless `oldest_first`, and the exact total, at the cost described in `db/list_pages.py`.
+
+    `after`: the key of the delivery just before the page.
+    """
+    wanted = wanted or DeliveryFilter()
+    if wanted.payment_id is None:
+        scope = ListScope(merchant_id, env, wanted.status, wanted.event)
+        rows, total = await read_page(
+            db, webhook_deliveries, scope, limit, offset, after=after, oldest_first=oldest_first
+        )
+        return [Delivery(*row) for row in rows], total
+    rows = await db.all(_OF_PAYMENT, merchant_id=merchant_id, environment=env, payment_id=wanted.payment_id)
+    newest_first = [each for each in (Delivery(*row) for row in rows) if wanted.admits(each)]
+    found = newest_first[::-1] if oldest_first else newest_first
+    rest = [each for each in found if after is None or follows(key_of(each), after, oldest_first=oldest_first)]
+    return rest[offset : offset + limit], len(found)
+
+
+async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Delivery | None:
+    """`reference` must be a UUID."""
+    row = await db.one(_BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
+    return Delivery(*row) if row is not None else None
+
+
+async def payment_references(db: Reader, shown: Sequence[Delivery]) -> dict[PaymentId, str]:
+    """The references of the payments that these deliveries are about."""
+    ids = sorted({each.payment_id for each in shown if each.payment_id is not None})
+    if not ids:
+        return {}
+    return dict(await db.all(_PAYMENT_REFERENCES, ids=json.dumps(ids)))
 
 
 def queue() -> FairQueue[Delivery]:
@@ -154,6 +220,7 @@ def _recorded(result: AttemptResult) -> dict[str, object]:
         "ended_at": result.ended_at,
         "arrived_at": result.ended_at if result.delivered else None,
         "next_due": result.next_due,
+        "why": result.error,
     }
 
 

@@ -123,7 +123,7 @@ class DeliveryJobs:
             return
         delay = None if attempt.delivered else retry_delay(delivery.attempts)
         next_attempt_at = None if delay is None else later(now, delay * SECOND)
-        result = AttemptResult(delivery, attempt.delivered, attempt.response_code, now, next_attempt_at)
+        result = AttemptResult(delivery, attempt.delivered, attempt.response_code, now, next_attempt_at, attempt.error)
         await self._results.add(result)
         facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
         if attempt.delivered:
@@ -146,7 +146,7 @@ class DeliveryJobs:
         except UnreadableSecret as error:
             log.error("delivery.unsigned", delivery=job.delivery.reference, error=str(error))
             metrics.WEBHOOK_ATTEMPTS_BY_RESULT["unsigned"].inc()
-            return Attempt(delivered=False, response_code=None, own_fault=True)
+            return Attempt(delivered=False, response_code=None, own_fault=True, error="own_fault")
         attempt = await send(self._http_client, job.delivery, secret, self._ctx.clock.now())
         metrics.WEBHOOK_ATTEMPTS_BY_RESULT[_result(attempt)].inc()
         return attempt

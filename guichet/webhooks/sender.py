@@ -5,9 +5,9 @@ from typing import Final
 
 from guichet import tracing
 from guichet.clock import SECOND, Instant
-from guichet.domain.events import ANSWER_TIMEOUT, Delivery
+from guichet.domain.events import ANSWER_TIMEOUT, Delivery, DeliveryError
 from guichet.domain.records import Record
-from guichet.http_client import HttpClient, Lost, NotSent
+from guichet.http_client import HttpClient, Lost, NotSent, failure_kind
 from guichet.webhooks.signing import sign
 
 USER_AGENT: Final = "Guichet-Webhooks/1.0"
@@ -24,6 +24,8 @@ class Attempt(Record, frozen=True):
     own_fault: bool = False
     #: As `own_fault`, because this process stops.
     stopped: bool = False
+    #: Why it was not delivered.
+    error: DeliveryError | None = None
 
 
 async def send(
@@ -53,11 +55,21 @@ async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: I
         response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
     except NotSent as error:
         ours = await http_client.is_own_fault(error, delivery.url)
-        return Attempt(False, None, timed_out=error.timed_out and not ours, own_fault=ours, stopped=error.stopped)
+        return Attempt(
+            False,
+            None,
+            timed_out=error.timed_out and not ours,
+            own_fault=ours,
+            stopped=error.stopped,
+            error="own_fault" if ours else failure_kind(error),
+        )
     except Lost as error:
-        return Attempt(_acknowledges(error.status), error.status, timed_out=error.timed_out)
-    return Attempt(_acknowledges(response.status), response.status)
+        if error.status is None:
+            return Attempt(False, None, timed_out=error.timed_out, error=failure_kind(error))
+        return _answered(error.status, timed_out=error.timed_out)
+    return _answered(response.status)
 
 
-def _acknowledges(status: int | None) -> bool:
-    return status is not None and 200 <= status < 300
+def _answered(status: int, *, timed_out: bool = False) -> Attempt:
+    delivered = 200 <= status < 300
+    return Attempt(delivered, status, timed_out=timed_out, error=None if delivered else "bad_status")

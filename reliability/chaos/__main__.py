@@ -80,7 +80,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kills", type=int, default=500, help="in all")
     parser.add_argument("--payments", type=int, default=200_000, help="in all")
-    parser.add_argument("--interval", type=float, default=3.0, help="seconds between two kills of one database's, at least")
+    parser.add_argument(
+        "--interval", type=float, default=3.0, help="seconds between two kills of one database's, at least"
+    )
     parser.add_argument("--rate", type=float, help="payments a second on each database; as many as possible if unset")
     parser.add_argument("--settle", type=float, default=2400.0, help="seconds that the end may take")
     parser.add_argument(

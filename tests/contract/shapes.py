@@ -138,6 +138,10 @@ def endpoint(method: str, path: str) -> Row:
     return row
 
 
+#: Digits of a number after the dial code, where they are not eight.
+NATIONAL_DIGITS: Final = {"225": 10, "221": 9, "242": 9}
+
+
 def order(operator: str = "mtn", **fields: Any) -> dict[str, Any]:
     """A complete body of POST /payments for this operator code; a field given as `...` is left out.
 
@@ -148,7 +152,7 @@ def order(operator: str = "mtn", **fields: Any) -> dict[str, Any]:
     if row["Type"] == "card":
         body["customer"] = {"firstname": "Awa", "lastname": "Kossou", "email": "awa@example.com"}
     else:
-        body["phone_number"] = f"{row['Dial code']}97001234"
+        body["phone_number"] = row["Dial code"] + "97001234".rjust(NATIONAL_DIGITS.get(row["Dial code"], 8), "0")
     if row["OTP"] == "yes":
         body["otp"] = "123456"
     if row["Return URL"] == "yes":

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from guichet.api.http import ORDERS
 from guichet.clock import SECOND, Instant, later
 from guichet.domain import catalogue, events, merchants, money, payments
 from guichet.domain import payment_links as links
@@ -14,10 +15,12 @@ from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE, CONFLICT_REASONS, ERROR_REASONS
 from guichet.domain.failures import FAILURE_CODES
 from guichet.domain.merchants import Environment
+from guichet.domain.warnings import SENTENCES
 from guichet.merchants import api_keys
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.providers import sandbox
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
+from guichet.schemas import stated_fields
 from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 from guichet.webhooks.sender import USER_AGENT
 from guichet.webhooks.signing import sign
@@ -125,6 +128,24 @@ def test_error_reasons() -> None:
     assert set(ERROR_REASONS) == {*FAILURE_CODES, *CONFLICT_REASONS}
 
 
+def test_warning_codes() -> None:
+    assert tuple(column("warnings", "Code")) == tuple(SENTENCES)
+    known = {f"{row['Method']} {row['Path']}" for row in table("endpoints")}
+    assert set(column("warnings", "On")) <= known
+
+
+def test_stated_figures() -> None:
+    stated = {
+        endpoint: {row["Field"] for row in table("stated-figures") if row["Endpoint"] == endpoint}
+        for endpoint in column("stated-figures", "Endpoint")
+    }
+    assert stated == {
+        "POST /payments": {*stated_fields.PAYMENT, *stated_fields.PAYMENT_FIGURES},
+        "POST /payments/{reference}/refund": {*stated_fields.REFUND, *stated_fields.REFUND_FIGURES, "currency"},
+        "POST /payment-links": {*stated_fields.LINK, "currency"},
+    }
+
+
 # --- limits and the retry schedule ------------------------------------------------------------------------------------
 
 
@@ -212,6 +233,12 @@ def test_default_values() -> None:
         ("POST /payments", "currency", money.CURRENCIES),
         ("GET /balance", "currency", money.CURRENCIES),
         ("GET /payments", "status", payments.PAYMENT_STATUSES),
+        ("GET /webhooks/deliveries", "status", events.DELIVERY_STATUSES),
+        ("GET /webhooks/deliveries", "event", events.EVENT_NAMES),
+        *(
+            (f"GET {path}", "order", ORDERS)
+            for path in ("/payments", "/refunds", "/payment-links", "/webhooks/deliveries")
+        ),
         ("POST /payment-links", "type", links.LINK_TYPES),
         ("GET /payment-modes", "type", tuple(t for t in catalogue.MODE_TYPES if t != "other")),
     ],

@@ -13,6 +13,8 @@ ROWS = table("endpoints")
 IDS = [f"{row['Method']} {row['Path']}" for row in ROWS]
 VERBS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD")
 LINK = {"amount": 2500, "description": "Cotisation"}
+#: An address that there is nothing to warn of; nothing is sent to it here.
+HOOK = "http://127.0.0.1:9/h"
 
 
 def _at(path: str) -> str:
@@ -57,8 +59,8 @@ async def test_every_endpoint_with_a_test_key(service: ServiceFixture) -> None:
         "livemode": False,
     }
     await call("POST", "/webhooks/test", "/webhooks/test", also=("message",))
-    written = await call("PUT", "/webhooks/endpoint", "/webhooks/endpoint", {"url": "https://shop.example/h"})
-    assert (written["url"], written["livemode"]) == ("https://shop.example/h", False)
+    written = await call("PUT", "/webhooks/endpoint", "/webhooks/endpoint", {"url": HOOK})
+    assert (written["url"], written["livemode"]) == (HOOK, False)
     sent = await call("POST", "/webhooks/test", "/webhooks/test")
     [delivery] = await call("GET", "/webhooks/deliveries", "/webhooks/deliveries")
     assert (delivery["id"], delivery["event"]) == (sent["delivery_id"], "webhook.test")
@@ -90,7 +92,7 @@ async def test_every_endpoint_with_a_live_key_that_needs_no_operator(service: Se
     assert (await call("GET", "/balance", "/balance"))["balance"] == 0
     assert (await call("GET", "/webhooks/endpoint", "/webhooks/endpoint"))["livemode"] is True
     await call("POST", "/webhooks/test", "/webhooks/test", also=("message",))
-    written = await call("PUT", "/webhooks/endpoint", "/webhooks/endpoint", {"url": "https://shop.example/h"})
+    written = await call("PUT", "/webhooks/endpoint", "/webhooks/endpoint", {"url": HOOK})
     assert written["livemode"] is True
     assert await call("GET", "/webhooks/deliveries", "/webhooks/deliveries") == []
     unreachable = {"POST /payments", "POST /payments/{reference}/refund", "GET /refunds/{reference}"}

@@ -124,7 +124,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "link by token": lambda db: links.by_token(db, "t1"),
     "link by id": lambda db: links.by_id(db, MerchantId(1), LinkId(1)),
     "link by external_id": lambda db: links.by_external_id(db, MerchantId(1), "l1"),
-    "refund of a payment": lambda db: refunds.by_payment(db, MerchantId(1), PaymentId(1)),
+    "refund of a payment": lambda db: refunds.of_payment(db, MerchantId(1), PaymentId(1)),
     "open incident of an account": _misconfigured_route,
     "lapsed reservations of a link": lambda db: links.has_room(db, FULL_LINK, NOW),
     "place of a lapsed reservation": _take_place,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from guichet.clock import Instant
+from guichet.domain.money import Currency
 from guichet.providers.base import PROVIDER_TIMEOUT, Callback, CallbackReference, Charge, Reversal
 
 
@@ -15,6 +16,8 @@ class SilentProvider:
     own_refunds: bool = True
     initiation_timeout: float = PROVIDER_TIMEOUT
     names_merchants: bool = False
+    #: The currencies that it debits; None: all of them.
+    currencies: tuple[Currency, ...] | None = None
 
     def first_poll_at(self, charge: Charge) -> Instant | None:
         return None
@@ -30,6 +33,9 @@ class SilentProvider:
 
     async def probe(self) -> str:
         return "ok"
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return self.currencies is None or currency in self.currencies
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None

@@ -111,7 +111,9 @@ async def test_only_a_2xx_acknowledges(
     http_client: HttpClient, authority: CertificateAuthority, code: int, delivered: bool
 ) -> None:
     async with ScriptedServer(status(code), tls=authority.server(HOST)) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered, code)
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+            delivered, code, error=None if delivered else "bad_status"
+        )
     assert len(server.received) == 1
 
 
@@ -124,7 +126,9 @@ async def test_a_redirect_is_a_failure_and_is_not_followed(
         ScriptedServer(tls=tls) as elsewhere,
         ScriptedServer(status(code, f"Location: {elsewhere.url(HOST)}"), tls=tls) as server,
     ):
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=code)
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+            delivered=False, response_code=code, error="bad_status"
+        )
     assert elsewhere.connections == 0
 
 
@@ -132,14 +136,16 @@ async def test_a_receiver_that_hangs_up_gives_no_status(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(hangs_up, tls=authority.server(HOST)) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+            delivered=False, response_code=None, error="answer_lost"
+        )
     assert len(server.received) == 1
 
 
 async def test_a_receiver_that_hangs_gives_no_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     async with ScriptedServer(hangs, tls=authority.server(HOST)) as server:
         attempt = await send(http_client, to(server), SECRET, NOW, timeout=SHORT)
-    assert attempt == Attempt(delivered=False, response_code=None, timed_out=True)
+    assert attempt == Attempt(delivered=False, response_code=None, timed_out=True, error="timeout")
 
 
 async def test_a_2xx_with_an_endless_body_acknowledges_without_waiting(
@@ -156,7 +162,9 @@ async def test_an_error_with_a_truncated_body_keeps_its_status(
 ) -> None:
     cut = answers(b"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nTraceback", hang_up=True)
     async with ScriptedServer(cut, tls=authority.server(HOST)) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=500)
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+            delivered=False, response_code=500, error="bad_status"
+        )
 
 
 async def test_a_huge_response_counts_by_its_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
@@ -169,7 +177,16 @@ async def test_a_refused_connection_gives_no_status(http_client: HttpClient) -> 
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         port = reserved.getsockname()[1]
     delivery = structs.replace(DELIVERY, url=f"https://{HOST}:{port}/hook")
-    assert await send(http_client, delivery, SECRET, NOW) == Attempt(delivered=False, response_code=None)
+    assert await send(http_client, delivery, SECRET, NOW) == Attempt(
+        delivered=False, response_code=None, error="connection_failed"
+    )
+
+
+async def test_a_name_that_does_not_exist_gives_no_status(http_client: HttpClient) -> None:
+    delivery = structs.replace(DELIVERY, url="https://unknown.test/hook")
+    assert await send(http_client, delivery, SECRET, NOW) == Attempt(
+        delivered=False, response_code=None, error="name_not_found"
+    )
 
 
 async def test_a_private_destination_is_never_contacted(
@@ -184,7 +201,7 @@ async def test_a_private_destination_is_never_contacted(
             "nonsense",
         ):
             attempt = await send(http_client, structs.replace(DELIVERY, url=url), SECRET, NOW)
-            assert attempt == Attempt(delivered=False, response_code=None)
+            assert attempt == Attempt(delivered=False, response_code=None, error="address_refused")
     assert server.connections == 0
 
 
@@ -192,7 +209,9 @@ async def test_a_receiver_with_an_invalid_certificate_receives_nothing(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(tls=authority.server("other.test")) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=False, response_code=None)
+        assert await send(http_client, to(server), SECRET, NOW) == Attempt(
+            delivered=False, response_code=None, error="tls_failed"
+        )
     assert server.received == []
 
 
@@ -214,5 +233,5 @@ async def test_a_response_counts_within_ten_seconds(http_client: HttpClient, aut
         attempts = await asyncio.gather(*(send(http_client, to(server), SECRET, NOW) for server in (patient, late)))
     assert attempts == [
         Attempt(delivered=True, response_code=204),
-        Attempt(delivered=False, response_code=None, timed_out=True),
+        Attempt(delivered=False, response_code=None, timed_out=True, error="timeout"),
     ]

@@ -35,6 +35,7 @@ webhook_deliveries: Final = table(
     Column("delivered_at", BigInteger),
     Column("last_attempt_at", BigInteger),
     Column("next_attempt_at", BigInteger),
+    Column("error", String(24)),
     UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
     one_of("env", ENVS, "webhook_deliveries"),
     one_of("status", DELIVERY_STATUSES, "webhook_deliveries"),
@@ -67,10 +68,6 @@ webhook_deliveries: Final = table(
         "next_attempt_at",
         where=f"status = 'pending' AND attempts = {MAX_ATTEMPTS}",
     ),
-    partial_index(
-        "ix_webhook_deliveries_payment_id",
-        "payment_id",
-        "id",
-        where="status = 'pending'",
-    ),
+    Index("ix_webhook_deliveries_payment_id", "payment_id", "id"),
+    Index("ix_webhook_deliveries_event", "merchant_id", "env", "event", "status", "created_at", "id"),
 )
