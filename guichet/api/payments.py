@@ -81,7 +81,7 @@ async def _payment_request(call: Call) -> PaymentRequest:
     """
     raw = await call.body()
     values = parse_object(raw)
-    context = {**call.validation_context, "suspect": has_suspect_escape(raw)}
+    context = {**call.validation_context, "suspect": has_suspect_escape(raw), "live": call.env == "live"}
     try:
         body = validate(PaymentBody, values, context)
     except InvalidRequest as error:
@@ -112,6 +112,7 @@ async def _payment_request(call: Call) -> PaymentRequest:
         return_url=body.return_url,
         callback_url=body.callback_url,
         metadata=metadata,
+        test_scenario=body.test_scenario,
     )
 
 

@@ -42,13 +42,7 @@ async def send(
 
 async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float) -> Attempt:
     body = delivery.body.encode()
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": USER_AGENT,
-        "X-Service-Event": delivery.event,
-        "X-Service-Delivery": delivery.reference,
-        "X-Service-Signature": sign(secret, now // SECOND, body),
-    }
+    headers = signed_headers(delivery, secret, now // SECOND)
     try:
         response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
     except NotSent as error:
@@ -57,6 +51,17 @@ async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: I
     except Lost as error:
         return Attempt(_acknowledges(error.status), error.status, timed_out=error.timed_out)
     return Attempt(_acknowledges(response.status), response.status)
+
+
+def signed_headers(delivery: Delivery, secret: str, timestamp: int) -> dict[str, str]:
+    """The headers of an attempt at `timestamp` (Unix seconds)."""
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Service-Event": delivery.event,
+        "X-Service-Delivery": delivery.reference,
+        "X-Service-Signature": sign(secret, timestamp, delivery.body.encode()),
+    }
 
 
 def _acknowledges(status: int | None) -> bool:
