@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import BigInteger, Executable, bindparam, literal_column, or_, select, update
+from sqlalchemy import Executable, bindparam, literal_column, or_, select, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import DAY, SECOND, Instant
+from guichet.clock import DAY, SECOND, Instant, earlier
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Row, Transaction
 from guichet.db.tables import audit_log as audit_log_table
@@ -43,14 +43,13 @@ BATCH: Final = 500
 #: Advances that are added up; a reset begins anew.
 _MOST_ACTS: Final = 500
 
-_BY: Final = bindparam("by", type_=BigInteger)
 _TEST: Final = literal_column("'test'")
 _MERCHANT: Final = bindparam("merchant")
 _ATTEMPTS: Final = webhook_deliveries.c.attempts
 
 # What is due already needs no moving, and what is never due stays so.
 _PAYMENTS: Final = (
-    select(payments.c.id, payments.c.provider_data)
+    select(payments.c.id, payments.c.next_poll_at, payments.c.provider_data)
     .where(
         payments.c.merchant_id == _MERCHANT,
         payments.c.env == _TEST,
@@ -64,7 +63,7 @@ _PAYMENTS: Final = (
 )
 # Found by the sandbox's part of the queue: refunds have no index by merchant and status.
 _REFUNDS: Final = (
-    select(refunds.c.id)
+    select(refunds.c.id, refunds.c.next_poll_at, refunds.c.lease_expires_at)
     .where(
         refunds.c.provider_account == SANDBOX,
         refunds.c.status == PENDING,
@@ -79,7 +78,7 @@ _REFUNDS: Final = (
 )
 # What has not ended its first attempt, or waits after its fifth was claimed, is being sent now.
 _DELIVERIES: Final = (
-    select(webhook_deliveries.c.id)
+    select(webhook_deliveries.c.id, webhook_deliveries.c.next_attempt_at)
     .where(
         webhook_deliveries.c.merchant_id == _MERCHANT,
         webhook_deliveries.c.env == _TEST,
@@ -96,12 +95,12 @@ _DELIVERIES: Final = (
 _MOVE_PAYMENT: Final = (
     update(payments)
     .where(payments.c.id == bindparam("payment_id"), payments.c.status == "pending", payments.c.env == "test")
-    .values(next_poll_at=payments.c.next_poll_at - _BY, provider_data=bindparam("new_data"))
+    .values(next_poll_at=bindparam("due"), provider_data=bindparam("new_data"))
 )
 _MOVE_REFUND: Final = (
     update(refunds)
     .where(refunds.c.id == bindparam("refund_id"), refunds.c.status == "pending", refunds.c.env == "test")
-    .values(next_poll_at=refunds.c.next_poll_at - _BY, lease_expires_at=refunds.c.lease_expires_at - _BY)
+    .values(next_poll_at=bindparam("due"), lease_expires_at=bindparam("lease"))
 )
 _MOVE_DELIVERY: Final = (
     update(webhook_deliveries)
@@ -110,7 +109,7 @@ _MOVE_DELIVERY: Final = (
         webhook_deliveries.c.status == "pending",
         webhook_deliveries.c.env == "test",
     )
-    .values(next_attempt_at=webhook_deliveries.c.next_attempt_at - _BY)
+    .values(next_attempt_at=bindparam("due"))
 )
 _ACTS: Final = (
     select(audit_log_table.c.action, audit_log_table.c.after)
@@ -142,17 +141,12 @@ async def advance(ctx: AppContext, merchant_id: MerchantId, seconds: int, actor:
     now, by = ctx.clock.now(), seconds * SECOND
     async with ctx.db.transaction() as tx:
         # In the order in which settlements write: refunds before payments.
-        waiting_refunds = await _waiting(tx, _REFUNDS, merchant_id, now)
-        waiting_payments = await _waiting(tx, _PAYMENTS, merchant_id, now)
-        waiting_deliveries = await _waiting(tx, _DELIVERIES, merchant_id, now)
-        await _move(tx, _MOVE_REFUND, [{"refund_id": row[0], "by": by} for row in waiting_refunds])
-        await _move(
-            tx,
-            _MOVE_PAYMENT,
-            [{"payment_id": row[0], "new_data": _aged(row[1], by), "by": by} for row in waiting_payments],
+        moved_refunds = await _move_refunds(tx, merchant_id, now, by)
+        moved = Moved(
+            payments=await _move_payments(tx, merchant_id, now, by),
+            refunds=moved_refunds,
+            deliveries=await _move_deliveries(tx, merchant_id, now, by),
         )
-        await _move(tx, _MOVE_DELIVERY, [{"delivery_id": row[0], "by": by} for row in waiting_deliveries])
-        moved = Moved(len(waiting_payments), len(waiting_refunds), len(waiting_deliveries))
         facts = {"seconds": seconds, "payments": moved.payments, "refunds": moved.refunds}
         await _record(tx, ADVANCED, merchant_id, {**facts, "deliveries": moved.deliveries}, actor, now)
     for due in (ctx.wakeups.polling, ctx.wakeups.refunds, ctx.wakeups.deliveries):
@@ -178,6 +172,34 @@ async def advanced_by(db: Reader, merchant_id: MerchantId) -> int:
     return total
 
 
+async def _move_payments(tx: Transaction, merchant_id: MerchantId, now: Instant, by: int) -> int:
+    rows = [
+        {"payment_id": number, "due": _moved(due, by, now), "new_data": _aged(data, by)}
+        for number, due, data in await _waiting(tx, _PAYMENTS, merchant_id, now)
+    ]
+    return await _move(tx, _MOVE_PAYMENT, rows)
+
+
+async def _move_refunds(tx: Transaction, merchant_id: MerchantId, now: Instant, by: int) -> int:
+    rows = [
+        {
+            "refund_id": number,
+            "due": _moved(due, by, now),
+            "lease": None if lease is None else _moved(lease, by, now),
+        }
+        for number, due, lease in await _waiting(tx, _REFUNDS, merchant_id, now)
+    ]
+    return await _move(tx, _MOVE_REFUND, rows)
+
+
+async def _move_deliveries(tx: Transaction, merchant_id: MerchantId, now: Instant, by: int) -> int:
+    rows = [
+        {"delivery_id": number, "due": _moved(due, by, now)}
+        for number, due in await _waiting(tx, _DELIVERIES, merchant_id, now)
+    ]
+    return await _move(tx, _MOVE_DELIVERY, rows)
+
+
 async def _waiting(tx: Transaction, statement: Executable, merchant_id: MerchantId, now: Instant) -> Sequence[Row]:
     rows = await tx.all(statement, merchant=merchant_id, now=now)
     if len(rows) > MOST_ROWS:
@@ -185,9 +207,15 @@ async def _waiting(tx: Transaction, statement: Executable, merchant_id: Merchant
     return rows
 
 
-async def _move(tx: Transaction, statement: Executable, rows: list[dict[str, Any]]) -> None:
+async def _move(tx: Transaction, statement: Executable, rows: list[dict[str, Any]]) -> int:
     for start in range(0, len(rows), BATCH):
         await tx.execute_many(statement, rows[start : start + BATCH])
+    return len(rows)
+
+
+def _moved(due: Instant, by: int, now: Instant) -> Instant:
+    """Not before now: an old due time would go before what live waits for, and look like a worker that is late."""
+    return max(earlier(due, by), now)
 
 
 def _aged(provider_data: str | None, by: int) -> str | None:
