@@ -6,8 +6,11 @@ import pytest
 from sqlalchemy import bindparam, select
 
 from guichet.clock import DAY, MINUTE, SECOND
+from guichet.db.engine import require
 from guichet.db.tables import refunds
+from guichet.domain.test_scenarios import SAMPLE_LINK, sample_link
 from guichet.payments import incidents
+from guichet.payments import repository as payments
 from guichet.providers.base import REFUSAL_REASONS
 from guichet.providers.sandbox import EXPIRES_AFTER
 from guichet.server import health_checks
@@ -144,6 +147,15 @@ async def test_a_wrong_code_is_answered_as_in_live(service: ServiceFixture) -> N
     error = check_error(await merchant.post("/payments", wanted), "payment_failed")
     assert error["message"] == REFUSAL_REASONS["bad_otp"]
     assert await _stored(merchant) == "failed"
+
+
+async def test_a_payment_that_seems_to_come_from_a_link(service: ServiceFixture) -> None:
+    merchant, ctx = await service.merchant(), service.ctx
+    plain, linked = await merchant.pay("0000"), await merchant.pay("0000", test_scenario="payment_link")
+    await service.run_worker()
+    found = [require(await payments.find(ctx.db, each["reference"])) for each in (plain, linked)]
+    assert [sample_link(each) for each in found] == [None, SAMPLE_LINK]
+    assert [each.link_id for each in found] == [None, None], "no link exists, so none is used up"
 
 
 async def test_a_payment_expires(service: ServiceFixture) -> None:
