@@ -12,7 +12,7 @@ from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.errors import BY_CODE
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
-from guichet.domain.test_scenarios import TEST_SCENARIOS, TestScenario
+from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
 from guichet.providers.sandbox import EXPIRES_AFTER, SUFFIXES, VALIDATES_AFTER
 from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 

@@ -10,11 +10,11 @@ from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor
 from guichet.cli.console import console, print_json
 from guichet.cli.runner import run
-from guichet.cli.test_merchant import OfMerchant, chosen_merchant
+from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, iso, later
 from guichet.domain.ids import MerchantId
-from guichet.payments import test_clock
-from guichet.payments.test_clock import Moved
+from guichet.payments import sandbox_clock
+from guichet.payments.sandbox_clock import Moved
 
 app = typer.Typer(no_args_is_help=True, help="The test clock of a merchant: time passes for what waits in test.")
 
@@ -45,7 +45,7 @@ def advance(
 
     async def work(opened: Service) -> tuple[MerchantId, Moved]:
         of = await chosen_merchant(opened.ctx, merchant)
-        return of.id, await test_clock.advance(opened.ctx, of.id, duration, actor(by))
+        return of.id, await sandbox_clock.advance(opened.ctx, of.id, duration, actor(by))
 
     of, moved = run(work)
     if as_json:
@@ -66,7 +66,7 @@ def show(merchant: OfMerchant = None, as_json: Json = False) -> None:
     async def work(opened: Service) -> tuple[MerchantId, int, str]:
         ctx = opened.ctx
         of = await chosen_merchant(ctx, merchant)
-        ahead = await test_clock.advanced_by(ctx.db, of.id)
+        ahead = await sandbox_clock.advanced_by(ctx.db, of.id)
         return of.id, ahead, iso(later(ctx.clock.now(), ahead * SECOND))
 
     of, ahead, time = run(work)
@@ -82,7 +82,7 @@ def reset(merchant: OfMerchant = None, by: OptionalBy = None, as_json: Json = Fa
 
     async def work(opened: Service) -> MerchantId:
         of = await chosen_merchant(opened.ctx, merchant)
-        await test_clock.reset(opened.ctx, of.id, actor(by))
+        await sandbox_clock.reset(opened.ctx, of.id, actor(by))
         return of.id
 
     of = run(work)

@@ -1,5 +1,5 @@
-"""`guichet replay`: a delivery of the test environment once more. Without `--forward-to` it is `guichet delivery resend`
-for a developer: test deliveries only, and nobody has to be named."""
+"""`guichet replay`: a delivery of the test environment once more. Without `--forward-to` it is `guichet delivery
+resend` for a developer: test deliveries only, and nobody has to be named."""
 
 import typer
 

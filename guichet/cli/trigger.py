@@ -8,12 +8,12 @@ from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import CommandError, console, print_json
 from guichet.cli.runner import run
-from guichet.cli.test_merchant import OfMerchant, chosen_merchant
+from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
 from guichet.domain.errors import GuichetError
 from guichet.domain.events import EventName
 from guichet.domain.ids import MerchantId
 from guichet.merchants import repository as merchants
-from guichet.payments.test_events import cause
+from guichet.payments.sandbox_events import cause
 
 _MOST: Final = 1000
 

@@ -21,7 +21,7 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
-from guichet.domain.test_scenarios import MOBILE_MONEY_ONLY, SCENARIO, TestScenario
+from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO, TestScenario
 from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.payments import integrity, prompt_limits, repository
@@ -112,8 +112,8 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
 
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
-    """The amounts of the payment. Raises InvalidRequest if a required field is missing, the debit is out of bounds, or a
-    card is asked for a scenario of Mobile Money."""
+    """The amounts of the payment. Raises InvalidRequest if a required field is missing, the debit is out of bounds, or
+    the scenario is not for a card."""
     if details := missing_fields(mode, wanted.fields_modes_require()):
         raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", details)
     quoted = quote(mode, wanted.amount)

@@ -11,7 +11,7 @@ from typing import Final
 
 from guichet.clock import MINUTE, SECOND, Clock, Instant, from_datetime, later
 from guichet.domain.money import Hundredths
-from guichet.domain.test_scenarios import CLOCK_ADVANCED, SCENARIO
+from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED, SCENARIO
 from guichet.providers.base import (
     CARDS,
     PROVIDER_TIMEOUT,

@@ -14,7 +14,7 @@ from guichet.clock import iso
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
-from guichet.domain.test_scenarios import TEST_SCENARIOS, TestScenario
+from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
 from guichet.schemas import validation
 from guichet.schemas.json_codec import has_bad_text, number
 from guichet.schemas.object_fields import (

@@ -20,8 +20,8 @@ from guichet.merchants import repository as merchants
 from guichet.merchants.vault import UnreadableSecret
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
+from guichet.webhooks.sandbox_scenarios import comes_twice
 from guichet.webhooks.sender import Attempt, send
-from guichet.webhooks.test_scenarios import comes_twice
 
 #: Attempts at once of one process.
 SLOTS: Final = 512

@@ -20,7 +20,7 @@ from guichet.schemas.notification import WebhookMessageObject, notification_body
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries
-from guichet.webhooks.test_scenarios import as_the_scenario_wants
+from guichet.webhooks.sandbox_scenarios import as_the_scenario_wants
 
 ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"

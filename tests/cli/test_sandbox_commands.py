@@ -129,9 +129,7 @@ def test_what_trigger_refuses(sqlite_cli: Cli) -> None:
     assert production("trigger", PAID, "--merchant", made["id"], "--json").json["event"] == PAID
 
 
-async def test_replay_sends_a_test_webhook_again(
-    settings: Settings, cli: Cli, authority: CertificateAuthority
-) -> None:
+async def test_replay_sends_a_test_webhook_again(settings: Settings, cli: Cli, authority: CertificateAuthority) -> None:
     clock = ManualClock()
     async with receiver(authority, status(200)) as server:
         async with open_service(settings, clock) as service:
@@ -242,7 +240,11 @@ def test_the_demo_merchant_from_trigger_to_ones_own_server(fresh: Cli) -> None:
         pasted(commands[0])
         stopped_listener(listener)
         stopped(process)
-    assert {headers["x-service-event"] for headers, _ in mine.received} >= {PAID, "refund.succeeded", "payment.refunded"}
+    assert {headers["x-service-event"] for headers, _ in mine.received} >= {
+        PAID,
+        "refund.succeeded",
+        "payment.refunded",
+    }
 
 
 def _post(port: int, body: str, secret: str = "whsec_mine") -> int:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from guichet.clock import SECOND, Instant, later
-from guichet.domain import catalogue, events, merchants, money, payments, test_scenarios
+from guichet.domain import catalogue, events, merchants, money, payments, sandbox_scenarios
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE
@@ -197,7 +197,7 @@ def test_default_values() -> None:
     ("endpoint", "field", "values"),
     [
         ("POST /payments", "currency", money.CURRENCIES),
-        ("POST /payments", "test_scenario", test_scenarios.TEST_SCENARIOS),
+        ("POST /payments", "test_scenario", sandbox_scenarios.TEST_SCENARIOS),
         ("GET /balance", "currency", money.CURRENCIES),
         ("GET /payments", "status", payments.PAYMENT_STATUSES),
         ("POST /payment-links", "type", links.LINK_TYPES),
@@ -307,9 +307,9 @@ def test_the_suffixes_of_the_sandbox_are_those_of_the_contract() -> None:
 
 
 def test_the_scenarios_of_the_sandbox_are_those_of_the_contract() -> None:
-    assert tuple(column("sandbox-scenarios", "Scenario")) == test_scenarios.TEST_SCENARIOS
+    assert tuple(column("sandbox-scenarios", "Scenario")) == sandbox_scenarios.TEST_SCENARIOS
     by_scenario = {row["Scenario"] for row in table("sandbox-scenarios") if row["By"] == "scenario"}
-    assert by_scenario == test_scenarios.MOBILE_MONEY_ONLY
+    assert by_scenario == sandbox_scenarios.MOBILE_MONEY_ONLY
 
 
 @pytest.mark.parametrize("row", table("sandbox"), ids=column("sandbox", "Suffix"))

@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, select
 from guichet.clock import DAY, MINUTE, SECOND
 from guichet.db.engine import require
 from guichet.db.tables import refunds
-from guichet.domain.test_scenarios import SAMPLE_LINK, sample_link
+from guichet.domain.sandbox_scenarios import SAMPLE_LINK, sample_link
 from guichet.payments import incidents
 from guichet.payments import repository as payments
 from guichet.providers.base import REFUSAL_REASONS
@@ -134,9 +134,7 @@ async def test_a_redirecting_operator(service: ServiceFixture, choice: str, stat
         f"outcome={choice}".encode(),
         headers={"Content-Type": "application/x-www-form-urlencoded", "Origin": service.base_url},
     )
-    assert chosen.headers["Location"] == (
-        f"https://shop.example/back?reference={payment['reference']}&status={status}"
-    )
+    assert chosen.headers["Location"] == (f"https://shop.example/back?reference={payment['reference']}&status={status}")
     assert (await merchant.get("/payments/a")).data["status"] == status
     assert "redirect_url" not in (await merchant.post("/payments", wanted)).data
 

@@ -18,14 +18,13 @@ from guichet.domain.events import (
     PAYMENT_REFUNDED,
     PAYMENT_SUCCEEDED,
     REFUND_FAILED,
-    REFUND_SUCCEEDED,
     WEBHOOK_TEST,
     EventName,
 )
 from guichet.domain.merchants import Caller, Merchant
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
-from guichet.domain.test_scenarios import TestScenario
+from guichet.domain.sandbox_scenarios import TestScenario
 from guichet.payments import disputes
 from guichet.payments.create import PaymentRequest, create_payment
 from guichet.payments.disbursement import poll_refund

@@ -26,7 +26,7 @@ from guichet.db.work_queue_statements import PENDING
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.events import MAX_ATTEMPTS
 from guichet.domain.ids import MerchantId
-from guichet.domain.test_scenarios import CLOCK_ADVANCED
+from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED
 from guichet.payments.provider_calls import decode_provider_data, encode_provider_data
 from guichet.providers.registry import SANDBOX
 from guichet.providers.sandbox import NEVER
@@ -83,8 +83,8 @@ _DELIVERIES: Final = (
         webhook_deliveries.c.merchant_id == _MERCHANT,
         webhook_deliveries.c.env == _TEST,
         webhook_deliveries.c.status == PENDING,
-        _ATTEMPTS > literal_column("0"),
-        _ATTEMPTS < literal_column(str(MAX_ATTEMPTS)),
+        literal_column("0") < _ATTEMPTS,
+        literal_column(str(MAX_ATTEMPTS)) > _ATTEMPTS,
         webhook_deliveries.c.last_attempt_at.is_not(None),
         webhook_deliveries.c.next_attempt_at > bindparam("now"),
     )

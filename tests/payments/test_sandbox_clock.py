@@ -8,7 +8,7 @@ from sqlalchemy import and_, not_, select
 from guichet.clock import DAY, SECOND
 from guichet.db import tables as t
 from guichet.domain.audit_log import Actor, ActRefused
-from guichet.payments import test_clock
+from guichet.payments import sandbox_clock
 from guichet.providers.base import Accepted
 from guichet.settings import Settings
 from tests.fakes.certificates import CertificateAuthority
@@ -24,8 +24,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
     return CertificateAuthority.create(tmp_path_factory.mktemp("ca"))
 
 
-async def _advance(merchant: MerchantClient, seconds: int) -> test_clock.Moved:
-    return await test_clock.advance(merchant.service.ctx, merchant.id, seconds, AWA)
+async def _advance(merchant: MerchantClient, seconds: int) -> sandbox_clock.Moved:
+    return await sandbox_clock.advance(merchant.service.ctx, merchant.id, seconds, AWA)
 
 
 async def _statuses(merchant: MerchantClient) -> list[str]:
@@ -36,7 +36,7 @@ async def _statuses(merchant: MerchantClient) -> list[str]:
 async def test_a_pending_payment_gets_its_result(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     payment = await merchant.pay()
-    assert await _advance(merchant, 9) == test_clock.Moved(payments=1, refunds=0, deliveries=0)
+    assert await _advance(merchant, 9) == sandbox_clock.Moved(payments=1, refunds=0, deliveries=0)
     await service.run_worker()
     assert await _statuses(merchant) == ["pending"]
     await _advance(merchant, 1)
@@ -61,7 +61,7 @@ async def test_expiries_and_refunds_follow(service: ServiceFixture) -> None:
     await merchant.get("/payments/a")
     await merchant.post("/payments/a/refund")
     await merchant.pay(test_scenario="expired")
-    assert await _advance(merchant, 15 * 60) == test_clock.Moved(payments=1, refunds=1, deliveries=0)
+    assert await _advance(merchant, 15 * 60) == sandbox_clock.Moved(payments=1, refunds=1, deliveries=0)
     await service.run_worker()
     assert await _statuses(merchant) == ["succeeded", "failed"]
     assert [each["status"] for each in (await merchant.get("/refunds")).data] == ["failed"]
@@ -71,7 +71,7 @@ async def test_what_is_never_due_stays_so(service: ServiceFixture) -> None:
     merchant = await service.merchant()
     await merchant.pay("0002")
     await merchant.pay(test_scenario="redirect")
-    assert await _advance(merchant, 366 * 86_400) == test_clock.Moved(payments=0, refunds=0, deliveries=0)
+    assert await _advance(merchant, 366 * 86_400) == sandbox_clock.Moved(payments=0, refunds=0, deliveries=0)
     await service.run_worker()
     assert await _statuses(merchant) == ["pending", "pending"]
 
@@ -103,7 +103,9 @@ async def test_live_and_other_merchants_are_not_touched(settings: Settings, auth
         for each in (merchant, other, merchant.live):
             await each.pay()
             await each.post("/webhooks/test")
-            await each.pay("0000", external_id="a", **({} if each.env == "live" else {"test_scenario": "refund_failed"}))
+            await each.pay(
+                "0000", external_id="a", **({} if each.env == "live" else {"test_scenario": "refund_failed"})
+            )
             await each.get("/payments/a")
         await other.post("/payments/a/refund")
         await service.run_worker()
@@ -131,11 +133,11 @@ async def test_an_advance_is_recorded_and_added_up(service: ServiceFixture) -> N
     await _advance(merchant, 3600)
     await _advance(other, 7)
     db = service.ctx.db
-    assert await test_clock.advanced_by(db, merchant.id) == 3605
-    await test_clock.reset(service.ctx, merchant.id, AWA)
-    assert (await test_clock.advanced_by(db, merchant.id), await test_clock.advanced_by(db, other.id)) == (0, 7)
+    assert await sandbox_clock.advanced_by(db, merchant.id) == 3605
+    await sandbox_clock.reset(service.ctx, merchant.id, AWA)
+    assert (await sandbox_clock.advanced_by(db, merchant.id), await sandbox_clock.advanced_by(db, other.id)) == (0, 7)
     await _advance(merchant, 1)
-    assert await test_clock.advanced_by(db, merchant.id) == 1
+    assert await sandbox_clock.advanced_by(db, merchant.id) == 1
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 366 * DAY // SECOND + 1])
@@ -145,19 +147,17 @@ async def test_an_advance_is_bounded(sqlite_service: ServiceFixture, seconds: in
         await _advance(merchant, seconds)
 
 
-async def test_too_many_rows_are_refused_as_a_whole(
-    service: ServiceFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_too_many_rows_are_refused_as_a_whole(service: ServiceFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     merchant = await service.merchant()
     for _ in range(3):
         await merchant.pay()
-    monkeypatch.setattr(test_clock, "BATCH", 2)
-    monkeypatch.setattr(test_clock, "MOST_ROWS", 2)
+    monkeypatch.setattr(sandbox_clock, "BATCH", 2)
+    monkeypatch.setattr(sandbox_clock, "MOST_ROWS", 2)
     with pytest.raises(ActRefused, match="let the worker finish"):
         await _advance(merchant, 3600)
     await service.run_worker()
     assert await _statuses(merchant) == ["pending"] * 3
-    monkeypatch.setattr(test_clock, "MOST_ROWS", 3)
+    monkeypatch.setattr(sandbox_clock, "MOST_ROWS", 3)
     assert (await _advance(merchant, 3600)).payments == 3
     await service.run_worker()
     assert await _statuses(merchant) == ["succeeded"] * 3

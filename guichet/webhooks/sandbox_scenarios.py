@@ -1,5 +1,5 @@
-"""Webhooks that go wrong on request: one that comes twice, and one that newer ones overtake (docs/contract.md, "The test
-environment"; D129). Both are what a lost answer causes in live, so a receiver sees the real thing.
+"""Webhooks that go wrong on request: one that comes twice, and one that newer ones overtake (docs/contract.md, "The
+test environment"; D129). Both are what a lost answer causes in live, so a receiver sees the real thing.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from guichet.db.engine import Reader, require
 from guichet.db.tables import payments
 from guichet.domain.events import PAYMENT_SUCCEEDED, REFUND_SUCCEEDED, RETRY_DELAYS, Delivery
 from guichet.domain.payments import Payment
-from guichet.domain.test_scenarios import scenario_in, scenario_of
+from guichet.domain.sandbox_scenarios import scenario_in, scenario_of
 
 #: The events that come late, and the attempts that they have behind them: the next one is a minute later.
 _OVERTAKEN: Final = (PAYMENT_SUCCEEDED, REFUND_SUCCEEDED)
