@@ -1,6 +1,6 @@
 """`guichet trigger`: events in a merchant's test environment, without writing a request."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, get_args
 
 import typer
 
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def trigger(
-    event: Annotated[EventName, typer.Argument(help="What the merchant is told.", show_choices=True)],
+    event: Annotated[EventName, typer.Argument(metavar="EVENT", help=f"One of {', '.join(get_args(EventName))}.")],
     count: Annotated[int, typer.Option(help="How many times.", min=1, max=_MOST)] = 1,
     merchant: OfMerchant = None,
     as_json: Json = False,

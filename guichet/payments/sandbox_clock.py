@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Executable, bindparam, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Executable, bindparam, literal_column, or_, select, update
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, SECOND, Instant, earlier
@@ -43,8 +43,8 @@ BATCH: Final = 500
 #: Advances that are added up; a reset begins anew.
 _MOST_ACTS: Final = 500
 
-_TEST: Final = literal_column("'test'")
-_MERCHANT: Final = bindparam("merchant")
+_TEST: Final[ColumnElement[str]] = literal_column("'test'")
+_MERCHANT: Final[ColumnElement[int]] = bindparam("merchant")
 _ATTEMPTS: Final = webhook_deliveries.c.attempts
 
 # What is due already needs no moving, and what is never due stays so.

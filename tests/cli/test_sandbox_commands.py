@@ -118,7 +118,7 @@ def test_what_trigger_refuses(sqlite_cli: Cli) -> None:
     cli = sqlite_cli
     assert cli("trigger", PAID, "--merchant", 7).refusal == "There is no merchant with the id 7."
     assert "payment.succeeded" in cli("trigger", "payment.lost").misuse
-    assert "1<=x<=1000" in cli("trigger", PAID, "--count", 0).misuse
+    assert "greater than or equal to 1" in cli("trigger", PAID, "--count", 0).misuse
     made = cli("merchant", "create", "Awa", "--json").json
     refusal = cli("trigger", "webhook.test", "--merchant", made["id"]).refusal
     assert refusal == f"Merchant {made['id']} has no webhook address in the test environment."
@@ -144,10 +144,9 @@ async def test_replay_sends_a_test_webhook_again(settings: Settings, cli: Cli, a
         assert cli("replay", log["test"]["id"], "--json").json["status"] == "pending"
         assert cli("replay", log["test"]["id"]).refusal == "This delivery is still being tried."
         async with open_service(settings, clock) as service:
-            await service.run_worker()
-        first, _, again = server.received
+            await service.run_worker(3600)  # This clock stood still while the commands ran.
+        first, again = [each for each in server.received if each.headers["x-service-delivery"] == log["test"]["id"]]
         assert again.body == first.body
-        assert again.headers["x-service-delivery"] == log["test"]["id"]
         with developer_server(418) as mine:
             done = await asyncio.to_thread(cli, "replay", log["test"]["id"], "--forward-to", mine.url)
             assert "→ 418" in done.out
