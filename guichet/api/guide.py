@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE
-from guichet.clock import SECOND
+from guichet.clock import MINUTE, SECOND
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
 from guichet.domain.errors import BY_CODE, ConflictReason
 from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SIGNATURE_AGE
 from guichet.domain.failures import FailureCode
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
-from guichet.providers.sandbox import SUFFIXES, VALIDATES_AFTER
+from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
+from guichet.providers.sandbox import EXPIRES_AFTER, SUFFIXES, VALIDATES_AFTER
 from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"
@@ -65,6 +66,17 @@ _ENDINGS: Final = {
     "0001": ("`402 payment_failed`", "refusé d'emblée : `failed`"),
     "0002": ("`201`, `pending`", "le client ne valide jamais : `pending`"),
     "0003": ("`201`, `pending`", "le client refuse : `failed`"),
+}
+_SCENARIOS: Final[dict[TestScenario, str]] = {
+    "refund_failed": "le remboursement est répondu `pending`, puis échoue : `refund.failed`",
+    "refund_pending": "le remboursement est répondu `pending` et le reste",
+    "redirect": "`redirect_url` mène à une page où vous acceptez ou refusez, à la place de celle de l'opérateur",
+    "wrong_otp": "`402 payment_failed`, comme en production pour un code de validation faux",
+    "expired": f"`failed` après {EXPIRES_AFTER // MINUTE} minutes : le client n'a pas validé à temps",
+    "payment_link": "le paiement et ses webhooks ont l'air d'un paiement reçu par un lien",
+    "amount_mismatch": "l'opérateur annonce un autre montant : un incident, et le paiement reste `pending`",
+    "webhook_twice": f"chaque webhook revient {RETRY_DELAYS[0]} secondes après votre réponse, avec le même `id`",
+    "webhook_out_of_order": "`payment.succeeded` et `refund.succeeded` arrivent une minute plus tard que prévu",
 }
 
 
@@ -128,6 +140,7 @@ def _keys() -> str:
 
 def _sandbox() -> str:
     rows = [(f"`{ending}`", *_ENDINGS[ending]) for ending in SUFFIXES]
+    scenarios = [(f"`{each}`", _SCENARIOS[each]) for each in TEST_SCENARIOS]
     seconds = VALIDATES_AFTER // SECOND
     rows.append(("autre", "`201`, `pending`", f"le client valide après {seconds} secondes : `succeeded`"))
     return (
@@ -136,7 +149,10 @@ def _sandbox() -> str:
         "décident :\n\n"
         f"{_table(('Fin du numéro', 'Réponse', 'Issue'), rows)}\n\n"
         "Une carte mène à une page qui propose deux choix, réussite ou refus. Un remboursement est répondu déjà "
-        "`succeeded`."
+        "`succeeded`.\n\n"
+        "Le champ `test_scenario` de `POST /payments`, refusé avec une clé de production, atteint ce qu'aucun numéro "
+        "n'atteint :\n\n"
+        f"{_table(('Scénario', 'Ce qui arrive'), scenarios)}"
     )
 
 

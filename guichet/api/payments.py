@@ -107,9 +107,9 @@ async def _payment_request(call: Call) -> PaymentRequest:
     """
     raw = await call.body()
     values = parse_object(raw)
-    suspect = has_suspect_escape(raw)
+    context = {**call.validation_context, "suspect": has_suspect_escape(raw), "live": call.env == "live"}
     try:
-        body = validate(PaymentBody, values, {**call.validation_context, "suspect": suspect})
+        body = validate(PaymentBody, values, context)
     except InvalidRequest as error:
         details = {field: list(faults) for field, faults in (error.details or {}).items()}
         catalogue = await call.ctx.catalogues.of(call.merchant_id)
@@ -121,7 +121,7 @@ async def _payment_request(call: Call) -> PaymentRequest:
         catalogue = await call.ctx.catalogues.of(call.merchant_id)
         if details := _mode_faults(catalogue, values):
             raise invalid_request(details)
-    metadata = metadata_text(raw, body.metadata, suspect=suspect)
+    metadata = metadata_text(raw, body.metadata, suspect=context["suspect"])
     customer = body.customer or Customer()
     return PaymentRequest(
         amount=body.amount,
@@ -140,6 +140,7 @@ async def _payment_request(call: Call) -> PaymentRequest:
         return_url=body.return_url,
         callback_url=body.callback_url,
         metadata=metadata,
+        test_scenario=body.test_scenario,
     )
 
 

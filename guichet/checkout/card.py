@@ -1,5 +1,5 @@
-"""The card page of the test environment, on which a tester chooses success or failure (docs/contract.md, "The test
-environment")."""
+"""The page of the test environment on which a tester chooses success or failure: of a card, and of an operator that
+redirects (docs/contract.md, "The test environment")."""
 
 from dataclasses import asdict
 from typing import Final
@@ -40,7 +40,8 @@ async def choose(pages: PageContext, page: PageRequest) -> Response:
         return await _payment_page(pages, page, payment, merchant, status=422)
     if payment.status == "pending":
         approved = Succeeded(round_to_currency(payment.total_amount, payment.currency), payment.currency)
-        outcome = approved if choice == "succeeded" else Refused("declined")
+        refused = Refused("rejected_by_payer" if payment.redirect_url else "declined")
+        outcome = approved if choice == "succeeded" else refused
         payment = await settle_payment(pages.ctx, payment, outcome)
     merchants_page = return_address(payment, payment.return_url)
     return page.redirect(merchants_page or page.href(f"/checkout/{payment.checkout_token}"))

@@ -79,7 +79,7 @@ def show(delivery_id: Reference, as_json: Json = False) -> None:
     """Show one webhook: its attempts, the address it goes to, and the address that the merchant has configured now."""
 
     async def work(opened: Service) -> dict[str, object]:
-        delivery = await _find(opened.ctx, delivery_id)
+        delivery = await find_delivery(opened.ctx, delivery_id)
         endpoint = await merchants.endpoint(opened.ctx.db, delivery.merchant_id, delivery.env)
         return {
             **_described(delivery),
@@ -131,10 +131,18 @@ def _resend_one(text: str, by: str, *, as_json: bool) -> None:
         raise typer.BadParameter(f"a delivery's id is expected, such as {EXAMPLE_REFERENCE}.")
 
     async def work(opened: Service) -> Delivery:
-        await resend(opened.ctx, await _find(opened.ctx, reference), actor(by))
-        return await _find(opened.ctx, reference)
+        return await resend_one(opened.ctx, await find_delivery(opened.ctx, reference), by)
 
-    done = run(work)
+    print_resent(run(work), as_json=as_json)
+
+
+async def resend_one(ctx: AppContext, delivery: Delivery, by: str | None) -> Delivery:
+    """The delivery as it waits for the worker now. Raises ActRefused."""
+    await resend(ctx, delivery, actor(by))
+    return await find_delivery(ctx, delivery.reference)
+
+
+def print_resent(done: Delivery, *, as_json: bool) -> None:
     if as_json:
         print_json(_described(done))
     else:
@@ -161,7 +169,8 @@ def _resend_failed(merchant: MerchantId, since: Instant, by: str, *, as_json: bo
         console.print(f"{count} failed webhooks of merchant {merchant} are sent again.")
 
 
-async def _find(ctx: AppContext, reference: str) -> Delivery:
+async def find_delivery(ctx: AppContext, reference: str) -> Delivery:
+    """Raises CommandError when there is none."""
     delivery = await find(ctx.db, reference)
     if delivery is None:
         raise CommandError(f"There is no webhook with the id {reference}.")

@@ -53,7 +53,7 @@ def incidents(
     if as_json:
         print_json({"incidents": found.incidents, "unmatched_callbacks": found.unmatched_callbacks})
         return
-    columns = ("Id", "Merchant", "Kind", "Of a", "Reference", "Account", "Detail", "Times", "Opened")
+    columns = ("Id", "Merchant", "Env", "Kind", "Of a", "Reference", "Account", "Detail", "Times", "Opened")
     print_table(columns, [tuple(row.values()) for row in found.incidents])
     if found.unmatched_callbacks:
         callback_columns = ("Id", "Account", "Path", "Reason", "Received")
@@ -71,6 +71,7 @@ def _incident(incident: repository.Incident) -> dict[str, object]:
     return {
         "id": incident.id,
         "merchant_id": incident.merchant_id,
+        "env": incident.env,
         "kind": incident.kind,
         "subject_type": incident.subject_type,
         "reference": incident.reference,

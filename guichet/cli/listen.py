@@ -1,9 +1,10 @@
-"""`guichet listen`: a webhook receiver on this machine that shows what a merchant receives."""
+"""`guichet listen`: a webhook receiver on this machine that shows what a merchant receives, and passes it on to a
+developer's own server."""
 
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -15,8 +16,10 @@ from starlette.routing import Route
 from guichet.bootstrap import ensure_schema, service
 from guichet.cli.console import console
 from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
+from guichet.cli.forwarding import ForwardTo, forward, forwarding_client
 from guichet.cli.runner import load_settings, name_database, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
+from guichet.http_client import HttpClient
 from guichet.printable import printable
 from guichet.server.http_server import Server
 from guichet.server.processes import on_stop
@@ -25,9 +28,17 @@ from guichet.settings import Settings
 from guichet.webhooks import endpoints
 from guichet.webhooks.signing import verify
 
+#: Headers that belong to the connection to us, not to the event.
+_OF_THE_CONNECTION: Final = frozenset(
+    {"host", "connection", "content-length", "transfer-encoding", "accept", "accept-encoding"}
+)
+
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog="Example: `guichet listen --configure`")(listen)
+    app.command(
+        epilog="Examples: `guichet listen --configure`, "
+        "`guichet listen --configure --forward-to http://localhost:3000/hook`"
+    )(listen)
 
 
 def listen(
@@ -38,8 +49,13 @@ def listen(
     configure: Annotated[
         bool, typer.Option("--configure", help="Send the demo merchant's test webhooks here from now on.")
     ] = False,
+    forward_to: ForwardTo = None,
 ) -> None:
-    """Receive webhooks on this machine: show each event and check its signature. Development only."""
+    """Receive webhooks on this machine: show each event and check its signature. Development only.
+
+    With `--forward-to` each event goes on to your own server, with the same bytes and headers. Its answer is shown, and
+    given back as the answer to the webhook: what your server refuses is tried again.
+    """
 
     settings = load_settings()
     refuse_in_production(settings)
@@ -51,12 +67,18 @@ def listen(
             if known_secret is None or configure:
                 found = await _demo(settings, address if configure else None)
                 known_secret = secret or found.webhook_secret
-            receiver = Receiver(known_secret, SystemClock())
+            client = forwarding_client() if forward_to else None
+            receiver = Receiver(known_secret, SystemClock(), forward_to, client)
             server = Server(Starlette(routes=[Route("/{path:path}", receiver.receive, methods=["POST"])]))
             on_stop(server.handle_exit)
             whose = f"The test webhooks of {NAME}" if configure else "Webhooks"
-            console.print(f"{whose} sent to {address} are shown here. Ctrl-C stops it.", soft_wrap=True)
-            await server.serve([listener])
+            passed_on = f" and passed on to {forward_to}" if forward_to else ""
+            console.print(f"{whose} sent to {address} are shown here{passed_on}. Ctrl-C stops it.", soft_wrap=True)
+            try:
+                await server.serve([listener])
+            finally:
+                if client is not None:
+                    await client.aclose()
 
     run_async(main())
 
@@ -77,9 +99,14 @@ async def _demo(settings: Settings, address: str | None) -> Demo:
 class Receiver:
     """Does what a merchant's server should do: checks the signature first, and recognises a repeated event."""
 
-    def __init__(self, secret: str, clock: Clock) -> None:
+    def __init__(
+        self, secret: str, clock: Clock, forward_to: str | None = None, client: HttpClient | None = None
+    ) -> None:
+        """`forward_to` and `client`: where each event goes on to, and by what; both or neither."""
         self._secret = secret
         self._clock = clock
+        self._forward_to = forward_to
+        self._client = client
         self._seen: set[str] = set()
 
     async def receive(self, request: Request) -> Response:
@@ -97,7 +124,16 @@ class Receiver:
             line.append("  (again)", "dim")
         self._seen.add(event["id"])
         console.print(line, soft_wrap=True)
-        return Response(status_code=200)
+        return Response(status_code=await self._pass_on(request, body))
+
+    async def _pass_on(self, request: Request, body: bytes) -> int:
+        """The status to answer: that of the developer's server, or 502 if it gave none; 200 without such a server."""
+        if self._client is None or self._forward_to is None:
+            return 200
+        headers = {name.title(): value for name, value in request.headers.items() if name not in _OF_THE_CONNECTION}
+        forwarded = await forward(self._client, self._forward_to, headers, body)
+        console.print(forwarded.line, soft_wrap=True)
+        return forwarded.status or 502
 
 
 def _summary(event: Mapping[str, Any]) -> Text:

@@ -22,6 +22,7 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
+from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO, TestScenario
 from guichet.ledger import wallets
 from guichet.logs import log
 from guichet.payments import integrity, misconfigured_routes, prompt_limits, repository
@@ -53,7 +54,7 @@ class PaymentRequest(Record, frozen=True):
     """A payment that a merchant, or a customer on a payment link, requests.
 
     `amount` is in hundredths, `metadata` is JSON text. `checkout_token` was chosen by the hosted page: submitting the
-    page again finds the same payment.
+    page again finds the same payment. `test_scenario` is for the test environment only.
     """
 
     amount: Hundredths
@@ -75,6 +76,7 @@ class PaymentRequest(Record, frozen=True):
     link_id: LinkId | None = None
     link_external_id: str | None = None
     checkout_token: str | None = None
+    test_scenario: TestScenario | None = None
 
     def fields_modes_require(self) -> dict[str, object]:
         """The fields that some payment modes require, under their names in the contract."""
@@ -118,7 +120,7 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
 
 def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
     """The amounts of the payment. Raises InvalidRequest with every required field that is missing, and a debit that is
-    out of bounds."""
+    out of bounds; and if the scenario is not for a card."""
     quoted = quote(mode, wanted.amount)
     missing = missing_fields(mode, wanted.fields_modes_require())
     out_of_bounds = debit_faults(quoted, wanted.currency)
@@ -128,6 +130,9 @@ def check_request(mode: PaymentMode, wanted: PaymentRequest) -> Quote:
         raise InvalidRequest(f"Il manque des informations pour payer avec {mode.name}.", missing)
     if out_of_bounds:
         raise InvalidRequest(out_of_bounds["amount"][0], out_of_bounds)
+    if mode.is_card and wanted.test_scenario in MOBILE_MONEY_ONLY:
+        sentence = f"Le scénario {wanted.test_scenario} n'existe qu'en Mobile Money."
+        raise InvalidRequest(f"test_scenario : {sentence}", {"test_scenario": [sentence]})
     return quoted
 
 
@@ -135,7 +140,9 @@ def _new_payment(
     ctx: AppContext, caller: Caller, wanted: PaymentRequest, quoted: Quote, provider_account: str
 ) -> Payment:
     now, provider = ctx.clock.now(), ctx.registry.provider(provider_account)
-    needs_test_page = quoted.mode.is_card and not caller.livemode
+    redirects = wanted.test_scenario == "redirect"
+    needs_test_page = (quoted.mode.is_card or redirects) and not caller.livemode
+    checkout_token = wanted.checkout_token or (random_text(TOKEN_LENGTH) if needs_test_page else None)
     return Payment(
         id=PaymentId(0),
         merchant_id=caller.merchant.id,
@@ -159,13 +166,13 @@ def _new_payment(
         callback_url=wanted.callback_url,
         metadata=wanted.metadata,
         link_id=wanted.link_id,
-        checkout_token=wanted.checkout_token or (random_text(TOKEN_LENGTH) if needs_test_page else None),
+        checkout_token=checkout_token,
         created_at=now,
         updated_at=now,
         provider_account=provider_account,
         provider_reference=None,
-        provider_data=None,
-        redirect_url=None,
+        provider_data=encode_provider_data({SCENARIO: wanted.test_scenario}) if wanted.test_scenario else None,
+        redirect_url=f"{ctx.settings.public_url}/checkout/{checkout_token}" if redirects else None,
         failure_reason=None,
         # If the initiation never returns. The lease keeps others from polling the payment while it is running.
         next_poll_at=_initiation_lease(now, provider),

@@ -91,7 +91,10 @@ _OPEN: Final = _INSERT.on_conflict_do_update(
         "closed_at": None,
     },
 )
-_LIST: Final = select(incidents).where(incidents.c.closed_at.is_(None)).order_by(incidents.c.id).limit(_MOST)
+#: Those of the test environment come last ("live" < "test"): any number of them hides no live one.
+_LIST: Final = (
+    select(incidents).where(incidents.c.closed_at.is_(None)).order_by(incidents.c.env, incidents.c.id).limit(_MOST)
+)
 _OF_MERCHANT: Final = (
     incidents.c.merchant_id == bindparam("merchant"),
     incidents.c.kind == bindparam("wanted_kind"),
@@ -213,7 +216,7 @@ async def close_of_merchant(
 
 
 async def still_open(db: Database) -> list[Incident]:
-    """The open incidents, oldest first, at most 500."""
+    """The open incidents, live before test, oldest first, at most 500."""
     return [Incident(*row) for row in await db.scan(_LIST)]
 
 

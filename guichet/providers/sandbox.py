@@ -1,16 +1,17 @@
 """The provider of the test environment: nothing is called and no money moves.
 
-Source: docs/contract.md, "The test environment". The result depends only on the phone number and on the age of the
-payment, so nothing is stored and a restart changes nothing. The customer of a card payment chooses the result on the
-hosted page, and that page settles the payment itself.
+Source: docs/contract.md, "The test environment". The result depends only on the phone number, the `test_scenario` and
+the age of the payment, so a restart changes nothing. The customer of a card payment, and of one that redirects, chooses
+the result on the hosted page, and that page settles the payment itself.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from guichet.clock import SECOND, Clock, Instant, from_datetime, later
-from guichet.domain.money import Currency
+from guichet.clock import MINUTE, SECOND, Clock, Instant, from_datetime, later
+from guichet.domain.money import Currency, Hundredths
+from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED, SCENARIO
 from guichet.providers.base import (
     CARDS,
     PROVIDER_TIMEOUT,
@@ -26,8 +27,15 @@ from guichet.providers.base import (
 )
 
 VALIDATES_AFTER: Final = 10 * SECOND
+#: The age at which a payment of the scenario `expired` fails.
+EXPIRES_AFTER: Final = 15 * MINUTE
 
 _PENDING: Final = Accepted()
+
+
+def _age(charge: Charge, now: Instant) -> int:
+    """Microseconds since the creation, by the merchant's test clock."""
+    return now - charge.created_at + int(charge.provider_data.get(CLOCK_ADVANCED, 0))
 
 
 def _succeeded(charge: Charge) -> Succeeded:
@@ -47,7 +55,15 @@ def _refuses(charge: Charge, now: Instant) -> StatusResult:
 
 
 def _validates_later(charge: Charge, now: Instant) -> StatusResult:
-    return _succeeded(charge) if now - charge.created_at >= VALIDATES_AFTER else _PENDING
+    return _succeeded(charge) if _age(charge, now) >= VALIDATES_AFTER else _PENDING
+
+
+def _expires(charge: Charge, now: Instant) -> StatusResult:
+    return Refused("expired") if _age(charge, now) >= EXPIRES_AFTER else _PENDING
+
+
+def _states_another_amount(charge: Charge, now: Instant) -> StatusResult:
+    return Succeeded(Hundredths(charge.amount + 100), charge.currency)
 
 
 REFUSED_AT_INITIATION: Final = "0001"
@@ -60,6 +76,12 @@ SUFFIXES: Final[dict[str, Callable[[Charge, Instant], StatusResult]]] = {
     REFUSED_AT_INITIATION: _refuses,
     NEVER_VALIDATED: _never_validates,
     "0003": _refuses,
+}
+#: The scenarios that decide the result of a payment, whatever its number.
+_SCENARIOS: Final[dict[str, Callable[[Charge, Instant], StatusResult]]] = {
+    "redirect": _never_validates,
+    "expired": _expires,
+    "amount_mismatch": _states_another_amount,
 }
 
 
@@ -76,8 +98,12 @@ class Sandbox:
 
     def first_poll_at(self, charge: Charge) -> Instant:
         """When the result is final; NEVER for a payment that no poll can settle, so that nobody polls it."""
-        digits = _last_digits(charge)
-        if digits in ("0000", "0003"):
+        scenario, digits = charge.provider_data.get(SCENARIO), _last_digits(charge)
+        if scenario == "expired":
+            return later(charge.created_at, EXPIRES_AFTER)
+        if scenario == "redirect":
+            return NEVER
+        if scenario == "amount_mismatch" or digits in ("0000", "0003"):
             return charge.created_at
         if digits == NEVER_VALIDATED or charge.operator in CARDS:
             return NEVER
@@ -96,24 +122,34 @@ class Sandbox:
         return True
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        if _last_digits(charge) == REFUSED_AT_INITIATION:
+        scenario = charge.provider_data.get(SCENARIO)
+        if scenario == "wrong_otp":
+            return Refused("bad_otp", raw="sandbox: test_scenario wrong_otp")
+        if scenario not in _SCENARIOS and _last_digits(charge) == REFUSED_AT_INITIATION:
             return Refused("refused", raw="sandbox: the number ends with 0001")
         return _PENDING
 
     async def status(self, charge: Charge) -> StatusResult:
         if charge.operator in CARDS:
             return _PENDING
-        result = SUFFIXES.get(_last_digits(charge), _validates_later)
+        by_number = SUFFIXES.get(_last_digits(charge), _validates_later)
+        result = _SCENARIOS.get(charge.provider_data.get(SCENARIO, ""), by_number)
         return result(charge, self._clock.now())
 
     def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
         return {}
 
     async def refund(self, reversal: Reversal) -> InitiationResult:
+        """Taken and not executed yet in the scenarios about refunds: their result is asked for, as in live."""
+        if reversal.charge.provider_data.get(SCENARIO) in ("refund_failed", "refund_pending"):
+            return _PENDING
         return Succeeded(reversal.amount, reversal.currency)
 
     async def refund_status(self, reversal: Reversal) -> StatusResult:
-        return Succeeded(reversal.amount, reversal.currency)
+        scenario = reversal.charge.provider_data.get(SCENARIO)
+        if scenario == "refund_pending":
+            return _PENDING
+        return Refused() if scenario == "refund_failed" else Succeeded(reversal.amount, reversal.currency)
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
         return None

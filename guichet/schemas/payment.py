@@ -15,6 +15,7 @@ from guichet.domain.catalogue import PaymentMode
 from guichet.domain.failures import FAILURE_CODES, FailureCode, failure_of
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
+from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
 from guichet.schemas import stated_fields, validation
 from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import (
@@ -107,6 +108,12 @@ class PaymentBody(ModeBody):
     """Données libres, rendues telles quelles dans les réponses et les webhooks."""
     customer: Customer | None = None
     """Le client. Obligatoire pour une carte."""
+    # Not validated while it is absent: payments that name none must not pay for it.
+    test_scenario: Annotated[
+        TestScenario | None, Field(validate_default=False, json_schema_extra={"enum": [*TEST_SCENARIOS, None]})
+    ] = None
+    """Ce que ce paiement de test doit vivre et qu'aucun numéro n'atteint (voir « Environnement de test »). Refusé avec
+    une clé de production."""
 
     @field_validator("amount")
     @classmethod
@@ -123,6 +130,13 @@ class PaymentBody(ModeBody):
         if not match:
             raise refuse("Le numéro doit comporter de 8 à 15 chiffres, indicatif compris, sans espace ni tiret.")
         return match[1]
+
+    @field_validator("test_scenario")
+    @classmethod
+    def _in_test_only(cls, value: TestScenario | None, info: ValidationInfo) -> TestScenario | None:
+        if value is not None and info.context and info.context.get("live"):
+            raise refuse("Ce champ n'est accepté qu'avec une clé de test.")
+        return value
 
 
 class PaymentModeSummaryObject(TypedDict):

@@ -177,7 +177,7 @@ async def _ledger(db: Database, now: Instant) -> list[GaugeMetricFamily]:
 
 
 async def _incidents(db: Database, now: Instant) -> list[GaugeMetricFamily]:
-    incidents = GaugeMetricFamily("guichet_incidents_open", "Open incidents, by kind.", labels=("kind",))
+    incidents = GaugeMetricFamily("guichet_incidents_open", "Open live incidents, by kind.", labels=("kind",))
     found = {kind: count for kind, count, _ in await health_checks.open_incidents(db)}
     for kind in sorted({*KINDS, *found}):
         incidents.add_metric((kind,), found.get(kind, 0))

@@ -180,7 +180,7 @@ _FAILING_ROUTES: Final = (
 )
 _INCIDENTS: Final = (
     select(incidents.c.kind, func.count(), func.min(incidents.c.opened_at))
-    .where(incidents.c.closed_at.is_(None))
+    .where(incidents.c.closed_at.is_(None), incidents.c.env == "live")
     .group_by(incidents.c.kind)
     .order_by(incidents.c.kind)
 )
@@ -241,7 +241,7 @@ async def expiring_keys(db: Database, now: Instant) -> list[ExpiringKey]:
 
 
 async def open_incidents(db: Database) -> list[tuple[str, int, Instant]]:
-    """For each kind: (kind, number of open incidents, when the oldest was opened)."""
+    """For each kind: (kind, number of open live incidents, when the oldest was opened)."""
     return [tuple(row) for row in await db.scan(_INCIDENTS)]
 
 

@@ -20,6 +20,7 @@ from guichet.schemas.notification import WebhookMessageObject, notification_body
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries
+from guichet.webhooks.sandbox_scenarios import as_the_scenario_wants
 
 ACCOUNT: Final = "account"
 CALLBACK: Final = "callback"
@@ -53,18 +54,19 @@ async def emit(tx: Transaction, events: Sequence[Event]) -> None:
         if url is None:
             target, url = ACCOUNT, endpoints[payment.merchant_id, payment.env].url
         if url is not None:
-            queued.append(
-                new_delivery(
-                    payment.merchant_id,
-                    payment.env,
-                    event.name,
-                    target,
-                    url,
-                    _data(event),
-                    event.now,
-                    payment_id=payment.id,
-                )
+            delivery = new_delivery(
+                payment.merchant_id,
+                payment.env,
+                event.name,
+                target,
+                url,
+                _data(event),
+                event.now,
+                payment_id=payment.id,
             )
+            if payment.env == "test" and payment.provider_data is not None:
+                delivery = as_the_scenario_wants(delivery, payment)
+            queued.append(delivery)
     await deliveries.insert_new(tx, queued)
 
 

@@ -44,13 +44,7 @@ async def send(
 
 async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: Instant, timeout: float) -> Attempt:
     body = delivery.body.encode()
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": USER_AGENT,
-        "X-Service-Event": delivery.event,
-        "X-Service-Delivery": delivery.reference,
-        "X-Service-Signature": sign(secret, now // SECOND, body),
-    }
+    headers = signed_headers(delivery, secret, now // SECOND)
     try:
         response = await http_client.request("POST", delivery.url, headers=headers, body=body, timeout=timeout)
     except NotSent as error:
@@ -73,3 +67,14 @@ async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: I
 def _answered(status: int, *, timed_out: bool = False) -> Attempt:
     delivered = 200 <= status < 300
     return Attempt(delivered, status, timed_out=timed_out, error=None if delivered else "bad_status")
+
+
+def signed_headers(delivery: Delivery, secret: str, timestamp: int) -> dict[str, str]:
+    """The headers of an attempt at `timestamp` (Unix seconds)."""
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Service-Event": delivery.event,
+        "X-Service-Delivery": delivery.reference,
+        "X-Service-Signature": sign(secret, timestamp, delivery.body.encode()),
+    }

@@ -1,5 +1,5 @@
-"""Deletes old rows of logs: webhook deliveries that ended, closed incidents, callbacks of providers (D70),
-finished comparisons with providers.
+"""Deletes old rows of logs: webhook deliveries that ended, closed incidents and those of the test environment,
+callbacks of providers (D70), finished comparisons with providers.
 
 Payments, refunds, postings, the hash chain, audits and wallets are never pruned. Ids rise with the time of creation, so
 a round walks from the oldest id, a batch at a time, and ends at the first batch without an old row. Its cost is the
@@ -55,7 +55,12 @@ DELIVERIES: Final = Log(
     webhook_deliveries.c.created_at,
     (webhook_deliveries.c.status != "pending") & (_ended_at < bindparam("before")),
 )
-INCIDENTS: Final = Log(incidents, incidents.c.opened_at, incidents.c.closed_at < bindparam("before"))
+#: An incident of the test environment concerns nobody who would close it.
+INCIDENTS: Final = Log(
+    incidents,
+    incidents.c.opened_at,
+    (incidents.c.closed_at < bindparam("before")) | (incidents.c.env == "test"),
+)
 PROVIDER_CALLBACKS: Final = Log(
     provider_callbacks, provider_callbacks.c.received_at, provider_callbacks.c.status != "pending"
 )

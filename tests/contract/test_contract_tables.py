@@ -9,7 +9,7 @@ import pytest
 
 from guichet.api.http import ORDERS
 from guichet.clock import SECOND, Instant, later
-from guichet.domain import catalogue, events, merchants, money, payments
+from guichet.domain import catalogue, events, merchants, money, payments, sandbox_scenarios
 from guichet.domain import payment_links as links
 from guichet.domain import posting_rules as ledger
 from guichet.domain.errors import BY_CODE, CONFLICT_REASONS, ERROR_REASONS
@@ -231,6 +231,7 @@ def test_default_values() -> None:
     ("endpoint", "field", "values"),
     [
         ("POST /payments", "currency", money.CURRENCIES),
+        ("POST /payments", "test_scenario", sandbox_scenarios.TEST_SCENARIOS),
         ("GET /balance", "currency", money.CURRENCIES),
         ("GET /payments", "status", payments.PAYMENT_STATUSES),
         ("GET /webhooks/deliveries", "status", events.DELIVERY_STATUSES),
@@ -344,6 +345,12 @@ async def _status(charge: Charge, age: int) -> str:
 
 def test_the_suffixes_of_the_sandbox_are_those_of_the_contract() -> None:
     assert set(column("sandbox", "Suffix")) == set(sandbox.SUFFIXES) | {"other"}
+
+
+def test_the_scenarios_of_the_sandbox_are_those_of_the_contract() -> None:
+    assert tuple(column("sandbox-scenarios", "Scenario")) == sandbox_scenarios.TEST_SCENARIOS
+    by_scenario = {row["Scenario"] for row in table("sandbox-scenarios") if row["By"] == "scenario"}
+    assert by_scenario == sandbox_scenarios.MOBILE_MONEY_ONLY
 
 
 @pytest.mark.parametrize("row", table("sandbox"), ids=column("sandbox", "Suffix"))

@@ -120,6 +120,10 @@ def test_the_test_numbers_are_those_of_the_contract() -> None:
             assert f"{row['Delay (seconds)']} secondes" in final
 
 
+def test_the_test_scenarios_are_those_of_the_contract() -> None:
+    assert _first_cells("Bac \xc3\xa0 sable")[2:] == column("sandbox-scenarios", "Scenario")
+
+
 def test_operators_are_all_there_under_their_country() -> None:
     chapter = _chapter("Paiement Mobile Money")
     rows = re.findall(r"^\| ([^|]+) \| (\d+) \| ([^|]+) \|", chapter, re.MULTILINE)

@@ -123,6 +123,18 @@ async def test_deliveries_cancelled_before_any_attempt_are_deleted_by_age(servic
     assert await listed(merchant) == (0, 0)
 
 
+async def test_incidents_of_the_test_environment_are_deleted_by_age_alone(service: ServiceFixture) -> None:
+    merchant = await service.merchant()
+    await merchant.pay(external_id="a", test_scenario="amount_mismatch")
+    await merchant.get("/payments/a")
+    service.clock.advance(364 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert await rows(service, t.incidents) == 1
+    service.clock.advance(2 * _DAY_SECONDS)
+    await run_housekeeping(service)
+    assert await rows(service, t.incidents) == 0
+
+
 async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open_incidents_kept(
     service: ServiceFixture,
 ) -> None:

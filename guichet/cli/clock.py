@@ -1,0 +1,92 @@
+"""`guichet clock …`: the test clock of one merchant (D130)."""
+
+import re
+from datetime import timedelta
+from typing import Annotated, Final
+
+import typer
+
+from guichet.bootstrap import Service
+from guichet.cli.arguments import Json, OptionalBy, actor
+from guichet.cli.console import console, print_json
+from guichet.cli.runner import run
+from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, iso, later
+from guichet.domain.ids import MerchantId
+from guichet.payments import sandbox_clock
+from guichet.payments.sandbox_clock import Moved
+
+app = typer.Typer(no_args_is_help=True, help="The test clock of a merchant: time passes for what waits in test.")
+
+_UNITS: Final = {"d": DAY // SECOND, "h": HOUR // SECOND, "m": MINUTE // SECOND, "s": 1}
+_DURATION: Final = re.compile(r"(?:[0-9]{1,8}[dhms])+")
+
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="clock")
+
+
+def _seconds(text: str) -> int:
+    """`1h30m` as seconds."""
+    if not _DURATION.fullmatch(text):
+        raise typer.BadParameter("a duration is expected, such as 10s, 15m, 1h30m or 2d.")
+    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9]+)([dhms])", text))
+
+
+@app.command(epilog="Example: `guichet clock advance 1h`")
+def advance(
+    duration: Annotated[int, typer.Argument(parser=_seconds, metavar="DURATION", help="Such as 10s, 15m, 1h30m, 2d.")],
+    merchant: OfMerchant = None,
+    by: OptionalBy = None,
+    as_json: Json = False,
+) -> None:
+    """Let time pass for what waits in a merchant's test environment: pending payments and refunds, webhooks that are
+    tried again. Live, and other merchants, are not touched."""
+
+    async def work(opened: Service) -> tuple[MerchantId, Moved]:
+        of = await chosen_merchant(opened.ctx, merchant)
+        return of.id, await sandbox_clock.advance(opened.ctx, of.id, duration, actor(by))
+
+    of, moved = run(work)
+    if as_json:
+        facts = {"payments": moved.payments, "refunds": moved.refunds, "deliveries": moved.deliveries}
+        print_json({"merchant_id": of, "advanced_seconds": duration, **facts})
+        return
+    console.print(
+        f"{timedelta(seconds=duration)} passed for merchant {of} in test: {moved.payments} payments, {moved.refunds} "
+        f"refunds and {moved.deliveries} webhooks were waiting. The worker does what is due now.",
+        soft_wrap=True,
+    )
+
+
+@app.command(epilog="Example: `guichet clock show`")
+def show(merchant: OfMerchant = None, as_json: Json = False) -> None:
+    """Show how far a merchant's test clock was advanced since its last reset, and what time it would be."""
+
+    async def work(opened: Service) -> tuple[MerchantId, int, str]:
+        ctx = opened.ctx
+        of = await chosen_merchant(ctx, merchant)
+        ahead = await sandbox_clock.advanced_by(ctx.db, of.id)
+        return of.id, ahead, iso(later(ctx.clock.now(), ahead * SECOND))
+
+    of, ahead, time = run(work)
+    if as_json:
+        print_json({"merchant_id": of, "ahead_seconds": ahead, "time": time})
+    else:
+        console.print(f"The test clock of merchant {of} is {timedelta(seconds=ahead)} ahead: {time}.", soft_wrap=True)
+
+
+@app.command(epilog="Example: `guichet clock reset`")
+def reset(merchant: OfMerchant = None, by: OptionalBy = None, as_json: Json = False) -> None:
+    """Count from zero again. What time has passed for is not undone."""
+
+    async def work(opened: Service) -> MerchantId:
+        of = await chosen_merchant(opened.ctx, merchant)
+        await sandbox_clock.reset(opened.ctx, of.id, actor(by))
+        return of.id
+
+    of = run(work)
+    if as_json:
+        print_json({"merchant_id": of, "ahead_seconds": 0})
+    else:
+        console.print(f"The test clock of merchant {of} shows the real time.")

@@ -1,0 +1,29 @@
+"""Whose test environment a developer's command acts on."""
+
+from typing import Annotated
+
+import typer
+
+from guichet.cli.arguments import MerchantIdValue, row_id
+from guichet.cli.console import CommandError
+from guichet.cli.demo import demo_merchant
+from guichet.cli.runner import get_merchant
+from guichet.context import AppContext
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Merchant
+
+OfMerchant = Annotated[
+    MerchantIdValue | None,
+    typer.Option(
+        "--merchant", parser=row_id, metavar="MERCHANT_ID", help="In development by default the demo merchant."
+    ),
+]
+
+
+async def chosen_merchant(ctx: AppContext, merchant_id: int | None) -> Merchant:
+    """The merchant of `--merchant`; without it the demo merchant, which only the development profile has."""
+    if merchant_id is not None:
+        return await get_merchant(ctx.db, MerchantId(merchant_id))
+    if not ctx.settings.development:
+        raise CommandError("--merchant is expected: there is no demo merchant in production.")
+    return await get_merchant(ctx.db, (await demo_merchant(ctx)).merchant_id)
