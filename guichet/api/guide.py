@@ -141,6 +141,7 @@ def _errors() -> str:
         "Décidez sur `error.code`. `error.message` est une phrase pour les humains, qui peut changer. "
         "`error.details`, propre aux erreurs de validation, donne les messages de chaque champ.\n\n"
         f"{_table(('Code', 'HTTP', 'Sens', 'Réessayer'), rows)}\n\n"
+        "Un `405` donne dans `Allow` les méthodes que l'adresse accepte. "
         "Un délai dépassé sur `POST /payments` ne prouve pas que le paiement n'existe pas : rejouez avec le même "
         "`external_id`, sans quoi le client peut être débité deux fois. Traitez un code inconnu comme un incident "
         "passager."
