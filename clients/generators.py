@@ -25,8 +25,9 @@ _TSC: Final = (
     str(_NODE_PROGRAMS / "tsc"), "--strict", "--noUncheckedIndexedAccess", "--skipLibCheck", "--esModuleInterop",
     "--target", "es2022", "--module", "commonjs", "--moduleResolution", "node10", "--types", "node", "--outDir", "js",
 )  # fmt: skip
-#: Debian's packages, where the language's own registry may be out of reach.
-_DEBIAN_JARS: Final = ("geronimo-annotation-1.3-spec.jar", "jsr305.jar")
+#: From Debian's packages, since no registry of PHP or of Java may be within reach.
+_GUZZLE: Final = "/usr/share/php/GuzzleHttp/autoload.php"
+_JARS: Final = ("/usr/share/java/geronimo-annotation-1.3-spec.jar", "/usr/share/java/jsr305.jar")
 
 
 class StepFailed(Exception):
@@ -36,7 +37,7 @@ class StepFailed(Exception):
 @dataclass(frozen=True)
 class Client:
     """`generator` is the name that openapi-generator knows, None for openapi-typescript. `needs` are programs on the
-    path, `node` tells whether `clients/node_modules` is needed. `compile` and `run` are commands; `environment` is
+    path, `files` what Debian puts elsewhere, and `node` tells whether `clients/node_modules` is needed. `compile` and `run` are commands; `environment` is
     added to that of all of them."""
 
     name: str
@@ -47,6 +48,7 @@ class Client:
     generator: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     node: bool = False
+    files: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -56,6 +58,7 @@ class Client:
     def missing(self) -> list[str]:
         """What is not installed here and this client needs."""
         found = [program for program in self.needs if shutil.which(program) is None]
+        found += [file for file in self.files if not Path(file).exists()]
         if self.generator and shutil.which("java") is None:
             found.append("java")
         if self.generator and importlib.util.find_spec("openapi_generator_cli") is None:
@@ -91,7 +94,7 @@ def _java_class_path() -> str:
     """Jackson comes with openapi-generator's own jar; the annotations are Debian's."""
     found = importlib.util.find_spec("openapi_generator_cli")
     jar = Path(found.origin).parent / "openapi-generator.jar" if found and found.origin else Path()
-    return ":".join(["classes", str(jar), *(f"/usr/share/java/{name}" for name in _DEBIAN_JARS)])
+    return ":".join(["classes", str(jar), *_JARS])
 
 
 def _nothing(_: Path) -> list[list[str]]:
@@ -110,7 +113,7 @@ CLIENTS: Final = (
     ),
     Client(
         "php", "sample.php", ("php",), _php, ("php", "-d", "error_reporting=E_ALL", "sample.php"), "php",
-        {"invokerPackage": "Guichet"},
+        {"invokerPackage": "Guichet"}, files=(_GUZZLE,),
     ),
     Client(
         "python", "sample.py", (), _nothing, (sys.executable, "sample.py"), "python", {"packageName": "guichet_client"},
@@ -123,7 +126,7 @@ CLIENTS: Final = (
     Client(
         "java", "Sample.java", ("java", "javac"), _java, ("java", "-cp", _java_class_path(), "Sample"), "java",
         {"library": "native", "invokerPackage": "guichet.client", "apiPackage": "guichet.client.api",
-         "modelPackage": "guichet.client.model", "openApiNullable": "false"},
+         "modelPackage": "guichet.client.model", "openApiNullable": "false"}, files=_JARS,
     ),
 )  # fmt: skip
 
