@@ -40,7 +40,7 @@ def running_demo(port: int) -> Iterator[Demo]:
     """Serves on this port of loopback, on a new SQLite database."""
     with TemporaryDirectory() as home:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("GUICHET_")}
-        environment = {**inherited, "GUICHET_HOME": home, "GUICHET_RATE_LIMIT": "0"}
+        environment = {**inherited, "GUICHET_HOME": home, "GUICHET_RATE_LIMIT": "0", "GUICHET_LOG_LEVEL": "warning"}
         command = [sys.executable, "-m", "guichet", "demo", "--port", str(port)]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
             try:

@@ -37,8 +37,8 @@ class StepFailed(Exception):
 @dataclass(frozen=True)
 class Client:
     """`generator` is the name that openapi-generator knows, None for openapi-typescript. `needs` are programs on the
-    path, `files` what Debian puts elsewhere, and `node` tells whether `clients/node_modules` is needed. `compile` and `run` are commands; `environment` is
-    added to that of all of them."""
+    path, `files` what Debian puts elsewhere; `node` tells whether `clients/node_modules` is needed. `compile` gives
+    commands, once the code is generated; `environment` is added to that of every command."""
 
     name: str
     sample: str
@@ -61,7 +61,7 @@ class Client:
         found += [file for file in self.files if not Path(file).exists()]
         if self.generator and shutil.which("java") is None:
             found.append("java")
-        if self.generator and importlib.util.find_spec("openapi_generator_cli") is None:
+        if self.generator and _jar() is None:
             found.append("openapi-generator-cli (make .venv/clients)")
         if self.node and not _NODE_PROGRAMS.is_dir():
             found.append("clients/node_modules (make clients/node_modules)")
@@ -80,7 +80,9 @@ def _php(folder: Path) -> list[list[str]]:
 
 
 def _go(folder: Path) -> list[list[str]]:
-    module = "module sample\n\ngo 1.19\n\nrequire example.com/guichet v0.0.0\n\nreplace example.com/guichet => ./generated\n"
+    module = (
+        "module sample\n\ngo 1.19\n\nrequire example.com/guichet v0.0.0\n\nreplace example.com/guichet => ./generated\n"
+    )
     (folder / "go.mod").write_text(module)
     return [["go", "vet", "./..."], ["go", "build", "-o", "sample", "."], ["go", "vet", "example.com/guichet"]]
 
@@ -92,13 +94,18 @@ def _java(folder: Path) -> list[list[str]]:
 
 def _java_class_path() -> str:
     """Jackson comes with openapi-generator's own jar; the annotations are Debian's."""
+    return ":".join(["classes", str(_jar()), *_JARS])
+
+
+def _jar() -> Path | None:
+    """openapi-generator, out of its wheel; None where that is not installed."""
     found = importlib.util.find_spec("openapi_generator_cli")
-    jar = Path(found.origin).parent / "openapi-generator.jar" if found and found.origin else Path()
-    return ":".join(["classes", str(jar), *_JARS])
+    return Path(found.origin).parent / "openapi-generator.jar" if found and found.origin else None
 
 
-def _nothing(_: Path) -> list[list[str]]:
-    return [[sys.executable, "-m", "compileall", "-q", "generated/guichet_client", "sample.py"]]
+def _python(folder: Path) -> list[list[str]]:
+    shutil.copy(folder / "sample.py", folder / "generated")
+    return [[sys.executable, "-m", "compileall", "-q", "generated"]]
 
 
 CLIENTS: Final = (
@@ -116,8 +123,8 @@ CLIENTS: Final = (
         {"invokerPackage": "Guichet"}, files=(_GUZZLE,),
     ),
     Client(
-        "python", "sample.py", (), _nothing, (sys.executable, "sample.py"), "python", {"packageName": "guichet_client"},
-        environment={"PYTHONPATH": "generated"},
+        "python", "sample.py", (), _python, (sys.executable, "generated/sample.py"), "python",
+        {"packageName": "guichet_client"},
     ),
     Client(
         "go", "sample.go", ("go",), _go, ("./sample",), "go", {"packageName": "guichet"},
@@ -158,9 +165,8 @@ def _steps(client: Client, demo: Demo) -> Iterator[list[str]]:
 def _openapi_generator(generator: str, properties: Mapping[str, str]) -> list[str]:
     given = {"hideGenerationTimestamp": "true", **properties}
     joined = ",".join(f"{name}={value}" for name, value in given.items())
-    program = str(Path(sys.executable).parent / "openapi-generator-cli")
     return [
-        program, "generate", "-g", generator, "-i", "document.json", "-o", "generated",
+        "java", "-jar", str(_jar()), "generate", "-g", generator, "-i", "document.json", "-o", "generated",
         "--git-host", "example.com", "--git-user-id", "guichet", "--git-repo-id", "",
         "--global-property", _WITHOUT, "--additional-properties", joined,
     ]  # fmt: skip

@@ -29,8 +29,6 @@ def lint(name: str, demo: Demo) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     Path(folder, "document.json").write_bytes(demo.document())
     environment = {**os.environ, "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
-    done = subprocess.run(
-        LINTERS[name], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(LINTERS[name], cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode or '"severity"' in done.stdout:
         raise StepFailed(f"{name}: {done.stdout[-4000:]}{done.stderr[-4000:]}")

@@ -17,7 +17,5 @@ with ApiClient(configuration) as client:
     payment = payments.read_payment(created.reference).data
     if payment.status != "succeeded":
         sys.exit(f"encore {payment.status} : attendez le webhook")
-    refund = RemboursementsApi(client).create_refund(
-        payment.reference, RefundBody(reason="Article indisponible")
-    ).data
+    refund = RemboursementsApi(client).create_refund(payment.reference, RefundBody(reason="Article indisponible")).data
     print(payment.status, payment.total_amount, refund.status)

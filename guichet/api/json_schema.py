@@ -66,11 +66,22 @@ def components(classes: Iterable[type[Any]]) -> dict[str, Schema]:
             # pydantic reads the docstrings of a TypedDict's own fields only.
             inherited = found[component_name(base.__name__)]["properties"]
             found[component_name(each.__name__)]["properties"] |= inherited
+    for schema in found.values():
+        for member in schema.get("properties", {}).values():
+            _describe_default(member)
     return {name: found[name] for name in sorted(found) if not name.startswith("_")}
 
 
 def reference(documented: type[Any]) -> Schema:
     return {"$ref": REF + component_name(documented.__name__)}
+
+
+def _describe_default(member: Schema) -> None:
+    """Moves a field's default into its description: openapi-typescript makes a field that has one obligatory."""
+    if "default" in member:
+        default = member.pop("default")
+        text = default if isinstance(default, str) else str(default).lower()
+        member["description"] = f"{member['description']} Par défaut : `{text}`."
 
 
 def _without(schema: JsonSchemaValue, *keywords: str) -> JsonSchemaValue:

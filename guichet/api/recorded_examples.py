@@ -1,7 +1,7 @@
 """The examples of the OpenAPI document: what a real run answered and sent.
 
 `python -m tests.frozen` records them into guichet/data/examples.json, and a test compares them with what the service
-does now. What chance makes (references, secrets, tokens) is replaced by lasting values; nothing else is written by hand.
+does now. What chance makes (references, secrets, tokens) is replaced by lasting values; nothing is written by hand.
 """
 
 from collections.abc import Mapping

@@ -196,9 +196,7 @@ Date = Annotated[
 ]
 #: null is accepted, as everywhere; the document does not say so here, because generated clients break on a nullable
 #: `enum` that has a default.
-CurrencyCode = Annotated[
-    Currency, BeforeValidator(lambda value: money.DEFAULT_CURRENCY if value is None else value)
-]
+CurrencyCode = Annotated[Currency, BeforeValidator(lambda value: money.DEFAULT_CURRENCY if value is None else value)]
 
 
 class Body(BaseModel):

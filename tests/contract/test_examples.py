@@ -70,7 +70,9 @@ async def test_examples_of_single_fields_were_recorded_too(document: dict[str, A
         known = sent if name.endswith("Body") or name == "Customer" else answered
         for field, member in schema["properties"].items():
             for example in member.get("examples", ()):
-                found = anywhere if member.get("format") in ("uuid", "date-time") else [v for n, v in known if n == field]
+                found = (
+                    anywhere if member.get("format") in ("uuid", "date-time") else [v for n, v in known if n == field]
+                )
                 assert example in found, f"{name}.{field}: {example} was never seen"
 
 
@@ -123,4 +125,3 @@ async def test_the_commands_of_the_guide_work_in_their_order(settings: Settings)
             if "/payments/" in URL(call.url).path and call.method == "GET":
                 assert answer["data"]["status"] == "succeeded"
             await shop.recorder.later(10)
-

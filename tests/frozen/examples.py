@@ -1,5 +1,5 @@
-"""The examples of the documentation, made by a real run: what the curl samples of the OpenAPI document are answered, one
-answer of each error code, and each event as a merchant's server receives it.
+"""The examples of the documentation, made by a real run: what the curl samples of the OpenAPI document are answered,
+one answer of each error code, and each event as a merchant's server receives it.
 
 The service answers on a real port, on a clock that stands still; what chance makes is replaced by lasting values.
 """
@@ -15,7 +15,6 @@ from tests.frozen.recording import as_json
 from tests.frozen.service import (
     DELIVERY_ID,
     ENDPOINTS,
-    EXAMPLES_FILE,
     REFUND_REFERENCE,
     WEBHOOK_URL,
     MerchantKeys,
@@ -96,11 +95,11 @@ class Shop:
         sent = None if body is None else json.dumps(body).encode()
         return await self.send(CurlCall(method, f"{self.recorder.service.url}/v1{path}", headers, sent))
 
-    async def sample(self, name: str, title: str) -> Any:
+    async def sample(self, name: str, title: str, env: str = "test") -> Any:
         """What the document's sample of this title is answered."""
         endpoint = BY_NAME[name]
         source = curl(f"{self.recorder.service.url}/v1", endpoint, endpoint.requests.get(title))
-        [call] = curl_calls(source, {"CLE": self.merchant.keys["live" if endpoint.live_only else "test"]})
+        [call] = curl_calls(source, {"CLE": self.merchant.keys[env]})
         return await self.send(call)
 
     def keep(self, name: str, title: str, answer: Any, lasting: str | None = None) -> None:
@@ -110,11 +109,11 @@ class Shop:
             self.recorder.values.show(answer["data"]["reference"], lasting)
         self.recorder.answers.setdefault(name, {})[title] = self.recorder.shown(answer)
 
-    async def record(self, *names: str) -> None:
+    async def record(self, *names: str, env: str = "test") -> None:
         """Runs every sample of these operations, and records the answers under the samples' titles."""
         for name in names:
             for title in titles(name):
-                self.keep(name, title, await self.sample(name, title))
+                self.keep(name, title, await self.sample(name, title, env))
 
     def keep_error(self, answer: Any) -> None:
         assert answer["success"] is False, answer
@@ -214,7 +213,7 @@ async def _live(shop: Shop) -> None:
 
 
 async def _links(shop: Shop) -> None:
-    await shop.record("create_link", "list_links", "read_link")
+    await shop.record("create_link", "list_links", "read_link", env="live")
 
 
 async def _errors(shop: Shop) -> None:
@@ -235,4 +234,3 @@ async def _errors(shop: Shop) -> None:
     )
     for sender, method, path, body, key in requests:
         shop.keep_error(await sender.call(method, path, body, **key))
-

@@ -1,6 +1,6 @@
 """The JSON of the merchant's guide: each block follows the name of the recorded example that it shows.
 
-    <!-- example: answers / create_payment / Mobile Money -->
+<!-- example: answers / create_payment / Mobile Money -->
 """
 
 import json
