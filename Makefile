@@ -15,7 +15,7 @@ endif
 # $(call pip_install,requirements/x.txt)
 pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
-.PHONY: run test lint install dist bench chaos fuzz ha machines tracing requirements clean
+.PHONY: run test lint install dist bench clients chaos fuzz ha machines tracing requirements clean
 
 run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
@@ -38,6 +38,9 @@ lint: .venv/dev  ## ruff, mypy --strict, import-linter
 
 bench: .venv/bench  ## measures, side by side, into bench/results.md
 	@$(BIN)/python -m bench
+
+clients: .venv/clients clients/node_modules  ## clients generated from the OpenAPI document, compiled and run (clients/README.md)
+	@$(BIN)/python -m clients $(CLIENTS)
 
 chaos: .venv/dev  ## kills under live traffic on both databases, then three books compared: an hour (docs/reliability.md)
 	@$(BIN)/python -m reliability.chaos --write $(CHAOS)
@@ -63,10 +66,12 @@ requirements:  ## pin again (needs uv): newest versions, with hashes, naming no 
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/bench.in -c requirements/dev.txt -o requirements/bench.txt
 	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links requirements/clients.in -c requirements/dev.txt -o requirements/clients.txt
+	uv pip compile --universal --generate-hashes --python-version 3.11 --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links requirements/patroni.in -o requirements/patroni.txt
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv build dist clients/build clients/node_modules *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Guichet needs Python 3.11 or later (make PYTHON=python3.12 …)")'
@@ -95,4 +100,14 @@ clean:
 .venv/bench: .venv/dev requirements/bench.txt
 	@echo "Installing what the bench compares with into .venv (once)…"
 	$(call pip_install,requirements/bench.txt)
+	@touch $@
+
+.venv/clients: .venv/dev requirements/clients.txt
+	@echo "Installing the generator of clients into .venv (once)…"
+	$(call pip_install,requirements/clients.txt)
+	@touch $@
+
+clients/node_modules: clients/package-lock.json
+	@echo "Installing the TypeScript tools and the linters into clients/node_modules (once)…"
+	@npm ci --prefix clients --silent --no-audit --no-fund --ignore-scripts
 	@touch $@

@@ -23,6 +23,7 @@ from guichet.api import markdown, merchant_guide
 from guichet.api.fields import Field, fields
 from guichet.api.json_schema import REF
 from guichet.api.openapi import document
+from guichet.api.openapi_webhooks import TAG
 from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress
 from guichet.settings import Settings
 
@@ -144,6 +145,7 @@ def _reference(described: Mapping[str, Any]) -> str:
                 "operations": [o for o in operations if o["tag"] == tag["name"]],
             }
             for tag in described["tags"]
+            if tag["name"] != TAG
         ],
         events=[_event(name, hook["post"]) for name, hook in described["webhooks"].items()],
         resources=[
@@ -176,7 +178,7 @@ def _operation(described: Mapping[str, Any], method: str, path: str, operation: 
         "many": "items" in data,
         "paged": "meta" in success["schema"]["required"],
         "resource": (data.get("items") or data)["$ref"].removeprefix(REF),
-        "example": success["example"],
+        "examples": {title: example["value"] for title, example in success["examples"].items()},
         "errors": _errors(described, operation),
     }
 

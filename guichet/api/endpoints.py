@@ -19,6 +19,7 @@ from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES
 from guichet.domain.money import CURRENCIES, DEFAULT_CURRENCY
 from guichet.domain.payments import PAYMENT_STATUSES
 from guichet.schemas.fee_quote import FeeBody, FeeQuoteObject
+from guichet.schemas.object_fields import REFUND_REFERENCE
 from guichet.schemas.payment import PaymentBody, PaymentObject
 from guichet.schemas.payment_link import LinkBody, PaymentLinkObject
 from guichet.schemas.payment_mode import PaymentModeObject
@@ -264,7 +265,7 @@ ENDPOINTS: Final = (
                 {"type": "string"},
                 "La référence **du remboursement**, et non celle du paiement.",
                 "path",
-                "8a4a1f0c-2b7e-4c55-8f3d-1e2d3c4b5a69",
+                REFUND_REFERENCE,
             ),
         ),
         errors=(NotFound,),
@@ -322,7 +323,7 @@ ENDPOINTS: Final = (
         "Lire un lien de paiement",
         "Toujours `404` avec une clé de test.",
         PaymentLinkObject,
-        parameters=(Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "12"),),
+        parameters=(Parameter("id", {"type": "string"}, "L'`id` numérique du lien.", "path", "1"),),
         errors=(NotFound,),
     ),
     Endpoint(

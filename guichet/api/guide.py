@@ -187,6 +187,7 @@ def _errors() -> str:
         f"{_table(('`failure.code`', 'Sens'), [(f'`{code}`', meaning) for code, meaning in FAILURES.items()])}\n\n"
         "Un `409` dit dans `error.reason` quelle règle l'interdit :\n\n"
         f"{_table(('`error.reason`', 'Sens'), [(f'`{code}`', meaning) for code, meaning in CONFLICTS.items()])}\n\n"
+        "Un `405` donne dans `Allow` les méthodes que l'adresse accepte. "
         "Un délai dépassé sur `POST /payments` ne prouve pas que le paiement n'existe pas : rejouez avec le même "
         "`external_id`, sans quoi le client peut être débité deux fois. Traitez un code inconnu comme un incident "
         "passager."

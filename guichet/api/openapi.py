@@ -10,12 +10,12 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
-from guichet.api import guide, json_schema
+from guichet.api import guide, json_schema, openapi_webhooks
 from guichet.api.endpoints import ENDPOINTS, TAGS, Endpoint, Parameter
 from guichet.api.json_schema import Schema
 from guichet.api.openapi_responses import error_references, error_responses, header_references, headers
-from guichet.api.openapi_webhooks import webhook
-from guichet.schemas.error import ErrorObject
+from guichet.api.recorded_examples import as_examples, recorded
+from guichet.schemas.error import ErrorEnvelopeObject
 from guichet.schemas.json_codec import JSON
 from guichet.schemas.notification import NOTIFICATIONS
 from guichet.schemas.page import IgnoredParametersObject, MetaObject, RequestWarningObject
@@ -23,6 +23,7 @@ from guichet.settings import Settings
 
 _SCHEME: Final = "cle"
 _WARNINGS: Final = "Ce qui mérite votre attention. Absent quand il n'y a rien à dire."
+_TAGS: Final = {**TAGS, openapi_webhooks.TAG: openapi_webhooks.TAG_DESCRIPTION}
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -36,12 +37,14 @@ def document(settings: Settings) -> dict[str, Any]:
             "version": "1",
             "summary": "Encaisser par Mobile Money et par carte en Afrique de l'Ouest et centrale.",
             "description": guide.introduction(settings.rate_limit),
+            "contact": {"name": "Support du service", "url": f"{settings.public_url}/docs"},
+            "license": {"name": "Réservé aux marchands du service", "identifier": "LicenseRef-Guichet"},
         },
         "servers": [{"url": server, "description": "Test et production : la clé choisit."}],
         "security": [{_SCHEME: []}],
-        "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
+        "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
         "paths": _paths(server, known),
-        "webhooks": {event: {"post": webhook(event, known)} for event in NOTIFICATIONS},
+        "webhooks": {event: {"post": openapi_webhooks.webhook(event)} for event in NOTIFICATIONS},
         "components": {
             "securitySchemes": {
                 _SCHEME: {
@@ -62,7 +65,7 @@ def _models() -> list[type[Any]]:
     answered = [endpoint.data for endpoint in ENDPOINTS]
     sent = [endpoint.body for endpoint in ENDPOINTS if endpoint.body]
     notified = [model for model, _ in NOTIFICATIONS.values()]
-    envelope = (MetaObject, IgnoredParametersObject, RequestWarningObject, ErrorObject)
+    envelope = (MetaObject, IgnoredParametersObject, RequestWarningObject, ErrorEnvelopeObject)
     return list(dict.fromkeys([*answered, *sent, *notified, *envelope]))
 
 
@@ -88,12 +91,12 @@ def _operation(server: str, endpoint: Endpoint, known: Mapping[str, Schema]) -> 
             "content": {
                 JSON: {
                     "schema": json_schema.reference(endpoint.body),
-                    "examples": {title: {"value": body} for title, body in endpoint.requests.items()},
+                    "examples": as_examples(endpoint.requests),
                 }
             },
         }
     samples: Mapping[str, Mapping[str, Any] | None] = endpoint.requests or {"curl": None}
-    operation["responses"] = {str(endpoint.status): _success(endpoint, known), **error_references(endpoint)}
+    operation["responses"] = {str(endpoint.status): _success(endpoint), **error_references(endpoint)}
     operation["x-codeSamples"] = [
         {"lang": "Shell", "label": title, "source": curl(server, endpoint, body)} for title, body in samples.items()
     ]
@@ -111,9 +114,9 @@ def _parameter(parameter: Parameter) -> Schema:
     return described if parameter.sample is None else {**described, "example": parameter.sample}
 
 
-def _success(endpoint: Endpoint, known: Mapping[str, Schema]) -> Schema:
+def _success(endpoint: Endpoint) -> Schema:
     one = json_schema.reference(endpoint.data)
-    fields: Schema = {"success": {"const": True}}
+    fields: Schema = {"success": {"type": "boolean", "const": True}}
     fields["data"] = one if endpoint.shape == "one" else {"type": "array", "items": one}
     required = ["success", "data", *(["meta"] if endpoint.shape == "page" else [])]
     fields["meta"] = json_schema.reference(MetaObject if endpoint.shape == "page" else IgnoredParametersObject)
@@ -124,10 +127,11 @@ def _success(endpoint: Endpoint, known: Mapping[str, Schema]) -> Schema:
         "description": _WARNINGS,
     }
     envelope = {"type": "object", "required": required, "properties": fields}
+    answers = recorded().answers[endpoint.handler.__name__]
     return {
         "description": HTTPStatus(endpoint.status).phrase,
         "headers": header_references(endpoint.status),
-        "content": {JSON: {"schema": envelope, "example": json_schema.example(envelope, known)}},
+        "content": {JSON: {"schema": envelope, "examples": as_examples(answers)}},
     }
 
 

@@ -9,22 +9,10 @@ from typing import Final
 from guichet.api import guide, json_schema
 from guichet.api.endpoints import ENDPOINTS, Endpoint
 from guichet.api.json_schema import Schema
-from guichet.domain.errors import (
-    Conflict,
-    GuichetError,
-    InvalidRequest,
-    KeyExpired,
-    MerchantInactive,
-    MethodNotAllowed,
-    PaymentFailed,
-    RateLimited,
-    ServerError,
-    Unauthorized,
-)
-from guichet.domain.failures import REFUSAL_REASONS
-from guichet.schemas.error import ErrorObject, error_object
+from guichet.api.recorded_examples import as_examples, recorded
+from guichet.domain.errors import GuichetError, KeyExpired, MerchantInactive, RateLimited, ServerError, Unauthorized
+from guichet.schemas.error import ErrorEnvelopeObject
 from guichet.schemas.json_codec import JSON
-from guichet.schemas.object_fields import PAYMENT_REFERENCE, REFUND_REFERENCE
 
 #: The errors that every endpoint can answer besides its own.
 _COMMON_ERRORS: Final = (Unauthorized, KeyExpired, MerchantInactive, RateLimited, ServerError)
@@ -49,27 +37,9 @@ _HEADERS: Final[dict[str, Schema]] = {
         "required": True,
         "schema": {"type": "string"},
     },
-    "Allow": {
-        "description": "Les méthodes acceptées à cette adresse.",
-        "required": True,
-        "schema": {"type": "string"},
-    },
-}
-_FAULTY_NAME: Final = "Le prénom du client est obligatoire pour un paiement par carte."
-#: Examples of the errors that carry more than their code and sentence.
-_EXAMPLES: Final[dict[type[GuichetError], GuichetError]] = {
-    InvalidRequest: InvalidRequest(f"customer.firstname : {_FAULTY_NAME}", {"customer.firstname": [_FAULTY_NAME]}),
-    PaymentFailed: PaymentFailed(
-        REFUSAL_REASONS["insufficient_funds"].message, reason="insufficient_funds", reference=PAYMENT_REFERENCE
-    ),
-    Conflict: Conflict(
-        "Ce paiement a déjà fait l'objet d'une demande de remboursement.",
-        reason="already_refunded",
-        reference=REFUND_REFERENCE,
-    ),
 }
 #: HTTP status → the headers that only its responses have.
-_STATUS_HEADERS: Final = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",)}
+_STATUS_HEADERS: Final = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
 
 
 def headers(*, limited: bool) -> dict[str, Schema]:
@@ -93,26 +63,26 @@ def error_references(endpoint: Endpoint) -> Schema:
 
 
 def error_responses() -> dict[str, Schema]:
-    """One response for each status: an endpoint's own errors never have the same status."""
+    """One response for each status: an endpoint's own errors never have the same status.
+
+    405 is not among them: it belongs to the verbs that are not there, and the introduction tells of it.
+    """
     own = [error for endpoint in ENDPOINTS for error in endpoint.errors]
-    possible: list[type[GuichetError]] = list(dict.fromkeys([*_COMMON_ERRORS, MethodNotAllowed, *own]))
+    known = recorded().errors
+    possible: list[type[GuichetError]] = list(dict.fromkeys([*_COMMON_ERRORS, *own]))
     return {
         errors[0].__name__: {
             "description": " ".join(f"`{error.code}` : {guide.MEANINGS[error.code]}" for error in errors),
             "headers": header_references(status),
             "content": {
                 JSON: {
-                    "schema": json_schema.reference(ErrorObject),
-                    "examples": {error.code: {"value": _error_example(error)} for error in errors},
+                    "schema": json_schema.reference(ErrorEnvelopeObject),
+                    "examples": as_examples({error.code: known[error.code] for error in errors}),
                 }
             },
         }
         for status, errors in _by_status(possible).items()
     }
-
-
-def _error_example(error: type[GuichetError]) -> ErrorObject:
-    return error_object(_EXAMPLES.get(error) or error())
 
 
 def header_references(status: int) -> dict[str, Schema]:

@@ -27,15 +27,15 @@ class FailureObject(TypedDict):
     déjà (`409 already_refunded`)."""
 
 
-class ErrorObject(TypedDict):
+class ErrorEnvelopeObject(TypedDict):
     """L'enveloppe de toute réponse d'erreur."""
 
-    success: Annotated[bool, WithJsonSchema({"const": False})]
+    success: Annotated[bool, WithJsonSchema({"type": "boolean", "const": False})]
     """Toujours `false`."""
     error: FailureObject
 
 
-def error_object(error: GuichetError) -> ErrorObject:
+def error_object(error: GuichetError) -> ErrorEnvelopeObject:
     failure: FailureObject = {"code": error.code, "message": error.message}
     if error.details:
         failure["details"] = dict(error.details)

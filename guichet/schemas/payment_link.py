@@ -4,7 +4,7 @@ import unicodedata
 from typing import Annotated, Final, Literal
 
 from msgspec import Raw
-from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from guichet.clock import Instant, iso
@@ -33,7 +33,7 @@ _DECOMPOSED: Final = (
 class PaymentLinkObject(TypedDict):
     """Un lien vers une page de paiement hébergée, à montant et libellé fixes."""
 
-    id: Annotated[int, example(12)]
+    id: Annotated[int, example(1)]
     """Identifiant numérique, pour `GET /payment-links/{id}`. Ce n'est pas le fragment aléatoire de `url`."""
     url: Annotated[Url, example(LINK_URL)]
     """Adresse publique à partager. Elle est impossible à deviner ; qui la possède peut ouvrir la page."""
@@ -82,7 +82,6 @@ class LinkBody(Body):
     type: Annotated[
         Literal["permanent", "limité"],
         BeforeValidator(_type),
-        WithJsonSchema({"type": ["string", "null"], "enum": [*LINK_TYPES, None]}),
     ] = "permanent"
     """`limité` s'écrit avec l'accent, en UTF-8 ; toute autre écriture est refusée."""
     max_uses: Annotated[Integer | None, Field(json_schema_extra={"minimum": 1, "maximum": _MAX_USES})] = None

@@ -5,7 +5,7 @@ Source: docs/contract.md, "Resources" and "Requests".
 
 from typing import Annotated, Final, NotRequired
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from guichet.domain.events import EVENTS, Delivery, EventName
@@ -51,11 +51,7 @@ class EndpointBody(Body):
 
     url: WebhookUrl | None = Field()
     """Adresse HTTPS publique. Le champ doit être présent ; `null` désactive les webhooks."""
-    rotate_secret: Annotated[
-        bool,
-        BeforeValidator(lambda value: False if value is None else value),
-        WithJsonSchema({"type": ["boolean", "null"]}),
-    ] = False
+    rotate_secret: Annotated[bool, BeforeValidator(lambda value: False if value is None else value)] = False
     """`true` remplace le secret ; l'ancien cesse aussitôt de valoir."""
 
 

@@ -1,8 +1,6 @@
 """The service answers what `/openapi.json` says, in both directions, and accepts its examples."""
 
 import json
-import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -20,6 +18,7 @@ from tests.contract.openapi_document import operation_of, resolved, schemas_of, 
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ScriptedServer
 from tests.fakes.scripted_provider import ScriptedProvider, done
+from tests.frozen.curl import curl_calls
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
 
@@ -42,13 +41,8 @@ async def test_what_the_examples_send_is_accepted(sqlite_service: ServiceFixture
 
 
 async def _run(merchant: MerchantClient, source: str, server: str) -> Any:
-    words = shlex.split(source.replace("\\\n", " "))
-    assert words[0] == "curl"
-    assert "Authorization: Bearer $CLE" in words
-    [url] = [word for word in words if word.startswith(server)]
-    body = words[words.index("-d") + 1] if "-d" in words else None
-    method = words[words.index("-X") + 1] if "-X" in words else "GET" if body is None else "POST"
-    return await merchant.call(method, url.removeprefix(server), None if body is None else body.encode())
+    [call] = curl_calls(source, {"CLE": merchant.keys[merchant.env]})
+    return await merchant.call(call.method, call.url.removeprefix(server), call.body, headers=call.headers)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +127,7 @@ async def test_every_documented_field_is_answered_and_every_answered_field_is_do
     documented = {
         f"{name}.{field}": member
         for name, schema in schemas_of(seen.document).items()
-        if not name.endswith("Body") and name not in ("Customer", "Error", "Failure")
+        if not name.endswith("Body") and name not in ("Customer", "ErrorEnvelope", "Failure")
         for field, member in schema["properties"].items()
     }
     nullable = {

@@ -5,6 +5,11 @@
     webhooks.json   every event as a merchant's server receives it: request line, headers, body byte for byte
     help.txt        `--help` of every command
 
+and, outside of this folder, the examples of the documentation:
+
+    guichet/data/examples.json    the examples of the OpenAPI document and of /docs
+    docs/guide-marchand.md        its blocks of JSON
+
 They exist so that the code can be restructured: only a change that is meant may change them. Refresh them with
 
     .venv/bin/python -m tests.frozen

@@ -1,26 +1,35 @@
 """`python -m tests.frozen` writes every file anew."""
 
 import asyncio
+import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.frozen import answers, commands, openapi, webhooks
+from tests.frozen import answers, commands, examples, guide, openapi, webhooks
 from tests.frozen.recording import FOLDER
-from tests.frozen.service import quiet, sqlite_settings
+from tests.frozen.service import EXAMPLES_FILE, Settings, quiet, sqlite_settings
 
 
-async def _record() -> dict[str, str]:
-    recorded = {"help.txt": commands.record()}
+async def _on_a_new_database(record: Callable[[Settings], Awaitable[str]]) -> str:
+    with TemporaryDirectory() as folder:
+        return await record(await sqlite_settings(Path(folder)))
+
+
+async def _write() -> None:
+    recorded = await _on_a_new_database(examples.record)
+    EXAMPLES_FILE.write_text(recorded, encoding="utf-8")
+    text = guide.FILE.read_text(encoding="utf-8")
+    guide.FILE.write_text(guide.refreshed(text, json.loads(recorded)), encoding="utf-8")
+    # The OpenAPI document shows the examples, so it is recorded after them.
     for module, name in ((openapi, "openapi.json"), (webhooks, "webhooks.json"), (answers, "answers.json")):
-        with TemporaryDirectory() as folder:
-            recorded[name] = await module.record(await sqlite_settings(Path(folder)))
-    return recorded
+        (FOLDER / name).write_text(await _on_a_new_database(module.record), encoding="utf-8")
+    (FOLDER / "help.txt").write_text(commands.record(), encoding="utf-8")
 
 
 def main() -> None:
     quiet()
-    for name, text in asyncio.run(_record()).items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    asyncio.run(_write())
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ import asyncpg
 from yarl import URL
 
 import guichet
+from guichet.api.endpoints import ENDPOINTS
+from guichet.api.openapi import curl
+from guichet.api.recorded_examples import FILE as EXAMPLES_FILE
 from guichet.bootstrap import application, create_merchant, live_providers, running_simulator, service, simulator
 from guichet.clock import Instant, later
 from guichet.db import migrate
@@ -27,7 +30,9 @@ from guichet.domain.merchants import MerchantStatus
 from guichet.logs import configure_logs
 from guichet.merchants import api_keys
 from guichet.merchants.api_keys import new_key
+from guichet.schemas.object_fields import DELIVERY_ID, LINK_URL, PAYMENT_REFERENCE, REFUND_REFERENCE, WEBHOOK_URL
 from guichet.settings import Settings, load
+from guichet.webhooks.signing import sign, verify
 from guichet.worker.worker import Worker
 from tests.cli.child import run_command
 from tests.fakes.clock import TurningClock
@@ -38,19 +43,29 @@ from tests.service_fixture import serving
 __all__ = [
     "COMMAND",
     "DELIVERING",
+    "DELIVERY_ID",
+    "ENDPOINTS",
+    "EXAMPLES_FILE",
     "FOLLOWING_UP",
+    "LINK_URL",
     "MTN_CALLBACK",
     "PACKAGE",
+    "PAYMENT_REFERENCE",
     "POLLING",
     "REFUNDING",
+    "REFUND_REFERENCE",
     "SIMULATOR",
+    "WEBHOOK_URL",
     "MerchantKeys",
     "RunningService",
     "Settings",
+    "curl",
     "quiet",
     "run_command",
     "running_service",
+    "sign",
     "sqlite_settings",
+    "verify",
 ]  # fmt: skip
 
 #: Where the project's code lies, and its name for the command line.

@@ -1,0 +1,187 @@
+"""How each client is generated from the document, compiled, and run.
+
+Every step is a command in the client's own folder of `clients/build`: `document.json` lies beside that folder, the
+generated code goes into `generated`, and the sample beside it. A command that fails ends the run with its output.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from clients.demo import Demo
+
+FOLDER: Final = Path(__file__).parent
+BUILD: Final = FOLDER / "build"
+_NODE_PROGRAMS: Final = FOLDER / "node_modules" / ".bin"
+_WITHOUT: Final = "apiTests=false,modelTests=false,apiDocs=false,modelDocs=false"
+_TSC: Final = (
+    str(_NODE_PROGRAMS / "tsc"), "--strict", "--noUncheckedIndexedAccess", "--skipLibCheck", "--esModuleInterop",
+    "--target", "es2022", "--module", "commonjs", "--moduleResolution", "node10", "--types", "node", "--outDir", "js",
+)  # fmt: skip
+#: From Debian's packages, since no registry of PHP or of Java may be within reach.
+_GUZZLE: Final = "/usr/share/php/GuzzleHttp/autoload.php"
+_JARS: Final = ("/usr/share/java/geronimo-annotation-1.3-spec.jar", "/usr/share/java/jsr305.jar")
+
+
+class StepFailed(Exception):
+    """A command failed; says which one and what it printed."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """`generator` is the name that openapi-generator knows, None for openapi-typescript. `needs` are programs on the
+    path, `files` what Debian puts elsewhere; `node` tells whether `clients/node_modules` is needed. `compile` gives
+    commands, once the code is generated; `environment` is added to that of every command."""
+
+    name: str
+    sample: str
+    needs: tuple[str, ...]
+    compile: Callable[[Path], list[list[str]]]
+    run: tuple[str, ...]
+    generator: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    node: bool = False
+    files: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return BUILD / self.name
+
+    def missing(self) -> list[str]:
+        """What is not installed here and this client needs."""
+        found = [program for program in self.needs if shutil.which(program) is None]
+        found += [file for file in self.files if not Path(file).exists()]
+        if self.generator and shutil.which("java") is None:
+            found.append("java")
+        if self.generator and _jar() is None:
+            found.append("openapi-generator-cli (make .venv/clients)")
+        if self.node and not _NODE_PROGRAMS.is_dir():
+            found.append("clients/node_modules (make clients/node_modules)")
+        return found
+
+
+def _typescript(_: Path) -> list[list[str]]:
+    return [[*_TSC, "sample.ts"]]
+
+
+def _php(folder: Path) -> list[list[str]]:
+    vendor = folder / "vendor"
+    vendor.mkdir()
+    shutil.copy(FOLDER / "samples" / "autoload.php", vendor)
+    return [["php", "-d", "error_reporting=E_ALL", "vendor/autoload.php"]]
+
+
+def _go(folder: Path) -> list[list[str]]:
+    module = (
+        "module sample\n\ngo 1.19\n\nrequire example.com/guichet v0.0.0\n\nreplace example.com/guichet => ./generated\n"
+    )
+    (folder / "go.mod").write_text(module)
+    return [["go", "vet", "./..."], ["go", "build", "-o", "sample", "."], ["go", "vet", "example.com/guichet"]]
+
+
+def _java(folder: Path) -> list[list[str]]:
+    sources = [str(path.relative_to(folder)) for path in sorted(folder.glob("generated/src/main/java/**/*.java"))]
+    return [["javac", "-Xlint:-options", "-d", "classes", "-cp", _java_class_path(), *sources, "Sample.java"]]
+
+
+def _java_class_path() -> str:
+    """Jackson comes with openapi-generator's own jar; the annotations are Debian's."""
+    return ":".join(["classes", str(_jar()), *_JARS])
+
+
+def _jar() -> Path | None:
+    """openapi-generator, out of its wheel; None where that is not installed."""
+    found = importlib.util.find_spec("openapi_generator_cli")
+    return Path(found.origin).parent / "openapi-generator.jar" if found and found.origin else None
+
+
+def _python(folder: Path) -> list[list[str]]:
+    shutil.copy(folder / "sample.py", folder / "generated")
+    return [[sys.executable, "-m", "compileall", "-q", "generated"]]
+
+
+CLIENTS: Final = (
+    Client("openapi-typescript", "openapi_typescript.ts", ("node",), _typescript, ("node", "js/sample.js"), node=True),
+    Client(
+        "typescript-fetch", "typescript_fetch.ts", ("node",), _typescript, ("node", "js/sample.js"), "typescript-fetch",
+        node=True,
+    ),
+    Client(
+        "typescript-axios", "typescript_axios.ts", ("node",), _typescript, ("node", "js/sample.js"), "typescript-axios",
+        node=True,
+    ),
+    Client(
+        "php", "sample.php", ("php",), _php, ("php", "-d", "error_reporting=E_ALL", "sample.php"), "php",
+        {"invokerPackage": "Guichet"}, files=(_GUZZLE,),
+    ),
+    Client(
+        "python", "sample.py", (), _python, (sys.executable, "generated/sample.py"), "python",
+        {"packageName": "guichet_client"},
+    ),
+    Client(
+        "go", "sample.go", ("go",), _go, ("./sample",), "go", {"packageName": "guichet"},
+        environment={"GOFLAGS": "-mod=mod", "GOPROXY": "off", "GOTOOLCHAIN": "local"},
+    ),
+    Client(
+        "java", "Sample.java", ("java", "javac"), _java, ("java", "-cp", _java_class_path(), "Sample"), "java",
+        {"library": "native", "invokerPackage": "guichet.client", "apiPackage": "guichet.client.api",
+         "modelPackage": "guichet.client.model", "openApiNullable": "false"}, files=_JARS,
+    ),
+)  # fmt: skip
+
+
+def build_and_run(client: Client, demo: Demo) -> None:
+    """Generates and compiles a client, and lets its sample create, read and refund a payment. Raises StepFailed."""
+    for command in _steps(client, demo):
+        _execute(client, command)
+    external_id = f"{client.name}-{uuid4().hex[:8]}"
+    _execute(client, [*client.run, external_id], {"GUICHET": f"{demo.url}/v1", "CLE": demo.key})
+    status = demo.payment(external_id)["status"]
+    if status != "refunded":
+        raise StepFailed(f"{client.name}: the sample's payment is {status}, not refunded")
+
+
+def _steps(client: Client, demo: Demo) -> Iterator[list[str]]:
+    shutil.rmtree(client.folder, ignore_errors=True)
+    client.folder.mkdir(parents=True)
+    (client.folder / "document.json").write_bytes(demo.document())
+    sample = "Sample.java" if client.name == "java" else f"sample{Path(client.sample).suffix}"
+    shutil.copy(FOLDER / "samples" / client.sample, client.folder / sample)
+    if client.generator is None:
+        yield [str(_NODE_PROGRAMS / "openapi-typescript"), "document.json", "-o", "generated/schema.ts"]
+    else:
+        yield _openapi_generator(client.generator, client.properties)
+    yield from client.compile(client.folder)
+
+
+def _openapi_generator(generator: str, properties: Mapping[str, str]) -> list[str]:
+    given = {"hideGenerationTimestamp": "true", **properties}
+    joined = ",".join(f"{name}={value}" for name, value in given.items())
+    return [
+        "java", "-jar", str(_jar()), "generate", "-g", generator, "-i", "document.json", "-o", "generated",
+        "--git-host", "example.com", "--git-user-id", "guichet", "--git-repo-id", "",
+        "--global-property", _WITHOUT, "--additional-properties", joined,
+    ]  # fmt: skip
+
+
+def _execute(client: Client, command: list[str], environment: Mapping[str, str] | None = None) -> None:
+    done = subprocess.run(
+        command,
+        cwd=client.folder,
+        env={**os.environ, **client.environment, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    (client.folder / "log.txt").open("a").write(f"$ {' '.join(command)}\n{done.stdout}")
+    if done.returncode:
+        raise StepFailed(f"{client.name}: {' '.join(command[:4])} … failed\n{done.stdout[-4000:]}")

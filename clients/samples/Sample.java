@@ -1,0 +1,33 @@
+// Créer un paiement, le lire, le rembourser, avec le client Java d'openapi-generator (library=native).
+// En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… java Sample commande-1042
+
+import guichet.client.ApiClient;
+import guichet.client.api.PaiementsApi;
+import guichet.client.api.RemboursementsApi;
+import guichet.client.model.CreatedPayment;
+import guichet.client.model.Payment;
+import guichet.client.model.PaymentBody;
+import guichet.client.model.Refund;
+import guichet.client.model.RefundBody;
+
+public class Sample {
+    public static void main(String[] arguments) throws Exception {
+        ApiClient client = new ApiClient();
+        client.updateBaseUri(System.getenv("GUICHET"));
+        client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + System.getenv("CLE")));
+        PaiementsApi payments = new PaiementsApi(client);
+
+        PaymentBody body = new PaymentBody()
+            .amount(5000.0).operator("mtn").phoneNumber("2290197000000").externalId(arguments[0]);
+        CreatedPayment created = payments.createPayment(body).getData();
+
+        Payment payment = payments.readPayment(created.getReference().toString()).getData();
+        if (payment.getStatus() != Payment.StatusEnum.SUCCEEDED) {
+            throw new IllegalStateException("encore " + payment.getStatus() + " : attendez le webhook");
+        }
+
+        Refund refund = new RemboursementsApi(client)
+            .createRefund(payment.getReference().toString(), new RefundBody().reason("Article indisponible")).getData();
+        System.out.println(payment.getStatus() + " " + payment.getTotalAmount() + " " + refund.getStatus());
+    }
+}

@@ -1,0 +1,21 @@
+"""Créer un paiement, le lire, le rembourser, avec le client Python d'openapi-generator.
+
+En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… python sample.py commande-1042
+"""
+
+import os
+import sys
+
+from guichet_client import ApiClient, Configuration, PaiementsApi, PaymentBody, RefundBody, RemboursementsApi
+
+configuration = Configuration(host=os.environ["GUICHET"], access_token=os.environ["CLE"])
+with ApiClient(configuration) as client:
+    payments = PaiementsApi(client)
+    created = payments.create_payment(
+        PaymentBody(amount=5000, operator="mtn", phone_number="2290197000000", external_id=sys.argv[1])
+    ).data
+    payment = payments.read_payment(created.reference).data
+    if payment.status != "succeeded":
+        sys.exit(f"encore {payment.status} : attendez le webhook")
+    refund = RemboursementsApi(client).create_refund(payment.reference, RefundBody(reason="Article indisponible")).data
+    print(payment.status, payment.total_amount, refund.status)

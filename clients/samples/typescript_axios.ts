@@ -1,0 +1,37 @@
+// Créer un paiement, le lire, le rembourser, avec le client typescript-axios d'openapi-generator.
+// En ligne de commande : GUICHET=http://127.0.0.1:8000/v1 CLE=sk_test_… node js/sample.js commande-1042
+
+import { isAxiosError } from "axios";
+import { Configuration, PaiementsApi, RemboursementsApi, type Payment } from "./generated";
+
+const configuration = new Configuration({ basePath: process.env.GUICHET, accessToken: process.env.CLE });
+const payments = new PaiementsApi(configuration);
+const refunds = new RemboursementsApi(configuration);
+
+async function main(externalId: string): Promise<void> {
+  const created = await payments.createPayment({
+    amount: 5000,
+    operator: "mtn",
+    phone_number: "2290197000000",
+    external_id: externalId,
+  });
+
+  const payment: Payment = (await payments.readPayment(created.data.data.reference)).data.data;
+  if (payment.status !== "succeeded") throw new Error(`encore ${payment.status} : attendez le webhook`);
+
+  const refund = await refunds.createRefund(payment.reference, { reason: "Article indisponible" });
+  console.log(payment.status, payment.total_amount, refund.data.data.status);
+}
+
+// Ce que le compilateur refuse.
+export function refused(): void {
+  // @ts-expect-error le corps est un objet
+  void payments.createPayment("anything");
+  // @ts-expect-error `amount` est obligatoire
+  void payments.createPayment({ operator: "mtn" });
+}
+
+main(process.argv[2] ?? "").catch((error: unknown) => {
+  console.error(isAxiosError(error) ? error.response?.data : error);
+  process.exit(1);
+});
