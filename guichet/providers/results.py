@@ -66,8 +66,8 @@ def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | 
 def refuse_unserved(charge: Charge, account: str, takes: Callable[[str, Currency], bool]) -> NotProcessed | None:
     """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
 
-    If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the account's
-    is the request's (D16).
+    If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
+    account's is the request's (D16).
     """
     if takes(charge.operator, charge.currency):
         return None

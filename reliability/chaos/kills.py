@@ -24,8 +24,8 @@ class Victim(Protocol):
 
 @dataclass
 class Killer:
-    """Kills one of `victims` (each with its share), one after the other: at most about every `interval` seconds, and only
-    when one is `due`. Restarts would otherwise take most of a slow machine, and few payments would be made."""
+    """Kills one of `victims` (each with its share), one after the other: at most about every `interval` seconds, and
+    only when one is `due`. Restarts would otherwise take most of a slow machine, and few payments would be made."""
 
     victims: list[tuple[Victim, int]]
     seed: int

@@ -187,7 +187,7 @@ async def test_requests_are_those_of_the_contract(document: dict[str, Any], name
 
 
 def _default(schema: Mapping[str, Any]) -> str:
-    """Of a parameter by its keyword, of a body's field by its description: openapi-typescript would make it obligatory."""
+    """Of a parameter by its keyword, of a body's field by its description: openapi-typescript would make it required."""
     described = re.search(r" Par défaut : `(.+)`\.$", schema.get("description", ""))
     return str(schema.get("default", described[1] if described else "")).lower()
 

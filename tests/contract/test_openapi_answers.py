@@ -1,6 +1,7 @@
 """The service answers what `/openapi.json` says, in both directions, and accepts its examples."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

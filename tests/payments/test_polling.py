@@ -67,8 +67,8 @@ async def test_frequent_reads_do_not_postpone_the_next_poll(sqlite_live: LivePay
 
 @pytest.mark.timeout(30, method="thread")  # The event loop itself would be blocked.
 async def test_reads_go_on_while_another_process_asks(live: LivePayments) -> None:
-    """Its lease stays when it is killed. A read that came between the end of a question and its removal used to wait for
-    it without an end, and nothing else ran any more."""
+    """Its lease stays when it is killed. A read that came between the end of a question and its removal used to wait
+    for it without an end, and nothing else ran any more."""
     payment = await live.merchant.pay()
     row, now = await stored(live, payment), live.ctx.clock.now()
     assert await payments.lease(live.ctx.db, row.id, now, now + 30 * SECOND, now) is not None
