@@ -18,6 +18,7 @@ async def _receipt(checkout: CheckoutFixture, operator: str, phone: str) -> Answ
     path = await checkout.waiting(await checkout.link(), operator=operator, phone=phone)
     checkout.operator.approve(checkout.operator.last.reference)
     checkout.pass_time(6)
+    await checkout.work()
     return await checkout.get(path)
 
 

@@ -137,7 +137,7 @@ class Container:
     def run(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(ENTRYPOINT), *arguments],
-            cwd=self.folder, env={**self.environ, **environ}, capture_output=True, text=True, timeout=60, check=False,
+            cwd=self.folder, env={**self.environ, **environ}, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
 
     def healthy(self, command: list[str], **environ: str) -> bool:
@@ -198,6 +198,7 @@ def test_a_secret_that_cannot_be_read_stops_the_start(container: Container) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 def test_the_steps_of_compose_without_containers(cli: Cli, container: Container) -> None:
     """migrate, then a server and a worker, their health checks, a merchant, a payment, and a stop in time."""
@@ -223,8 +224,8 @@ def test_the_steps_of_compose_without_containers(cli: Cli, container: Container)
     assert not container.healthy(checks["worker"])
     work = SERVICES["worker"]["command"]
     with container.running(*serve, **given) as server, container.running(*work, **working) as worker:
-        until(lambda: container.healthy(checks["server"]), 30)
-        until(lambda: container.healthy(checks["worker"]), 30)
+        until(lambda: container.healthy(checks["server"]), 90)
+        until(lambda: container.healthy(checks["worker"]), 90)
         request = urllib.request.Request(
             f"http://127.0.0.1:{ports['8000']}/v1/payments",
             b'{"amount": 5000, "operator": "mtn", "phone_number": "2290197000000"}',
