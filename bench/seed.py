@@ -31,11 +31,15 @@ _TABLES: Final = {"payments": payments, "webhook_deliveries": webhook_deliveries
 _NAMES: Final = {name: [column.name for column in table.c] for name, table in _TABLES.items()}
 _COUNT: Final = """
 INSERT INTO list_counts (merchant_id, env, list_name, level, bucket, status, row_count)
-SELECT merchant_id, env, '{table}', '{level}', created_at / {width}, {label}, COUNT(*) FROM {table} GROUP BY 1, 2, 5, 6
+SELECT merchant_id, env, {name}, '{level}', created_at / {width}, {label}, COUNT(*) FROM {table} GROUP BY 1, 2, 3, 5, 6
 """
 _COUNTS: Final = [
-    _COUNT.format(table=table, level=level, width=width, label=label)
-    for table, label in (("payments", "status"), ("webhook_deliveries", "''"))
+    _COUNT.format(table=table, name=name, level=level, width=width, label=label)
+    for table, name, label in (
+        ("payments", "'payments'", "status"),
+        ("webhook_deliveries", "'webhook_deliveries'", "''"),
+        ("webhook_deliveries", "'deliveries/' || event", "status"),
+    )
     for level, width in (("hour", HOUR), ("day", DAY), ("all", 2**62))
 ]
 _BALANCE: Final = """
@@ -116,7 +120,7 @@ def _deliveries(first: int, count: int, total: int, start: Instant, merchant_id:
         yield (
             *(number + 1, merchant_id, "test", reference, number + 1, event, "account"),
             *("https://shop.example/hook", "shop.example:443", body, "success", 1, 200, at, at + SECOND, at + SECOND),
-            None,
+            *(None, None),
         )
 
 

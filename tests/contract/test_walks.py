@@ -72,13 +72,15 @@ async def test_a_walk_of_pending_payments_loses_none_while_others_settle_and_arr
 ) -> None:
     """Between two pages payments settle, the one that the next page names among them, and new ones are created."""
     merchant, rng = await service.merchant(), random.Random(1122)
-    kept, settling = [], []
+    kept: list[str] = []
+    settling: list[str] = []
+    seen: list[str] = []
     for number in range(24):
         service.clock.advance(number % 2)
         (settling if number % 3 == 2 else kept).append(
             (await merchant.pay("1234" if number % 3 == 2 else "0002"))["reference"]
         )
-    to, seen = iso(service.clock.now()), []
+    to = iso(service.clock.now())
     service.clock.advance(10)
     async for page in _walk(merchant, "/payments", f"&status=pending&order={order}&to={to}", 4):
         seen += page

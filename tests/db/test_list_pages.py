@@ -5,21 +5,27 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from sqlalchemy import bindparam, insert, select
 
 from guichet.clock import DAY, HOUR, SECOND, Instant, earlier, later
 from guichet.db.engine import Database
-from guichet.db.list_pages import ListScope, read_page
+from guichet.db.list_pages import ListScope, key_of, read_page
 from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.tables import payments as payment_table
+from guichet.db.tables import webhook_deliveries
 from guichet.db.time_buckets import LEVELS, cover
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, PaymentStatus
 from guichet.payments import repository as payments
 from guichet.payments.repository import PaymentFilter
+from tests.db.rows import DELIVERY
 from tests.service_fixture import ServiceFixture
 
 _START = Instant(1_760_000_000 * SECOND)
+_DELIVERY_COLUMNS = [column.name for column in webhook_deliveries.c if column.name != "id"]
+_INSERT_DELIVERY = insert(webhook_deliveries).values({name: bindparam(name) for name in _DELIVERY_COLUMNS})
 
 
 async def _fill(service: ServiceFixture, merchant_id: int, moments: list[Instant], rng: random.Random) -> list[Payment]:
@@ -84,14 +90,25 @@ async def test_pages_equal_counted_and_skipped_ones_before_and_after_rollup(serv
                 until=rng.choice(edges),
             )
             offset = rng.choice([0, 7, 20, 50, 90, 149, 157, 400])
-            scope = ListScope(merchant.id, "test", wanted.status)
+            scope, oldest_first = ListScope(merchant.id, "test", wanted.status), rng.random() < 0.5
+            bounds = (wanted.since, wanted.until)
             rows, total = await read_page(
-                service.ctx.db, payment_table, scope, 10, offset, wanted.since, wanted.until, max_skipped=near
+                service.ctx.db,
+                payment_table,
+                scope,
+                10,
+                offset,
+                *bounds,
+                oldest_first=oldest_first,
+                max_skipped=near,
             )
             expected = _expected(stored, wanted)
+            if oldest_first:
+                expected.reverse()
             assert (total, [Payment(*row).id for row in rows]) == (len(expected), expected[offset : offset + 10]), (
                 wanted,
                 offset,
+                oldest_first,
             )
 
 
@@ -116,6 +133,48 @@ def test_a_cover_contains_every_instant_of_its_range_exactly_once() -> None:
             assert held == inside, (since, before, moment)
         for run, coarser in zip(found.runs, [level for level in LEVELS[1:] for _ in range(2)], strict=False):
             assert run.last - run.first < 2 * coarser.width // run.level.width
+
+
+@pytest.mark.parametrize("near", [0, 500])
+async def test_far_pages_of_filtered_deliveries(service: ServiceFixture, near: int) -> None:
+    """Deliveries of every event and status, spread over days: each filter, in both orders, before and after rollup."""
+    rng, merchant, db = random.Random(18), await service.merchant(), service.ctx.db
+    made = []
+    for number in range(120):
+        status = rng.choice(DELIVERY_STATUSES)
+        at = later(_START, rng.randrange(3 * DAY) if number % 3 else DAY)
+        made.append(
+            {
+                **DELIVERY,
+                "merchant_id": merchant.id,
+                "reference": f"00000000-0000-4000-8000-{number:012d}",
+                "event": rng.choice(EVENT_NAMES),
+                "status": status,
+                "created_at": at,
+                "delivered_at": at if status == "success" else None,
+                "next_attempt_at": at if status == "pending" else None,
+            }
+        )
+    await db.execute_many(_INSERT_DELIVERY, [{**dict.fromkeys(_DELIVERY_COLUMNS), **each} for each in made])
+    stored = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
+    for rolled_up in (0, 100, 10_000):
+        await roll_up_list_counts(db, rolled_up) if rolled_up else None
+        for _ in range(40):
+            status, event = rng.choice([None, *DELIVERY_STATUSES]), rng.choice([None, *EVENT_NAMES])
+            offset, oldest_first = rng.choice([0, 3, 20, 45, 110, 200]), rng.random() < 0.5
+            chosen = [each for each in stored if status in (None, each.status) and event in (None, each.event)]
+            expected = [each.id for each in sorted(chosen, key=key_of, reverse=not oldest_first)]
+            rows, total = await read_page(
+                db,
+                webhook_deliveries,
+                ListScope(merchant.id, "test", status, event),
+                7,
+                offset,
+                oldest_first=oldest_first,
+                max_skipped=near,
+            )
+            found = [Delivery(*row).id for row in rows]
+            assert (total, found) == (len(expected), expected[offset : offset + 7]), (status, event, offset)
 
 
 async def test_rollup_counts_every_change_and_leaves_none(service: ServiceFixture) -> None:
