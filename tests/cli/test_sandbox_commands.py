@@ -49,7 +49,7 @@ def developer_server(*statuses: int) -> Iterator[DeveloperServer]:
             found.received.append(({name.lower(): value for name, value in self.headers.items()}, body))
             answer = found.statuses.pop(0) if len(found.statuses) > 1 else found.statuses[0]
             self.send_response(answer)
-            self.send_header("Content-Length", "9")
+            self.send_header("Content-Length", "10")
             self.end_headers()
             self.wfile.write(b"bien \x1brecu")
 
