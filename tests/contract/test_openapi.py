@@ -187,7 +187,7 @@ async def test_requests_are_those_of_the_contract(document: dict[str, Any], name
 
 
 def _default(schema: Mapping[str, Any]) -> str:
-    """Of a parameter by its keyword, of a body's field by its description: openapi-typescript would make it required."""
+    """Of a parameter by its keyword, of a body's field by its description: openapi-typescript would require it."""
     described = re.search(r" Par défaut : `(.+)`\.$", schema.get("description", ""))
     return str(schema.get("default", described[1] if described else "")).lower()
 
@@ -233,9 +233,8 @@ async def test_every_reason_is_explained(document: dict[str, Any]) -> None:
     assert list(guide.FAILURES) == column("failure-codes", "Code")
     assert list(guide.CONFLICTS) == [row["Reason"] for row in table("error-reasons") if row["Code"] == "conflict"]
     described = document["info"]["description"]
-    assert all(
-        f"| `{code}` | {meaning} |" in described for code, meaning in {**guide.FAILURES, **guide.CONFLICTS}.items()
-    )
+    for code, meaning in [*guide.FAILURES.items(), *guide.CONFLICTS.items()]:
+        assert f"| `{code}` | {meaning} |" in described
     known = schemas_of(document)
     assert known["Failure"]["properties"]["reason"]["x-extensible-enum"] == [*guide.FAILURES, *guide.CONFLICTS]
     assert known["PaymentFailure"]["properties"]["code"]["x-extensible-enum"] == list(guide.FAILURES)

@@ -8,10 +8,10 @@ from sqlalchemy import bindparam, select
 from guichet.clock import DAY, MINUTE, SECOND
 from guichet.db.engine import require
 from guichet.db.tables import refunds
+from guichet.domain.failures import REFUSAL_REASONS
 from guichet.domain.sandbox_scenarios import SAMPLE_LINK, sample_link
 from guichet.payments import incidents
 from guichet.payments import repository as payments
-from guichet.providers.base import REFUSAL_REASONS
 from guichet.providers.sandbox import EXPIRES_AFTER
 from guichet.server import health_checks
 from tests.contract.shapes import check_error, order, refused_fields
@@ -143,7 +143,7 @@ async def test_a_wrong_code_is_answered_as_in_live(service: ServiceFixture) -> N
     merchant = await service.merchant()
     wanted = order("coris", external_id="a", test_scenario="wrong_otp")
     error = check_error(await merchant.post("/payments", wanted), "payment_failed")
-    assert error["message"] == REFUSAL_REASONS["bad_otp"]
+    assert error["message"] == REFUSAL_REASONS["bad_otp"].message
     assert await _stored(merchant) == "failed"
 
 

@@ -14,7 +14,7 @@ from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.tables import payments as payment_table
 from guichet.db.tables import webhook_deliveries
 from guichet.db.time_buckets import LEVELS, cover
-from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, PaymentStatus
@@ -160,7 +160,8 @@ async def test_far_pages_of_filtered_deliveries(service: ServiceFixture, near: i
     for rolled_up in (0, 100, 10_000):
         await roll_up_list_counts(db, rolled_up) if rolled_up else None
         for _ in range(40):
-            status, event = rng.choice([None, *DELIVERY_STATUSES]), rng.choice([None, *EVENT_NAMES])
+            statuses: list[DeliveryStatus | None] = [None, *DELIVERY_STATUSES]
+            status, event = rng.choice(statuses), rng.choice([None, *EVENT_NAMES])
             offset, oldest_first = rng.choice([0, 3, 20, 45, 110, 200]), rng.random() < 0.5
             chosen = [each for each in stored if status in (None, each.status) and event in (None, each.event)]
             expected = [each.id for each in sorted(chosen, key=key_of, reverse=not oldest_first)]

@@ -77,10 +77,6 @@ async def _named_reference(db: Database) -> None:
     await callbacks.named_reference(db, payment)
 
 
-async def _refund_of_payment(db: Database) -> None:
-    await refunds.of_payment(db, require(await payments.by_id(db, PaymentId(1))))
-
-
 async def _take_place(db: Database) -> None:
     async with db.transaction() as tx:
         await tx.execute_returning(links._END_RESERVATIONS, link_id=1, now=NOW, most=2)
@@ -145,7 +141,6 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "walk payments": lambda db: payments.page(db, *MINE, PaymentFilter(), 25, 0, after=KEY),
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "walk refunds": lambda db: refunds.page(db, *MINE, 25, 0, after=KEY),
-    "refund of a payment": _refund_of_payment,
     "walk links": lambda db: links.page(db, MerchantId(1), 25, 0, after=LinkId(1_000)),
     "list links": lambda db: links.page(db, MerchantId(1), 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
@@ -157,9 +152,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "deliveries of both": lambda db: deliveries.page(
         db, *MINE, 25, 0, DeliveryFilter("failed", "payment.failed"), after=KEY
     ),
-    "deliveries of a payment": lambda db: deliveries.page(
-        db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))
-    ),
+    "deliveries of a payment": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))),
     "delivery by reference": lambda db: deliveries.by_reference(db, *MINE, REFERENCE),
     "references of payments": lambda db: deliveries.payment_references(db, [TRIED.delivery]),
     "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
