@@ -20,6 +20,7 @@ from guichet.providers.base import (
     Charge,
     InitiationResult,
     NotFound,
+    NotProcessed,
     RefundInitiationResult,
     RefundStatusResult,
     Refused,
@@ -38,7 +39,7 @@ from guichet.providers.mtn_responses import (
     read_status,
 )
 from guichet.providers.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
-from guichet.providers.results import as_repeated, as_repeated_refund, probe_result, refuse_unserved
+from guichet.providers.results import as_repeated, as_repeated_refund, probe_result
 
 REQUIRED: Final = ("target_env", "subscription_key", "api_user", "api_key")
 OPTIONAL: Final = ("disbursement_subscription_key", "disbursement_api_user", "disbursement_api_key", "refund_via")
@@ -90,9 +91,10 @@ class Mtn(HttpProvider):
         return self._refund_via == "transfer"
 
     async def initiate(self, charge: Charge) -> InitiationResult:
-        serves = self._operator in (None, charge.operator)
-        if unserved := refuse_unserved(charge, self._environment, self._currency, serves=serves):
-            return unserved
+        if self._operator not in (None, charge.operator):
+            return NotProcessed("configuration", f"{self._environment} does not serve {charge.operator}")
+        if charge.currency != self._currency:
+            return NotProcessed("currency_not_accepted", f"{self._environment} does not take {charge.currency}")
         body = {
             **self._amount_and_texts(charge.reference, charge.amount, charge.description),
             "payer": {"partyIdType": "MSISDN", "partyId": charge.phone_number},

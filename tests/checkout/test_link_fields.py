@@ -118,7 +118,7 @@ async def test_a_link_whose_route_does_not_work_shows_so_on_the_page(checkout: C
     async def refuse(charge: object) -> NotProcessed:
         return NotProcessed("configuration", "401")
 
-    checkout.operator.initiate = refuse  # type: ignore[method-assign, assignment]
+    checkout.operator.initiate = refuse  # type: ignore[method-assign]
     page = await checkout.get(await checkout.waiting(await checkout.link()))
     assert (page.status, "problème de notre côté" in page.text) == (200, True)
     [row] = await checkout.ctx.db.scan(select(incidents.c.kind))

@@ -88,7 +88,7 @@ async def _described(folder: Path, revision: str, statement: str = "") -> dict[s
 
 
 def _table(inspector: Inspector, name: str) -> dict[str, Any]:
-    unique = [each["column_names"] for each in inspector.get_indexes(name) if each["unique"]]
+    unique: list[Any] = [each["column_names"] for each in inspector.get_indexes(name) if each["unique"]]
     unique += [each["column_names"] for each in inspector.get_unique_constraints(name)]
     return {
         "columns": {column["name"]: column for column in inspector.get_columns(name)},
