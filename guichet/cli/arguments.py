@@ -67,6 +67,9 @@ def _sentence(text: str) -> str:
 
 #: The acts that the audit log keeps.
 Reference = Annotated[str, typer.Argument(parser=_reference, metavar="REFERENCE", help="Of the payment or refund.")]
+DeliveryId = Annotated[
+    str, typer.Argument(parser=_reference, metavar="DELIVERY", help="Its id, as the log of webhooks shows it.")
+]
 Evidence = Annotated[
     str, typer.Option(parser=_sentence, metavar="TEXT", help="What proves it, for whoever reads the audit log.")
 ]

@@ -4,7 +4,7 @@ resend` for a developer: test deliveries only, and nobody has to be named."""
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.arguments import EXAMPLE_REFERENCE, Json, OptionalBy, Reference
+from guichet.cli.arguments import EXAMPLE_REFERENCE, DeliveryId, Json, OptionalBy
 from guichet.cli.console import CommandError, console, print_json
 from guichet.cli.deliveries import find_delivery, print_resent, resend_one
 from guichet.cli.forwarding import Forwarded, ForwardTo, forward, forwarding_client
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def replay(
-    delivery_id: Reference,
+    delivery_id: DeliveryId,
     forward_to: ForwardTo = None,
     by: OptionalBy = None,
     as_json: Json = False,
