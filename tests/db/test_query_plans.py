@@ -150,9 +150,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "deliveries of both": lambda db: deliveries.page(
         db, *MINE, 25, 0, DeliveryFilter("pending", "payment.failed"), after=KEY
     ),
-    "deliveries of a payment": lambda db: deliveries.page(
-        db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))
-    ),
+    "deliveries of a payment": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))),
     "delivery by reference": lambda db: deliveries.by_reference(db, *MINE, REFERENCE),
     "references of payments": lambda db: deliveries.payment_references(
         db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]
