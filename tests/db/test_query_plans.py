@@ -145,16 +145,22 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "list links": lambda db: links.page(db, MerchantId(1), 25, 0),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
     "walk deliveries": lambda db: deliveries.page(db, *MINE, 25, 0, after=KEY),
-    "deliveries of a status": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(status="failed")),
+    "deliveries of a status": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(status="pending")),
     "deliveries of an event": lambda db: deliveries.page(
         db, *MINE, 25, 0, DeliveryFilter(event="payment.failed"), after=KEY, oldest_first=True
     ),
     "deliveries of both": lambda db: deliveries.page(
+<<<<<<< HEAD
         db, *MINE, 25, 0, DeliveryFilter("failed", "payment.failed"), after=KEY
+=======
+        db, *MINE, 25, 0, DeliveryFilter("pending", "payment.failed"), after=KEY
+>>>>>>> h-requests
     ),
     "deliveries of a payment": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))),
     "delivery by reference": lambda db: deliveries.by_reference(db, *MINE, REFERENCE),
-    "references of payments": lambda db: deliveries.payment_references(db, [TRIED.delivery]),
+    "references of payments": lambda db: deliveries.payment_references(
+        db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]
+    ),
     "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
     "claim a reconciliation": lambda db: runs.claim(db, ["op"], NOW),
     "recent reconciliations": lambda db: runs.recent_runs(db, NOW),
