@@ -168,7 +168,8 @@ def _openapi_generator(generator: str, properties: Mapping[str, str]) -> list[st
     given = {"hideGenerationTimestamp": "true", **properties}
     joined = ",".join(f"{name}={value}" for name, value in given.items())
     return [
-        "java", *_SHORT_LIVED, "-jar", str(_jar()), "generate", "-g", generator, "-i", "document.json", "-o", "generated",
+        "java", *_SHORT_LIVED, "-jar", str(_jar()), "generate", "-g", generator,
+        "-i", "document.json", "-o", "generated",
         "--git-host", "example.com", "--git-user-id", "guichet", "--git-repo-id", "",
         "--global-property", _WITHOUT, "--additional-properties", joined,
     ]  # fmt: skip
