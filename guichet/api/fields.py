@@ -50,7 +50,7 @@ def fields(schema: Mapping[str, Any], unfold: Mapping[str, Any] | None = None) -
 
 
 def _field(name: str, schema: Mapping[str, Any], required: bool, resource: str | None) -> Field:
-    values = schema.get("enum") or schema.get(OPEN_ENUM) or [schema[key] for key in ("const",) if key in schema]
+    values = schema.get("enum") or schema.get(OPEN_ENUM) or ()
     default = schema.get("default")
     return Field(
         name=name,
@@ -76,7 +76,7 @@ def _type(schema: Mapping[str, Any]) -> str:
         return "objet"
     if choices := schema.get("anyOf"):
         return " ou ".join(_type(choice) for choice in choices)
-    kinds = schema.get("type", "boolean")
+    kinds = schema["type"]
     names = [_TYPES[kind] for kind in ([kinds] if isinstance(kinds, str) else kinds)]
     if known := _FORMATS.get(schema.get("format", "")):
         names[0] = known

@@ -116,7 +116,8 @@ def _parameter(parameter: Parameter) -> Schema:
 
 def _success(endpoint: Endpoint) -> Schema:
     one = json_schema.reference(endpoint.data)
-    fields: Schema = {"success": {"type": "boolean", "const": True}}
+    # No `const`: generated PHP takes that of a boolean for a text, and refuses every answer.
+    fields: Schema = {"success": {"type": "boolean", "description": "Toujours `true`."}}
     fields["data"] = one if endpoint.shape == "one" else {"type": "array", "items": one}
     required = ["success", "data", *(["meta"] if endpoint.shape == "page" else [])]
     fields["meta"] = json_schema.reference(MetaObject if endpoint.shape == "page" else IgnoredParametersObject)

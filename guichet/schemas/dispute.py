@@ -27,7 +27,7 @@ class DisputeObject(TypedDict):
     """Identifiant de la contestation."""
     payment_reference: Annotated[Uuid, example(PAYMENT_REFERENCE)]
     """Référence du paiement contesté, dont le statut ne change pas."""
-    amount: Annotated[Number, example(5088)]
+    amount: Annotated[Number, example(15525)]
     """Montant que la banque a repris."""
     currency: Annotated[CurrencyCode, example("XOF")]
     """Devise du paiement."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, NotRequired
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.domain.errors import BY_CODE, ERROR_REASONS, ErrorReason, GuichetError
@@ -14,7 +14,7 @@ class FailureObject(TypedDict):
 
     code: Annotated[str, open_enum(*BY_CODE), example("invalid_request")]
     """Identifiant stable : c'est sur lui que votre code décide. Traitez un code inconnu comme un incident passager."""
-    message: Annotated[str, example("phone_number : Le numéro de téléphone est obligatoire.")]
+    message: Annotated[str, example("Il manque des informations pour payer avec Visa.")]
     """Phrase en français, pour les humains. Elle peut changer sans préavis."""
     details: NotRequired[dict[str, Annotated[list[str], Field(min_length=1)]]]
     """Champ → messages, pour les erreurs de validation seulement. Les champs imbriqués s'écrivent avec un point
@@ -30,7 +30,7 @@ class FailureObject(TypedDict):
 class ErrorEnvelopeObject(TypedDict):
     """L'enveloppe de toute réponse d'erreur."""
 
-    success: Annotated[bool, WithJsonSchema({"type": "boolean", "const": False})]
+    success: bool
     """Toujours `false`."""
     error: FailureObject
 

@@ -28,7 +28,9 @@ from guichet.schemas.refund import RefundObject
 class WebhookMessageObject(TypedDict):
     """Le contenu d'un événement de test."""
 
-    message: Annotated[str, example("Ceci est un événement de test.")]
+    message: Annotated[
+        str, example("Ceci est un événement de test : votre point de terminaison reçoit bien les notifications.")
+    ]
     """Une phrase."""
 
 

@@ -192,7 +192,7 @@ class PaymentObject(TypedDict):
 
     reference: Annotated[Uuid, example(PAYMENT_REFERENCE)]
     """Identifiant du paiement."""
-    identifier: Annotated[str, Field(examples=["0000000042"], pattern="^[0-9]{10,}$")]
+    identifier: Annotated[str, Field(examples=["0000000001"], pattern="^[0-9]{10,}$")]
     """Numéro lisible et croissant, pour l'affichage seulement."""
     external_id: Annotated[str | None, example("commande-1042")]
     """Votre propre identifiant de commande ; `null` s'il n'a pas été envoyé."""

@@ -45,9 +45,9 @@ class PaymentLinkObject(TypedDict):
     """Libellé montré au client."""
     max_uses: Annotated[int | None, example(50)]
     """Nombre d'utilisations permises ; `null` pour un lien permanent."""
-    uses_count: Annotated[int, example(3)]
+    uses_count: Annotated[int, example(0)]
     """Paiements aboutis par ce lien. Peut dépasser `max_uses` si un client valide très tard."""
-    uses_left: Annotated[int | None, example(47)]
+    uses_left: Annotated[int | None, example(50)]
     """Utilisations restantes, jamais moins de 0 ; toujours `null` pour un lien permanent."""
     starts_at: Annotated[Timestamp | None, example(None)]
     """Ouverture ; `null` : dès la création."""

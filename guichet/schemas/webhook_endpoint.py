@@ -42,7 +42,7 @@ class WebhookTestObject(TypedDict):
     """Identifiant de l'envoi ; `null` s'il n'y en a pas."""
     url: Annotated[str | None, example(WEBHOOK_URL)]
     """Adresse appelée ; `null` sans point de terminaison."""
-    message: NotRequired[Annotated[str, example("Aucun point de terminaison n'est configuré.")]]
+    message: NotRequired[Annotated[str, example(_NO_ENDPOINT)]]
     """Présent seulement avec `sent: false` : la raison."""
 
 

@@ -187,7 +187,7 @@ async def test_requests_are_those_of_the_contract(document: dict[str, Any], name
 
 
 def _default(schema: Mapping[str, Any]) -> str:
-    """Of a parameter by its keyword, of a body's field by its description: openapi-typescript would require it."""
+    """Of a parameter by its keyword, of a body's field by its description (`_describe_default`)."""
     described = re.search(r" Par défaut : `(.+)`\.$", schema.get("description", ""))
     return str(schema.get("default", described[1] if described else "")).lower()
 
@@ -249,3 +249,24 @@ async def test_headers_are_those_of_the_contract(document: dict[str, Any]) -> No
         sent = {parameter["name"]: parameter for parameter in hook["post"]["parameters"]}
         assert {*sent, "Content-Type"} == {row["Header"] for row in table("webhook-headers")}
         assert sent["X-Service-Event"]["example"] == event
+
+
+async def test_nothing_is_said_in_a_way_that_generated_clients_break_on(document: dict[str, Any]) -> None:
+    """Each was met by a generated client that did not compile or did not run: see D127 and clients/."""
+    for name, schema in schemas_of(document).items():
+        assert name not in ("Error", "Exception"), "a class of most languages"
+        assert "anyOf" not in schema, f"{name}: its members are lost beside an alternative"
+        for field, member in schema["properties"].items():
+            where = f"{name}.{field}"
+            assert "default" not in member, f"{where}: openapi-typescript would make it obligatory"
+            assert "const" not in member, f"{where}: PHP takes true for a text"
+            assert "enum" not in member or member["type"] == "string", where
+            assert {len(choice) for choice in member.get("anyOf", ())} <= {1}, f"{where}: only a reference, or null"
+    for node in nodes_of(document["components"]["schemas"]):
+        kinds = node.get("type", ())
+        assert "integer" not in kinds or node["format"] == "int64"
+        assert "number" not in kinds or node["format"] == "double"
+    operations = [*document["paths"].values(), *document["webhooks"].values()]
+    used = [operation["tags"] for methods in operations for operation in methods.values()]
+    assert {len(tags) for tags in used} == {1}
+    assert {tag for tags in used for tag in tags} == {tag["name"] for tag in document["tags"]}

@@ -150,11 +150,7 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
         db, *MINE, 25, 0, DeliveryFilter(event="payment.failed"), after=KEY, oldest_first=True
     ),
     "deliveries of both": lambda db: deliveries.page(
-<<<<<<< HEAD
-        db, *MINE, 25, 0, DeliveryFilter("failed", "payment.failed"), after=KEY
-=======
         db, *MINE, 25, 0, DeliveryFilter("pending", "payment.failed"), after=KEY
->>>>>>> h-requests
     ),
     "deliveries of a payment": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(payment_id=PaymentId(1))),
     "delivery by reference": lambda db: deliveries.by_reference(db, *MINE, REFERENCE),

@@ -55,13 +55,13 @@ class Recorder:
         found = [each for each in received if each.headers["x-service-event"] == event and about in each.body.decode()]
         if lasting is not None:
             self.values.show(found[-1].headers["x-service-delivery"], lasting)
-        body = self.values.hide(found[-1].body.decode())
+        body = self.shown(json.loads(found[-1].body))
         moment = found[-1].headers["x-service-signature"].partition(",")[0].removeprefix("t=")
-        self.webhooks[event] = {"signature": sign(SECRET, int(moment), body.encode()), "body": json.loads(body)}
+        self.webhooks[event] = {"signature": sign(SECRET, int(moment), compact(body).encode()), "body": body}
 
     def shown(self, answer: Any) -> Any:
         """The answer as the documentation shows it."""
-        return json.loads(self.values.hide(json.dumps(answer, ensure_ascii=False, separators=(",", ":"))))
+        return json.loads(self.values.hide(compact(answer)))
 
     async def later(self, seconds: float) -> None:
         """The clock is turned, and the worker does what is due."""
@@ -124,6 +124,11 @@ class Shop:
         payment = await self.sample("create_payment", titles("create_payment")[0])
         await self.recorder.later(_VALIDATED_AFTER)
         return payment["data"]
+
+
+def compact(value: Any) -> str:
+    """As JSON without spaces: the text whose signature is shown."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def titles(name: str) -> list[str]:
