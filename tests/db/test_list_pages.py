@@ -14,7 +14,7 @@ from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.tables import payments as payment_table
 from guichet.db.tables import webhook_deliveries
 from guichet.db.time_buckets import LEVELS, cover
-from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
+from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery, DeliveryStatus, EventName
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, PaymentStatus
@@ -139,6 +139,8 @@ def test_a_cover_contains_every_instant_of_its_range_exactly_once() -> None:
 async def test_far_pages_of_filtered_deliveries(service: ServiceFixture, near: int) -> None:
     """Deliveries of every event and status, spread over days: each filter, in both orders, before and after rollup."""
     rng, merchant, db = random.Random(18), await service.merchant(), service.ctx.db
+    statuses: list[DeliveryStatus | None] = [None, *DELIVERY_STATUSES]
+    events: list[EventName | None] = [None, *EVENT_NAMES]
     made = []
     for number in range(120):
         status = rng.choice(DELIVERY_STATUSES)
@@ -160,22 +162,21 @@ async def test_far_pages_of_filtered_deliveries(service: ServiceFixture, near: i
     for rolled_up in (0, 100, 10_000):
         await roll_up_list_counts(db, rolled_up) if rolled_up else None
         for _ in range(40):
-            only = rng.choice([None, *DELIVERY_STATUSES])
-            event = rng.choice([None, *EVENT_NAMES])
+            status, event = rng.choice(statuses), rng.choice(events)
             offset, oldest_first = rng.choice([0, 3, 20, 45, 110, 200]), rng.random() < 0.5
-            chosen = [each for each in stored if only in (None, each.status) and event in (None, each.event)]
+            chosen = [each for each in stored if status in (None, each.status) and event in (None, each.event)]
             expected = [each.id for each in sorted(chosen, key=key_of, reverse=not oldest_first)]
             rows, total = await read_page(
                 db,
                 webhook_deliveries,
-                ListScope(merchant.id, "test", only, event),
+                ListScope(merchant.id, "test", status, event),
                 7,
                 offset,
                 oldest_first=oldest_first,
                 max_skipped=near,
             )
             found = [Delivery(*row).id for row in rows]
-            assert (total, found) == (len(expected), expected[offset : offset + 7]), (only, event, offset)
+            assert (total, found) == (len(expected), expected[offset : offset + 7]), (status, event, offset)
 
 
 async def test_rollup_counts_every_change_and_leaves_none(service: ServiceFixture) -> None:
