@@ -107,7 +107,7 @@ async def _payment_request(call: Call) -> PaymentRequest:
     """
     raw = await call.body()
     values = parse_object(raw)
-    context = {**call.validation_context, "suspect": has_suspect_escape(raw), "live": call.env == "live"}
+    context = {**call.validation_context, "suspect": has_suspect_escape(raw), "live": call.caller.env == "live"}
     try:
         body = validate(PaymentBody, values, context)
     except InvalidRequest as error:

@@ -121,7 +121,7 @@ def test_the_test_numbers_are_those_of_the_contract() -> None:
 
 
 def test_the_test_scenarios_are_those_of_the_contract() -> None:
-    assert _first_cells("Bac \xc3\xa0 sable")[2:] == column("sandbox-scenarios", "Scenario")
+    assert _first_cells("Bac à sable")[2:] == column("sandbox-scenarios", "Scenario")
 
 
 def test_operators_are_all_there_under_their_country() -> None:

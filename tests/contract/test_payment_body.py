@@ -175,6 +175,7 @@ async def test_all_errors_are_reported_at_once(sqlite_service: ServiceFixture) -
         "return_url": "x",
         "callback_url": "x",
         "metadata": 5,
+        "test_scenario": "x",
         "customer": {"firstname": 5, "lastname": 5, "email": "x", "address": 5, "country": 5},
     }
     expected = set(ROWS) - {"payment_mode_id", "operator", "customer"}
