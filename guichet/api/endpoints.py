@@ -296,6 +296,9 @@ ENDPOINTS: Final = (
             "Rejouable, avec retour chez vous": {
                 "amount": 10000,
                 "description": "Cotisation 2026",
+                "type": "limité",
+                "max_uses": 50,
+                "expires_at": "2026-12-31T23:59:59Z",
                 "external_id": "cotisation-2026",
                 "metadata": {"association": 7},
                 "return_url": "https://boutique.example/merci",

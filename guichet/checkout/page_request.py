@@ -53,7 +53,7 @@ class PageRequest:
         return self.renderer.text(self.language, key, **values)
 
     def date_time(self, instant: Instant) -> str:
-        """A date in the customer's language and in the time zone of the merchants (D132)."""
+        """A date in the customer's language and in the time zone of the merchants (D131)."""
         return formatting.date_time(instant, self.language, self.time_zone)
 
     def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:

@@ -19,7 +19,7 @@ class FailureObject(TypedDict):
     details: NotRequired[dict[str, Annotated[list[str], Field(min_length=1)]]]
     """Champ → messages, pour les erreurs de validation seulement. Les champs imbriqués s'écrivent avec un point
     (`customer.email`)."""
-    reason: NotRequired[Annotated[ErrorReason, open_enum(*ERROR_REASONS), example("insufficient_funds")]]
+    reason: NotRequired[Annotated[ErrorReason, open_enum(*ERROR_REASONS), example("already_refunded")]]
     """Avec `402` et `409` : pourquoi le paiement a échoué, ou quelle règle interdit l'opération. Identifiant stable,
     dont la liste peut s'allonger."""
     reference: NotRequired[Annotated[Uuid, example(PAYMENT_REFERENCE)]]

@@ -7,7 +7,7 @@ import re
 from typing import Annotated, Final, NotRequired
 
 from msgspec import Raw
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator
 from typing_extensions import TypedDict
 
 from guichet.clock import iso
@@ -110,7 +110,9 @@ class PaymentBody(ModeBody):
     """Le client. Obligatoire pour une carte."""
     # Not validated while it is absent: payments that name none must not pay for it.
     test_scenario: Annotated[
-        TestScenario | None, Field(validate_default=False, json_schema_extra={"enum": [*TEST_SCENARIOS, None]})
+        # As with `CurrencyCode`, the document does not say that null is accepted.
+        Annotated[TestScenario | None, WithJsonSchema({"type": "string", "enum": [*TEST_SCENARIOS]})],
+        Field(validate_default=False),
     ] = None
     """Ce que ce paiement de test doit vivre et qu'aucun numéro n'atteint (voir « Environnement de test »). Refusé avec
     une clé de production."""

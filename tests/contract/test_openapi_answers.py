@@ -183,7 +183,12 @@ async def _a_day(
         merchant, "create_payment", "/payments", {**mobile, "external_id": "a", "metadata": {}, "customer": customer}
     )
     await do(merchant, "create_payment", "/payments", {"amount": 15000, "operator": "VISA", "customer": customer})
+    another = {**mobile, "amount": 6000, "external_id": "a", "callback_url": "http://127.0.0.1:9/nobody-listens"}
+    await do(merchant, "create_payment", "/payments", another)
+    await do(merchant, "create_payment", "/payments", {**another, "external_id": "unheard"})
     await service.run_worker()
+    await do(merchant, "list_deliveries", "/webhooks/deliveries?statut=failed")
+    await do(merchant, "read_balance", "/balance?devise=XOF")
     await do(merchant, "read_payment", "/payments/a")
     refund = await do(merchant, "create_refund", "/payments/a/refund", {"reason": "Retour"})
     await do(merchant, "read_refund", f"/refunds/{refund['reference']}")

@@ -43,10 +43,10 @@ async def serving(settings: Settings, results: Sequence[Any]) -> AsyncIterator[t
         yield service, await service.merchant()
 
 
-async def pay(merchant: MerchantClient, times: int) -> None:
+async def pay(merchant: MerchantClient, times: int, answers: tuple[int, ...] = (201, 402)) -> None:
     for _ in range(times):
         body = {"amount": 5000, "operator": "mtn", "phone_number": "22997000000"}
-        assert (await merchant.post("/payments", body)).status in (201, 402)
+        assert (await merchant.post("/payments", body)).status in answers
 
 
 async def shown(merchant: MerchantClient) -> str:
@@ -97,7 +97,7 @@ async def test_an_operator_that_fails_is_shown_everywhere_and_still_takes_paymen
 async def test_what_payers_refuse_and_what_we_configured_wrong_says_nothing(settings: Settings) -> None:
     results = [*PAYERS_REFUSED * 5, *[NotProcessed("configuration")] * 30]
     async with serving(settings, results) as (service, merchant):
-        await pay(merchant.live, len(results))
+        await pay(merchant.live, len(results), (402, 500))
         await service.run_worker(61)
         assert await shown(merchant.live) == "up"
         [counted] = (await recent_attempts(service.ctx.db, service.clock.now()))["mtn"]

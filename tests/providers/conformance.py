@@ -17,7 +17,7 @@ from guichet.merchants.catalogue import set_override
 from guichet.payments import incidents
 from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
 from tests.invariants import check_books
-from tests.providers.provider_cases import LOST_AND_NOT_TAKEN, NOT_TAKEN, REFUSED_AT_ONCE, ProviderCase
+from tests.providers.provider_cases import LOST_AND_NOT_TAKEN, NOT_TAKEN, OUR_FAULT, REFUSED_AT_ONCE, ProviderCase
 from tests.providers.simulated_providers import SimulatedProviders
 
 #: Seconds between turns of the clock: close together while customers wait, then over three days.
@@ -136,7 +136,7 @@ def faults_of_debit(provider_case: ProviderCase, case: Case) -> list[str]:
         faults.append(f"a mismatch without an incident: {case.incidents}")
     if status == "pending" and "stuck" not in case.incidents:
         faults.append(f"pending for days without an incident: {case.incidents}")
-    at_once = 402 if name in NOT_TAKEN | REFUSED_AT_ONCE else None
+    at_once = 500 if name in OUR_FAULT else 402 if name in NOT_TAKEN | REFUSED_AT_ONCE else None
     if at_once and case.answer.status != at_once:
         faults.append(f"answered {case.answer.status} at initiation")
     return [f"{provider_case.provider} {name}: {fault}" for fault in faults]

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Refused, Succeeded
 from guichet.providers.capabilities import SendsOtpCodes
 from guichet_simulator.app import SECRETS
@@ -106,9 +107,13 @@ async def test_an_otp_request_makes_the_provider_text_a_code(said: Scripted, mea
     assert sent.headers["hashparam"] == hashlib.sha256(f"2290197000001{SECRETS['coris']}".encode()).hexdigest()
 
 
-@pytest.mark.parametrize("changes", [{"operator": "mtn"}, {"currency": "XAF"}])
-async def test_an_otp_request_for_an_unsupported_payment_is_refused(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "reason"), [({"operator": "mtn"}, "configuration"), ({"currency": "XAF"}, "currency_not_accepted")]
+)
+async def test_an_otp_request_for_an_unsupported_payment_is_refused(
+    changes: dict[str, Any], reason: RefusalReason
+) -> None:
     async with provider_under_test("coris", (200, {"text": "…"})) as coris:
         assert isinstance(coris.provider, SendsOtpCodes)
-        check(await coris.provider.send_code(charge(**{"operator": "coris", **changes})), not_taken())
+        check(await coris.provider.send_code(charge(**{"operator": "coris", **changes})), not_taken(reason))
     assert coris.received == []

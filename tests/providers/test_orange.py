@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference
 from guichet.providers.orange import order_id
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
@@ -60,17 +61,19 @@ def test_an_order_id_is_short_and_unique_to_its_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "reason"),
     [
-        {"operator": "orange_ci"},
-        {"currency": "XAF"},
-        {"notify_url": None},
-        {"notify_url": "https://a.example/" + "x" * 120},
+        ({"operator": "orange_ci"}, "configuration"),
+        ({"currency": "XAF"}, "currency_not_accepted"),
+        ({"notify_url": None}, "configuration"),
+        ({"notify_url": "https://a.example/" + "x" * 120}, "configuration"),
     ],
 )
-async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(
+    changes: dict[str, Any], reason: RefusalReason
+) -> None:
     async with provider_under_test("orange", (201, OPENED)) as orange:
-        check(await orange.provider.initiate(charge(**{"operator": "orange_ml", **changes})), not_taken())
+        check(await orange.provider.initiate(charge(**{"operator": "orange_ml", **changes})), not_taken(reason))
     assert orange.received == []
 
 

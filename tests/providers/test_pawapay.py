@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from guichet.clock import DAY, SECOND, earlier
+from guichet.domain.failures import RefusalReason
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import Accepted, AlreadyRefunded, CallbackReference, FloatEmpty, NotFound
 from tests.guichet_simulator import pawapay_samples as samples
@@ -73,10 +74,19 @@ async def test_initiation_request_has_the_documented_fields() -> None:
     }
 
 
-@pytest.mark.parametrize("changes", [{"operator": "coris"}, {"currency": "EUR"}, {"operator": "mtn_cg"}])
-async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"operator": "coris"}, "configuration"),
+        ({"currency": "EUR"}, "currency_not_accepted"),
+        ({"operator": "mtn_cg"}, "currency_not_accepted"),
+    ],
+)
+async def test_an_unsupported_payment_is_refused_without_a_request(
+    changes: dict[str, Any], reason: RefusalReason
+) -> None:
     async with provider_under_test("pawapay", (200, {"status": "ACCEPTED"})) as pawapay:
-        check(await pawapay.provider.initiate(charge(**changes)), not_taken())
+        check(await pawapay.provider.initiate(charge(**changes)), not_taken(reason))
     assert pawapay.received == []
 
 

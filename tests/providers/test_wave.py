@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from guichet.clock import DAY, SECOND, earlier
+from guichet.domain.failures import RefusalReason
 from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, Charge, FloatEmpty, NotFound, Reversal
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
@@ -82,18 +83,20 @@ async def test_initiation_request_has_the_documented_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "reason"),
     [
-        {"operator": "mtn"},
-        {"operator": "wave_ci"},
-        {"currency": "XAF"},
-        {"phone_number": "2250700000001"},
-        {"notify_url": None},
+        ({"operator": "mtn"}, "configuration"),
+        ({"operator": "wave_ci"}, "configuration"),
+        ({"currency": "XAF"}, "currency_not_accepted"),
+        ({"phone_number": "2250700000001"}, "payer_not_found"),
+        ({"notify_url": None}, "configuration"),
     ],
 )
-async def test_an_unsupported_payment_is_refused_without_a_request(changes: dict[str, Any]) -> None:
+async def test_an_unsupported_payment_is_refused_without_a_request(
+    changes: dict[str, Any], reason: RefusalReason
+) -> None:
     async with provider_under_test("wave", (200, session())) as wave:
-        check(await wave.provider.initiate(charge(**{"operator": "wave_sn", **changes})), not_taken())
+        check(await wave.provider.initiate(charge(**{"operator": "wave_sn", **changes})), not_taken(reason))
     assert wave.received == []
 
 

@@ -55,6 +55,9 @@ async def test_a_payment_event_is_sent_at_once_in_the_documented_form(
         "response_code": 200,
         "created_at": body["created_at"],
         "delivered_at": entry["delivered_at"],
+        "payment_reference": payment["reference"],
+        "error": None,
+        "next_attempt_at": None,
     }
     assert entry["delivered_at"] is not None
     await check_books(service.ctx.db, events_queued=True)
