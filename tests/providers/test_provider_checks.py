@@ -88,7 +88,7 @@ async def test_a_wave_key_collects_in_its_own_country_only(sqlite_settings: Sett
     wrong = {"api_key": "wave_ci_prod_simulator", "return_url": "https://shop.example/back"}
     right = {"api_key": "wave_sn_prod_simulator", "return_url": "https://shop.example/back"}
     async with open_simulated_providers(sqlite_settings, setup("wave", **wrong)) as simulated:
-        assert (await pay(simulated, "wave")).status == 500
+        assert (await pay(simulated, "wave")).status == 402
         assert await simulated.held() == []
     async with open_simulated_providers(sqlite_settings, setup("wave", **right)) as simulated:
         await pay_and_refund(simulated, "wave")
