@@ -52,8 +52,6 @@ PAYMENT_FIGURES: Final = frozenset(("fee_amount", "total_amount"))
 
 def misread_faults(known: Mapping[str, Misread], values: Mapping[str, Any]) -> dict[str, list[str]]:
     """Field → sentence for every misread field of a body."""
-    if known.keys().isdisjoint(values):
-        return {}
     return {name: [known[name].sentence] for name in known.keys() & values.keys() if _asks(known[name], values[name])}
 
 

@@ -40,7 +40,7 @@ Model = TypeVar("Model", bound="Body")
 
 def validate(model: type[Model], values: Mapping[str, Any], context: Mapping[str, Any] | None = None) -> Model:
     """`values` as a `model`. Raises InvalidRequest with a French sentence for every fault, under dotted field names."""
-    misread = misread_faults(model.misread, values)
+    misread = {} if model.misread.keys().isdisjoint(values) else misread_faults(model.misread, values)
     try:
         body = model.model_validate(values, context=context)
     except ValidationError as error:
