@@ -14,8 +14,10 @@ with ApiClient(configuration) as client:
     created = payments.create_payment(
         PaymentBody(amount=5000, operator="mtn", phone_number="2290197000000", external_id=sys.argv[1])
     ).data
-    payment = payments.read_payment(created.reference).data
+    payment = payments.read_payment(str(created.reference)).data
     if payment.status != "succeeded":
         sys.exit(f"encore {payment.status} : attendez le webhook")
-    refund = RemboursementsApi(client).create_refund(payment.reference, RefundBody(reason="Article indisponible")).data
+    refund = (
+        RemboursementsApi(client).create_refund(str(payment.reference), RefundBody(reason="Article indisponible")).data
+    )
     print(payment.status, payment.total_amount, refund.status)

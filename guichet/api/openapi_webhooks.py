@@ -14,6 +14,9 @@ from guichet.webhooks.sender import USER_AGENT
 TAG: Final = "Notifications"
 TAG_DESCRIPTION: Final = "Ce que Guichet envoie à votre adresse. Il n'y a rien à appeler ici."
 
+#: The Python generator writes parameters of webhooks without their types, which is no Python, unless it is told some.
+_PYTHON_TYPE: Final = {"x-py-typing": "Any"}
+
 
 def webhook(event: EventName) -> Schema:
     model, meaning = NOTIFICATIONS[event]
@@ -25,7 +28,7 @@ def webhook(event: EventName) -> Schema:
         "description": f"{meaning} Guichet envoie ce corps par POST à votre adresse.",
         "security": [],
         "parameters": [_header_parameter(name, *facts) for name, facts in _request_headers(event).items()],
-        "requestBody": {"required": True, "content": {JSON: content}},
+        "requestBody": {"required": True, "content": {JSON: content}, **_PYTHON_TYPE},
         "responses": {
             "2XX": {
                 "description": f"Tout statut 2xx (200 ou 204), en moins de {ANSWER_TIMEOUT:.0f} secondes, accuse "
@@ -61,4 +64,5 @@ def _header_parameter(name: str, description: str, sample: str) -> Schema:
         "description": description,
         "schema": {"type": "string"},
         "example": sample,
+        **_PYTHON_TYPE,
     }
