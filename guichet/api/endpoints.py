@@ -142,6 +142,12 @@ _CARD: Final = {
     "return_url": "https://boutique.example/merci?panier=77",
     "customer": {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"},
 }
+_SCENARIO: Final = {
+    "amount": 5000,
+    "operator": "mtn",
+    "phone_number": "2290197000000",
+    "test_scenario": "refund_failed",
+}
 _WITH_CODE: Final = {
     "amount": 2500,
     "operator": "orange_sn",
@@ -171,7 +177,12 @@ ENDPOINTS: Final = (
         201,
         body=PaymentBody,
         errors=(InvalidRequest, PaymentFailed, Conflict),
-        requests={"Mobile Money": _MOBILE, "Mobile Money avec code (OTP)": _WITH_CODE, "Carte": _CARD},
+        requests={
+            "Mobile Money": _MOBILE,
+            "Mobile Money avec code (OTP)": _WITH_CODE,
+            "Carte": _CARD,
+            "Scénario de test": _SCENARIO,
+        },
     ),
     Endpoint(
         "GET",

@@ -12,7 +12,7 @@ from guichet.schemas.object_fields import example, open_enum
 class IgnoredParametersObject(TypedDict):
     """Ce que la réponse dit de votre requête, en dehors des listes."""
 
-    ignored: NotRequired[Annotated[list[str], example(["statut"])]]
+    ignored: NotRequired[list[str]]
     """Paramètres de l'adresse qui n'ont pas été lus : inconnus, ou `status` d'une valeur inconnue, lu comme `pending`.
     Absent quand tout a été lu."""
 

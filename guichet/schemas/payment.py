@@ -15,7 +15,7 @@ from guichet.domain.catalogue import PaymentMode
 from guichet.domain.failures import FAILURE_CODES, FailureCode, failure_of
 from guichet.domain.money import Hundredths, round_to_currency
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, PAYMENT_STATUSES, Payment, PaymentStatus
-from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
+from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario, sample_link
 from guichet.schemas import stated_fields, validation
 from guichet.schemas.json_codec import number
 from guichet.schemas.object_fields import (
@@ -262,9 +262,7 @@ def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str 
         "updated_at": created_at if payment.updated_at == payment.created_at else iso(payment.updated_at),
         "debited_amount": number(round_to_currency(payment.total_amount, payment.currency)),
         "failure": _failure(payment) if payment.status == "failed" else None,
-        "payment_link": None
-        if payment.link_id is None
-        else {"id": payment.link_id, "external_id": payment.link_external_id},
+        "payment_link": _payment_link(payment),
     }
     if payment.redirect_url is not None and payment.status == "pending" and not (mode and mode.is_card):
         shown["redirect_url"] = payment.redirect_url
@@ -274,6 +272,14 @@ def payment_object(payment: Payment, mode: PaymentMode | None, payment_url: str 
 def _failure(payment: Payment) -> PaymentFailureObject:
     failure = failure_of(payment.failure_reason)
     return {"code": failure.code, "message": failure.message}
+
+
+def _payment_link(payment: Payment) -> PaymentSourceLinkObject | None:
+    if payment.link_id is not None:
+        return {"id": payment.link_id, "external_id": payment.link_external_id}
+    if payment.env == "test" and payment.provider_data is not None and (sample := sample_link(payment)):
+        return {"id": sample.id, "external_id": sample.external_id}
+    return None
 
 
 def payment_mode_summary(mode: PaymentMode) -> PaymentModeSummaryObject:

@@ -185,9 +185,7 @@ async def _a_day(
     await do(merchant, "create_payment", "/payments", {"amount": 15000, "operator": "VISA", "customer": customer})
     another = {**mobile, "amount": 6000, "external_id": "a", "callback_url": "http://127.0.0.1:9/nobody-listens"}
     await do(merchant, "create_payment", "/payments", another)
-    await do(merchant, "create_payment", "/payments", {**another, "external_id": "unheard"})
     await service.run_worker()
-    await do(merchant, "list_deliveries", "/webhooks/deliveries?statut=failed")
     await do(merchant, "read_balance", "/balance?devise=XOF")
     await do(merchant, "read_payment", "/payments/a")
     refund = await do(merchant, "create_refund", "/payments/a/refund", {"reason": "Retour"})
@@ -210,6 +208,9 @@ async def _a_day(
     limited = await do(merchant.live, "create_link", "/payment-links", {**link, **limits, **ours})
     for made in (permanent, limited):
         await _pay_link(service, made["url"])
+    await do(merchant, "create_payment", "/payments", {**another, "external_id": "unheard"})
+    await service.run_worker(1)
+    await do(merchant, "list_deliveries", "/webhooks/deliveries?statut=failed")
     await do(merchant.live, "read_link", f"/payment-links/{permanent['id']}")
     await look(merchant.live)
     assert {json.loads(request.body)["event"] for request in receiver.received} == {

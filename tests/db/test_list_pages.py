@@ -162,21 +162,21 @@ async def test_far_pages_of_filtered_deliveries(service: ServiceFixture, near: i
     for rolled_up in (0, 100, 10_000):
         await roll_up_list_counts(db, rolled_up) if rolled_up else None
         for _ in range(40):
-            status, event = rng.choice(statuses), rng.choice(events)
+            only, event = rng.choice(statuses), rng.choice(events)
             offset, oldest_first = rng.choice([0, 3, 20, 45, 110, 200]), rng.random() < 0.5
-            chosen = [each for each in stored if status in (None, each.status) and event in (None, each.event)]
+            chosen = [each for each in stored if only in (None, each.status) and event in (None, each.event)]
             expected = [each.id for each in sorted(chosen, key=key_of, reverse=not oldest_first)]
             rows, total = await read_page(
                 db,
                 webhook_deliveries,
-                ListScope(merchant.id, "test", status, event),
+                ListScope(merchant.id, "test", only, event),
                 7,
                 offset,
                 oldest_first=oldest_first,
                 max_skipped=near,
             )
             found = [Delivery(*row).id for row in rows]
-            assert (total, found) == (len(expected), expected[offset : offset + 7]), (status, event, offset)
+            assert (total, found) == (len(expected), expected[offset : offset + 7]), (only, event, offset)
 
 
 async def test_rollup_counts_every_change_and_leaves_none(service: ServiceFixture) -> None:

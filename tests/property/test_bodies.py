@@ -34,7 +34,7 @@ def _check(answer: Answer) -> None:
     assert answer.status < 500, answer.raw
     if answer.status < 300:
         assert answer.body["success"] is True
-        assert set(answer.body) <= {"success", "data", "meta"}
+        assert set(answer.body) <= {"success", "data", "meta", "warnings"}
     else:
         check_error(answer, CODES[answer.status])
 
