@@ -15,9 +15,9 @@ class BalanceObject(TypedDict):
 
     currency: Annotated[CurrencyCode, example("XOF")]
     """Devise du portefeuille."""
-    balance: Annotated[Number, example(7500)]
+    balance: Annotated[Number, example(12500)]
     """Solde dans l'unité principale : la valeur à afficher."""
-    balance_minor: Annotated[int, example(750000)]
+    balance_minor: Annotated[int, example(1250000)]
     """Le même solde multiplié par 100 dans toutes les devises, XOF compris. Ne pas afficher."""
     status: Annotated[WalletStatus, text_schema(enum=list(WALLET_STATUSES)), example("Actif")]
     """Hors de `Actif`, aucun mouvement n'est accepté."""

@@ -135,9 +135,9 @@ def _blank(block: re.Match[str]) -> str:
 
 
 def _citable(root: Path) -> Iterator[Path]:
-    for folder in (*FOLDERS, "requirements"):
+    for folder in (*FOLDERS, "clients", "requirements"):
         for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
+            if path.is_file() and not {"__pycache__", "node_modules", "build"} & set(path.parts):
                 yield path
     yield from (path for path in sorted(root.iterdir()) if path.is_file())
 
