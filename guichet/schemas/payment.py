@@ -174,9 +174,9 @@ class PaymentCustomerObject(TypedDict):
 class PaymentFailureObject(TypedDict):
     """Pourquoi le paiement a échoué."""
 
-    code: Annotated[FailureCode, open_enum(*FAILURE_CODES), example("insufficient_funds")]
+    code: Annotated[FailureCode, open_enum(*FAILURE_CODES), example("rejected_by_customer")]
     """Identifiant stable, dont la liste peut s'allonger : traitez un code inconnu comme `other`."""
-    message: Annotated[str, example(failure_of("insufficient_funds").message)]
+    message: Annotated[str, example(failure_of("rejected_by_payer").message)]
     """Phrase en français que vous pouvez montrer au client. Elle peut changer sans préavis."""
 
 

@@ -96,7 +96,7 @@ def _envelope_code(answer: Answer) -> str:
     error = body.get("error")
     if set(body) != {"success", "error"} or body["success"] is not False or not isinstance(error, dict):
         raise Violation(f"not the error envelope: {answer.body[:300]!r}")
-    if set(error) - {"details"} != {"code", "message"} or not isinstance(error["message"], str):
+    if set(error) - {"details", "reason", "reference"} != {"code", "message"} or not isinstance(error["message"], str):
         raise Violation(f"not an error of the envelope: {answer.body[:300]!r}")
     code = str(error["code"])
     if code not in BY_CODE:

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from guichet.api.endpoints import ENDPOINTS
-from guichet.domain.errors import BY_CODE, MethodNotAllowed, Unauthorized
+from guichet.domain.errors import BY_CODE, ERROR_REASONS, MethodNotAllowed, Unauthorized
 from guichet.settings import Settings
 from tests.service_fixture import MerchantClient, ServiceFixture, open_service
 
@@ -130,9 +130,10 @@ def _known_error(context: Any, response: Any, case: Any) -> None:
     body = response.json()
     assert set(body) == {"success", "error"}, body
     assert body["success"] is False
-    assert set(body["error"]) - {"details"} == {"code", "message"}, body
+    assert set(body["error"]) - {"details", "reason", "reference"} == {"code", "message"}, body
     assert BY_CODE[body["error"]["code"]].status == response.status_code
     assert "details" not in body["error"] or body["error"]["code"] == "invalid_request"
+    assert "reason" not in body["error"] or body["error"]["reason"] in ERROR_REASONS
 
 
 @pytest.mark.parametrize("label", LABELS)
