@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
-FOLDERS: Final = ("guichet", "guichet_simulator", "tests", "bench", "reliability", "docs")
+FOLDERS: Final = ("guichet", "guichet_simulator", "tests", "bench", "reliability", "clients", "docs")
+#: What is made there and not written.
+MADE: Final = {"__pycache__", "node_modules", "build"}
 CHECKED: Final = tuple(f"{folder}/" for folder in FOLDERS)
 SINGLE_FILES: Final = ("README.md", "CONTRIBUTING.md")
 SUFFIXES: Final = frozenset({".py", ".md", ".toml", ".html"})
@@ -137,7 +139,7 @@ def _blank(block: re.Match[str]) -> str:
 def _citable(root: Path) -> Iterator[Path]:
     for folder in (*FOLDERS, "requirements"):
         for path in sorted((root / folder).rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
+            if path.is_file() and not MADE & {*path.relative_to(root).parts}:
                 yield path
     yield from (path for path in sorted(root.iterdir()) if path.is_file())
 
