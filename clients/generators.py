@@ -183,6 +183,7 @@ def _execute(client: Client, command: list[str], environment: Mapping[str, str] 
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        timeout=240,
         check=False,
     )
     with (client.folder / "log.txt").open("a", encoding="utf-8") as log:
