@@ -22,7 +22,7 @@ class Demo:
 
     def document(self) -> bytes:
         """The OpenAPI document as it is served."""
-        with urllib.request.urlopen(f"{self.url}/openapi.json") as answer:
+        with urllib.request.urlopen(f"{self.url}/openapi.json", timeout=30) as answer:
             content: bytes = answer.read()
             return content
 
@@ -31,7 +31,7 @@ class Demo:
         asked = urllib.request.Request(
             f"{self.url}/v1/payments/{external_id}", headers={"Authorization": f"Bearer {self.key}"}
         )
-        with urllib.request.urlopen(asked) as answer:
+        with urllib.request.urlopen(asked, timeout=30) as answer:
             return json.load(answer)["data"]
 
 

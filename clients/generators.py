@@ -183,8 +183,10 @@ def _execute(client: Client, command: list[str], environment: Mapping[str, str] 
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        timeout=240,
         check=False,
     )
-    (client.folder / "log.txt").open("a").write(f"$ {' '.join(command)}\n{done.stdout}")
+    with (client.folder / "log.txt").open("a", encoding="utf-8") as log:
+        log.write(f"$ {' '.join(command)}\n{done.stdout}")
     if done.returncode:
         raise StepFailed(f"{client.name}: {' '.join(command[:4])} … failed\n{done.stdout[-4000:]}")
