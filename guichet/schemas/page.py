@@ -6,7 +6,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from guichet.domain.warnings import SENTENCES
-from guichet.schemas.object_fields import example, open_enum
+from guichet.schemas.object_fields import open_enum
 
 
 class IgnoredParametersObject(TypedDict):
@@ -33,9 +33,9 @@ class MetaObject(IgnoredParametersObject):
 class RequestWarningObject(TypedDict):
     """Ce qui mérite votre attention dans une requête pourtant acceptée."""
 
-    code: Annotated[str, open_enum(*SENTENCES), example("external_id_spaces")]
+    code: Annotated[str, open_enum(*SENTENCES)]
     """Identifiant stable ; il peut s'en ajouter."""
-    message: Annotated[str, example(SENTENCES["external_id_spaces"])]
+    message: str
     """Phrase en français, pour les humains. Elle peut changer sans préavis."""
 
 

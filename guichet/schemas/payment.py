@@ -183,7 +183,7 @@ class PaymentFailureObject(TypedDict):
 class PaymentSourceLinkObject(TypedDict):
     """Le lien de paiement par lequel le client a payé."""
 
-    id: Annotated[int, example(12)]
+    id: Annotated[int, example(1)]
     """Identifiant numérique, pour `GET /payment-links/{id}`."""
     external_id: Annotated[str | None, example("cotisation-2026")]
     """Votre identifiant du lien ; `null` s'il n'en a pas."""
