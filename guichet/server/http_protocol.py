@@ -56,6 +56,8 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self._received = 0
         self._fault: Refusal | None = None
         self._is_refused = False
+        #: Of a request that asks for an upgrade, until it is read again.
+        self._head_without_upgrade: bytes | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(CoalescingTransport(transport))  # type: ignore[arg-type]
@@ -86,9 +88,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
             return
         part = self._part
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            pass  # No upgrade is offered: the request is answered like any other.
+            self._parse(data)
         except httptools.HttpParserError:
             self._refuse(self._fault or MALFORMED)
             return
@@ -98,6 +98,21 @@ class GuardedHttpProtocol(HttpToolsProtocol):
                 self._refuse(fault)
                 return
         self._update_phase()
+
+    def _parse(self, data: bytes) -> None:
+        """No upgrade is offered, so a request that asks for one (Java's client does, for HTTP/2) is a request like any
+        other (RFC 9110, section 7.8). The parser ends it after its head: it reads it again without that header."""
+        while True:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as ended:
+                head = self._head_without_upgrade
+                if head is None:  # CONNECT, which has no body.
+                    return
+                self._head_without_upgrade = None
+                data = head + data[ended.args[0] :]
+            else:
+                return
 
     def _fault_of_part(self) -> Refusal | None:
         if self._part is _IN_BODY:
@@ -115,10 +130,20 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self._fault = PIPELINED if len(self.pipeline) >= MAX_PIPELINED else self._fault_of_part()
         if self._fault:
             raise ValueError  # Stops the parser, which raises an HttpParserError.
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            self._head_without_upgrade = self._written_without_upgrade()
+            return
         super().on_headers_complete()
         self._part = _IN_BODY
 
+    def _written_without_upgrade(self) -> bytes:
+        lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
+        lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join((*lines, b"", b""))
+
     def on_message_complete(self) -> None:
+        if self._head_without_upgrade is not None:
+            return
         self._part = _NOTHING
         super().on_message_complete()
 
