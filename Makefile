@@ -25,10 +25,10 @@ install: .venv/runtime  ## .venv with the guichet command
 dist: .venv/runtime  ## wheel and source archive of the last commit, in dist/, byte for byte reproducible
 	@$(BIN)/python -m release
 
-# Compiled files are kept even where the environment says otherwise: each of the six test runners, and each process that
+# Compiled files are kept even where the environment says otherwise: each of the four test runners, and each process that
 # a test starts, would compile everything again.
 test: .venv/dev  ## every test, on SQLite and on PostgreSQL
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 6 --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
 
 lint: .venv/dev  ## ruff, mypy --strict, import-linter
 	@$(BIN)/ruff check .

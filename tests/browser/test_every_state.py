@@ -11,7 +11,7 @@ from guichet.ledger import wallets
 from guichet.merchants import repository as merchants
 from guichet.providers.base import Unknown
 from guichet.settings import Settings
-from tests.browser.driver import Customer, customer
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
 from tests.checkout.checkout_fixture import CheckoutFixture, open_checkout
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -189,14 +189,14 @@ async def test_every_page_is_accessible_and_fits_the_screen(
         await awa.accessible()
         await awa.fits()
         await awa.page.emulate_media(color_scheme="dark")
-        await awa.accessible()
+        await awa.accessible(*OF_COLOURS)
         await awa.shoot("dark")
         # Text twice as large, as people with poor eyes set it.
         await awa.page.evaluate("document.documentElement.style.fontSize = '200%'")
         await awa.fits()
         await awa.page.set_viewport_size({"width": 1280, "height": 800})
         await awa.page.evaluate("document.documentElement.style.fontSize = ''")
-        await awa.accessible()
+        await awa.accessible(*OF_LAYOUT)
         await awa.fits()
         await awa.shoot("desktop")
         awa.nothing_strange()

@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -42,10 +41,10 @@ class Server:
         return str(created["url"]).removeprefix(self.url)
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def server(tmp_path: Path) -> AsyncIterator[Server]:
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
     port = free_port()
-    environ = {**clean_environ(tmp_path), "GUICHET_LOG_LEVEL": "error"}
+    environ = {**clean_environ(tmp_path_factory.mktemp("phone")), "GUICHET_LOG_LEVEL": "error"}
     command = (sys.executable, "-m", "guichet")
     made = await asyncio.create_subprocess_exec(
         *command, "merchant", "create", "Boutique Kora", "--json", env=environ, stdout=asyncio.subprocess.PIPE

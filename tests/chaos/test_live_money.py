@@ -56,7 +56,7 @@ async def test_the_books_of_providers_guichet_and_merchants_agree_after_kills(
     plan = Plan(
         "postgresql" if several else "sqlite",
         seed=60,
-        payments=150,
+        payments=100,
         kills=3,
         interval=0.8,
         rate=60,

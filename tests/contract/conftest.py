@@ -1,8 +1,13 @@
 """A merchant's own webhook server, a service whose live environment has a scripted provider, and `/openapi.json`."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from guichet.settings import Settings
@@ -31,9 +36,20 @@ async def live_service(settings: Settings, operator: ScriptedProvider) -> AsyncI
         yield opened
 
 
+@pytest.fixture(scope="session")
+def served_document(base_settings: Settings, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("document"))
+
+    async def ask() -> bytes:
+        async with open_service(replace(base_settings, database_url=f"sqlite:///{path}")) as service:
+            answer = await service.call("GET", "/openapi.json")
+            assert answer.status == 200
+            return answer.raw
+
+    return asyncio.run(ask())
+
+
 @pytest.fixture
-async def document(sqlite_service: ServiceFixture) -> dict[str, Any]:
+def document(served_document: bytes) -> dict[str, Any]:
     """The OpenAPI document as the service answers it."""
-    answer = await sqlite_service.call("GET", "/openapi.json")
-    assert answer.status == 200
-    return dict(answer.body)
+    return dict(msgspec.json.decode(served_document))

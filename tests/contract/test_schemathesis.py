@@ -35,8 +35,9 @@ CAN_BE_INVALID: Final = {
     for endpoint in ENDPOINTS
     if endpoint.body or any(parameter.where == "query" for parameter in endpoint.parameters)
 }
-RANDOM_EXAMPLES: Final = 10
-COVERAGE_CASES: Final = 40
+#: A slice: `make fuzz` sends what schemathesis makes by the thousand.
+RANDOM_EXAMPLES: Final = 6
+COVERAGE_CASES: Final = 24
 RANDOM: Final = hypothesis_settings(
     max_examples=RANDOM_EXAMPLES,
     deadline=None,
