@@ -25,7 +25,7 @@ from guichet.domain.errors import RateLimited
 from guichet.logs import log
 from guichet.server.json_response import error_response
 from guichet.server.rate_limits import RateLimit
-from guichet.server.request_context import ClientAddresses
+from guichet.server.request_context import ClientAddresses, add_header
 
 #: Seconds that Redis may take to count a request, and seconds that it is left alone after it did not.
 REDIS_TIMEOUT: Final = 0.25
@@ -211,10 +211,9 @@ class RateLimitMiddleware:
 def _announcing(allowance: Allowance, send: Send) -> Send:
     async def announce(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers["X-RateLimit-Remaining"] = str(allowance.remaining)
-            if not allowance.allowed:
-                headers["Retry-After"] = str(allowance.retry_after)
+            add_header(message, b"x-ratelimit-remaining", str(allowance.remaining))
+            if not allowance.allowed:  # In place of the one that every such answer has.
+                MutableHeaders(scope=message)["Retry-After"] = str(allowance.retry_after)
         await send(message)
 
     return announce

@@ -10,7 +10,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -56,7 +56,7 @@ class RequestContext:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+                add_header(message, b"x-request-id", request_id)
             await send(message)
 
         try:
@@ -83,6 +83,12 @@ class RequestContext:
         caller: Caller | None = scope.get(CALLER)
         whose = {} if caller is None else {"merchant": caller.merchant.id, "env": caller.env}
         log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **whose)
+
+
+def add_header(message: Message, name: bytes, value: str) -> None:
+    """To an `http.response.start` whose application does not set this header. `name` is in lower case, as ASGI has it;
+    Starlette's MutableHeaders would read all the others first, twice in each request."""
+    message["headers"].append((name, value.encode("latin-1")))
 
 
 def _request_id(scope: Scope) -> str:
