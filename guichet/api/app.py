@@ -9,7 +9,8 @@ from typing import Final
 
 from starlette.routing import BaseRoute
 
-from guichet.api.endpoints import ENDPOINTS, Handler
+from guichet.api.endpoints import ENDPOINTS
+from guichet.api.endpoints.endpoint import Handler
 from guichet.api.http import Endpoint
 from guichet.context import AppContext
 from guichet.merchants.api_keys import Authenticator

@@ -9,7 +9,8 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from guichet.api.endpoints import ENDPOINTS, Endpoint
+from guichet.api.endpoints import ENDPOINTS
+from guichet.api.endpoints.endpoint import Endpoint
 from guichet.clock import DAY, Instant, later
 from guichet.domain.events import DISPUTE_EVENTS, EVENTS, WEBHOOK_TEST
 from guichet.providers.base import Accepted, Refused

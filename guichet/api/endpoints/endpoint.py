@@ -1,0 +1,87 @@
+"""What the table of endpoints says of each of them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from starlette.responses import Response
+
+from guichet.api.http import DEFAULT_PER_PAGE, MAX_PER_PAGE, ORDERS, Call
+from guichet.domain.errors import GuichetError
+from guichet.schemas.validation import Body
+
+Handler = Callable[[Call], Awaitable[Response]]
+#: The class (a TypedDict) of an object that is answered.
+ObjectClass = type[Any]
+Example = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A path or query parameter. `schema` is its JSON Schema, `sample` its value in the examples."""
+
+    name: str
+    schema: Mapping[str, Any]
+    description: str
+    where: Literal["query", "path"] = "query"
+    sample: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One line of the contract's table of endpoints; `path` is relative to the API's base URL.
+
+    `data` is the object answered; `shape` says whether one, an array or a page of them is. `requests` are whole example
+    bodies by title, and tests send each of them. `live_only` endpoints refuse a test key.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    tag: str
+    summary: str
+    description: str
+    data: ObjectClass
+    status: int = 200
+    shape: Literal["one", "array", "page"] = "one"
+    body: type[Body] | None = None
+    parameters: tuple[Parameter, ...] = ()
+    errors: tuple[type[GuichetError], ...] = ()
+    requests: Mapping[str, Example] = field(default_factory=dict)
+    live_only: bool = False
+
+
+def paging(after: str) -> tuple[Parameter, ...]:
+    """`after`: what the element before a page is called."""
+    return (
+        Parameter(
+            "per_page",
+            {"type": "integer", "minimum": 1, "maximum": MAX_PER_PAGE, "default": DEFAULT_PER_PAGE},
+            "Éléments par page.",
+        ),
+        Parameter(
+            "page",
+            {"type": "integer", "minimum": 1, "default": 1},
+            "Numéro de page. Au-delà de la dernière, la liste est vide. Ne s'envoie pas avec `after`.",
+        ),
+        Parameter(
+            "order",
+            {"type": "string", "enum": list(ORDERS), "default": ORDERS[0]},
+            "`desc` : les plus récents d'abord ; `asc` : les plus anciens d'abord.",
+        ),
+        Parameter(
+            "after",
+            {"type": "string"},
+            f"Commence juste après cet élément : {after}. Un parcours avec `after` ne saute ni ne répète rien, quoi "
+            "qu'il arrive entre deux pages ; il est fini quand une page compte moins de `per_page` éléments.",
+        ),
+    )
+
+
+PAYMENT_REFERENCE: Final = Parameter(
+    "reference",
+    {"type": "string"},
+    "La référence du paiement, ou votre `external_id` encodé pour une adresse (`/` devient `%2F`).",
+    "path",
+    "commande-1042",
+)

@@ -1,0 +1,115 @@
+"""Endpoints of payments."""
+
+from typing import Final
+
+from guichet.api import payments
+from guichet.api.endpoints.endpoint import PAYMENT_REFERENCE, Endpoint, Parameter, paging
+from guichet.api.guide import whole_amount
+from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound, PaymentFailed
+from guichet.domain.payments import PAYMENT_STATUSES
+from guichet.schemas.payment import PaymentBody, PaymentObject
+
+PAYMENTS: Final = "Paiements"
+_DATES: Final = "`AAAA-MM-JJ` ou ISO-8601, UTC sans autre indication, comparée à `created_at` et incluse."
+_MOBILE: Final = {
+    "amount": 5000,
+    "operator": "mtn",
+    "phone_number": "2290197001234",
+    "description": "Commande 1042",
+    "external_id": "commande-1042",
+    "metadata": {"panier": 77},
+}
+_CARD: Final = {
+    "amount": 15000,
+    "operator": "VISA",
+    "external_id": "commande-1044",
+    "return_url": "https://boutique.example/merci?panier=77",
+    "customer": {"firstname": "Awa", "lastname": "Diallo", "email": "awa@example.com"},
+}
+_SCENARIO: Final = {
+    "amount": 5000,
+    "operator": "mtn",
+    "phone_number": "2290197000000",
+    "test_scenario": "refund_failed",
+}
+_WITH_CODE: Final = {
+    "amount": 2500,
+    "operator": "orange_sn",
+    "phone_number": "221771230000",
+    "otp": "123456",
+    "external_id": "commande-1043",
+}
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "POST",
+        "/payments",
+        payments.create_payment,
+        PAYMENTS,
+        "Créer un paiement",
+        "Demande à l'opérateur de débiter le client. **Un `201` n'est pas un encaissement** : le paiement est "
+        "`pending`, et vous livrez quand il est `succeeded`.\n\n"
+        "Répéter un `external_id` rend le paiement existant, aussi avec `201`, et ne crée rien. Un délai dépassé ne "
+        "prouve pas que rien n'a été créé : rejouez avec le même `external_id`. Si le montant, la devise, l'opérateur "
+        "ou le numéro diffèrent de ceux du paiement existant, `warnings` le dit.\n\n"
+        "Le total débité (montant et frais) d'un paiement Mobile Money doit être compris entre "
+        f"{whole_amount(MIN_DEBIT)} et {whole_amount(MAX_DEBIT)}. Un "
+        "refus immédiat de l'opérateur donne `402` : le paiement est enregistré `failed`, `error.reference` le nomme "
+        "et `error.reason` dit pourquoi. Si c'est notre liaison avec l'opérateur qui ne fonctionne pas, la réponse "
+        "est `500`, avec `error.reference` aussi ; rien n'a été débité.",
+        PaymentObject,
+        201,
+        body=PaymentBody,
+        errors=(InvalidRequest, PaymentFailed, Conflict),
+        requests={
+            "Mobile Money": _MOBILE,
+            "Mobile Money avec code (OTP)": _WITH_CODE,
+            "Carte": _CARD,
+            "Scénario de test": _SCENARIO,
+        },
+    ),
+    Endpoint(
+        "GET",
+        "/payments",
+        payments.list_payments,
+        PAYMENTS,
+        "Lister les paiements",
+        "Les plus récents d'abord, dans l'environnement de la clé. Pour tout parcourir, suivez `after` plutôt que "
+        "`page` : des paiements arrivent et changent d'état pendant le parcours.",
+        PaymentObject,
+        shape="page",
+        parameters=(
+            Parameter(
+                "status",
+                {"type": "string", "enum": list(PAYMENT_STATUSES)},
+                "État. Une valeur inconnue vaut `pending`, et `meta.ignored` le dit.",
+                sample="succeeded",
+            ),
+            Parameter("external_id", {"type": "string"}, "Votre identifiant de commande, exactement."),
+            Parameter("from", {"type": "string"}, f"Début : {_DATES}", sample="2026-11-01"),
+            Parameter(
+                "to",
+                {"type": "string"},
+                f"Fin : {_DATES} Une date seule est ce jour à 00:00:00, ce qui exclut les paiements du jour : envoyez "
+                "le lendemain ou un horodatage complet.",
+                sample="2026-12-01",
+            ),
+            *paging("la `reference` ou l'`external_id` du dernier paiement reçu"),
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "GET",
+        "/payments/{reference}",
+        payments.read_payment,
+        PAYMENTS,
+        "Lire un paiement",
+        "Tant que le paiement est `pending`, l'opérateur est interrogé avant la réponse : prévoyez chez vous un délai "
+        "d'attente d'au moins 30 secondes. `payment_url` vaut toujours `null` ici ; `redirect_url` y est tant que "
+        "votre client doit confirmer sur la page de l'opérateur.",
+        PaymentObject,
+        parameters=(PAYMENT_REFERENCE,),
+        errors=(NotFound,),
+    ),
+)

@@ -1,0 +1,68 @@
+"""Endpoints of refunds."""
+
+from typing import Final
+
+from guichet.api import refunds
+from guichet.api.endpoints.endpoint import PAYMENT_REFERENCE, Endpoint, Parameter, paging
+from guichet.domain.errors import Conflict, InvalidRequest, NotFound
+from guichet.schemas.object_fields import REFUND_REFERENCE
+from guichet.schemas.refund import RefundBody, RefundObject
+
+REFUNDS: Final = "Remboursements"
+
+ENDPOINTS: Final = (
+    Endpoint(
+        "POST",
+        "/payments/{reference}/refund",
+        refunds.create_refund,
+        REFUNDS,
+        "Rembourser un paiement",
+        "Enregistre la demande de remboursement total d'un paiement `succeeded`. Le versement est exécuté ensuite ; "
+        "l'issue arrive par `refund.succeeded` ou `refund.failed`. En test, la réponse est déjà `succeeded`.\n\n"
+        "Il n'y a pas de remboursement partiel : un `amount` autre que le `total_amount` du paiement est refusé.\n\n"
+        "Un paiement n'a jamais qu'un remboursement. Le client reçoit `total_amount` ; votre solde est débité de "
+        "`amount`, et les frais sont rendus par le service. Si le solde ne suffit pas, le remboursement échoue et rien "
+        "n'est pris. Un `409` dit pourquoi dans `error.reason` ; `already_refunded` donne la référence du "
+        "remboursement.",
+        RefundObject,
+        201,
+        body=RefundBody,
+        parameters=(PAYMENT_REFERENCE,),
+        errors=(InvalidRequest, NotFound, Conflict),
+        requests={"Avec un motif": {"reason": "Article indisponible"}, "Sans motif": {}},
+    ),
+    Endpoint(
+        "GET",
+        "/refunds",
+        refunds.list_refunds,
+        REFUNDS,
+        "Lister les remboursements",
+        "Les plus récents d'abord, dans l'environnement de la clé.",
+        RefundObject,
+        shape="page",
+        parameters=(
+            Parameter("payment_reference", {"type": "string"}, "La référence du paiement remboursé, exactement."),
+            *paging("la `reference` du dernier remboursement reçu"),
+        ),
+        errors=(InvalidRequest,),
+    ),
+    Endpoint(
+        "GET",
+        "/refunds/{reference}",
+        refunds.read_refund,
+        REFUNDS,
+        "Lire un remboursement",
+        "Si le versement est en cours, l'opérateur est interrogé avant la réponse.",
+        RefundObject,
+        parameters=(
+            Parameter(
+                "reference",
+                {"type": "string"},
+                "La référence **du remboursement**, et non celle du paiement.",
+                "path",
+                REFUND_REFERENCE,
+            ),
+        ),
+        errors=(NotFound,),
+    ),
+)
