@@ -15,6 +15,7 @@ from guichet.bootstrap import Service, application, create_merchant, service
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MerchantStatus
 from guichet.domain.money import Currency
+from guichet.payments import incidents
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
 from tests.fakes.clock import ManualClock
@@ -76,6 +77,21 @@ class MerchantClient:
         answer = await self.post("/payments", body)
         assert answer.status == 201, answer.raw
         return answer.data
+
+    async def report_mismatch(self, reference: str, account: str | None = "op") -> None:
+        """An open incident: the provider states another amount than the live payment's."""
+        ctx = self.service.ctx
+        await incidents.report(
+            ctx.db,
+            merchant_id=self.id,
+            env="live",
+            kind=incidents.MISMATCH,
+            subject_type="payment",
+            reference=reference,
+            provider_account=account,
+            detail="x",
+            now=ctx.clock.now(),
+        )
 
 
 @dataclass

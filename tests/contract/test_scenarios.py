@@ -184,17 +184,7 @@ async def test_incidents_of_the_test_environment_are_listed_last_and_alert_nobod
     await merchant.pay(external_id="a", test_scenario="amount_mismatch")
     await merchant.get("/payments/a")
     assert await health_checks.open_incidents(ctx.db) == []
-    await incidents.report(
-        ctx.db,
-        merchant_id=merchant.id,
-        env="live",
-        kind=incidents.MISMATCH,
-        subject_type="payment",
-        reference="00000000-0000-4000-8000-000000000001",
-        provider_account="op",
-        detail="x",
-        now=ctx.clock.now(),
-    )
+    await merchant.report_mismatch("00000000-0000-4000-8000-000000000001")
     assert [each.env for each in await incidents.still_open(ctx.db)] == ["live", "test"]
     [(kind, count, _)] = await health_checks.open_incidents(ctx.db)
     assert (kind, count) == ("mismatch", 1)

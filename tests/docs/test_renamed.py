@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from guichet.api.callbacks import callback_routes
 from guichet.clock import DAY, MINUTE, SystemClock, iso, later
 from guichet.db.tables import metadata
-from guichet.payments import incidents, unmatched_callbacks
+from guichet.payments import unmatched_callbacks
 from guichet.providers.base import Accepted, NotProcessed
 from guichet.settings import VARIABLES, Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
@@ -194,17 +194,7 @@ async def _trouble(settings: Settings, cli: Cli) -> None:
         for operator in ("mtn", "mtn", "moov"):
             await merchant.live.post("/payments", {**PAYMENT, "operator": operator})
         reference = (await merchant.live.get("/payments")).data[0]["reference"]
-        await incidents.report(
-            service.ctx.db,
-            merchant_id=merchant.id,
-            env="live",
-            kind=incidents.MISMATCH,
-            subject_type="payment",
-            reference=reference,
-            provider_account="stripe",
-            detail="x",
-            now=service.clock.now(),
-        )
+        await merchant.report_mismatch(reference, "stripe")
         await unmatched_callbacks.keep_sample(
             service.ctx.db, provider_account="stripe", path="/x", body=b"{}", reason="no_match", now=now
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from guichet.clock import DAY, HOUR, MINUTE, SystemClock, earlier, iso, later
 from guichet.domain.money import Hundredths
-from guichet.payments import incidents, provider_balances, unmatched_callbacks
+from guichet.payments import provider_balances, unmatched_callbacks
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.settings import Settings
@@ -36,17 +36,7 @@ async def test_doctor_reports_one_line_for_each_fault(settings: Settings, cli: C
         await merchant.pay("0002")
         await service.run_worker(20)
         stuck = (await merchant.live.get("/payments")).data[0]
-        await incidents.report(
-            service.ctx.db,
-            merchant_id=merchant.id,
-            env="live",
-            kind=incidents.MISMATCH,
-            subject_type="payment",
-            reference=stuck["reference"],
-            provider_account="op",
-            detail="x",
-            now=service.clock.now(),
-        )
+        await merchant.report_mismatch(stuck["reference"])
         await unmatched_callbacks.keep_sample(
             service.ctx.db, provider_account="op", path="/x", body=b"{}", reason="no_match", now=SystemClock().now()
         )

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.ledger.audit import audit
-from guichet.payments import incidents, unmatched_callbacks
+from guichet.payments import unmatched_callbacks
 from guichet.providers.base import Accepted, Unknown
 from guichet.server.db_metrics import FRESH_FOR, DatabaseMetrics
 from guichet.settings import Settings
@@ -35,17 +35,7 @@ async def test_metrics_show_the_state_of_the_database(settings: Settings) -> Non
         reference = (await merchant.live.get("/payments")).data[0]["reference"]
         ctx = service.ctx
         now = ctx.clock.now()
-        await incidents.report(
-            ctx.db,
-            merchant_id=merchant.id,
-            env="live",
-            kind=incidents.MISMATCH,
-            subject_type="payment",
-            reference=reference,
-            provider_account="op",
-            detail="x",
-            now=now,
-        )
+        await merchant.report_mismatch(reference)
         await unmatched_callbacks.keep_sample(
             ctx.db, provider_account="op", path="/x", body=b"{}", reason="no_match", now=now
         )

@@ -141,18 +141,7 @@ async def test_old_closed_incidents_and_unmatched_callbacks_are_deleted_and_open
     merchant, db = await service.merchant(), service.ctx.db
     now = service.clock.now()
     for number in range(3):
-        reference = f"00000000-0000-4000-8000-{number:012d}"
-        await incidents.report(
-            db,
-            merchant_id=merchant.id,
-            env="live",
-            kind=incidents.MISMATCH,
-            subject_type="payment",
-            reference=reference,
-            provider_account=None,
-            detail="says 1",
-            now=now,
-        )
+        await merchant.report_mismatch(f"00000000-0000-4000-8000-{number:012d}", None)
     first, second, _ = await incidents.still_open(db)
     await incidents.close(db, first.id, now)
     await unmatched_callbacks.keep_sample(db, provider_account="op", path="/x", body=b"{}", reason="no_match", now=now)
