@@ -17,9 +17,12 @@ from guichet.providers.orange import order_id
 from guichet.settings import Settings
 
 _BOOKS: Final = """
-SELECT books.transaction_id, books.kind, books.client_ref, transactions.ref
+SELECT books.transaction_id, books.kind, books.client_ref, transactions.ref, transactions.provider
 FROM books JOIN transactions ON transactions.id = books.transaction_id
 """
+_MOVED: Final = ("succeeded", "refunded")
+#: The provider, and its only operator.
+_CORIS: Final = "coris"
 
 
 @dataclass
@@ -36,8 +39,12 @@ class _Books:
 
     def __init__(self, simulator_db: Path) -> None:
         self._moves: dict[tuple[str, str], set[int]] = defaultdict(set)
+        #: How many debits Coris made. It never learns our references, and its own may be damaged in a hostile answer:
+        #: its payments can only be compared in number.
+        self.coris_debits = 0
         with closing(sqlite3.connect(simulator_db)) as books:
-            for move, kind, ours, theirs in books.execute(_BOOKS):
+            for move, kind, ours, theirs, provider in books.execute(_BOOKS):
+                self.coris_debits += (provider, kind) == (_CORIS, "debit")
                 for reference in filter(None, (ours, theirs)):
                     self._moves[kind, reference].add(move)
 
@@ -54,12 +61,18 @@ async def compare(settings: Settings, simulator_db: Path, acknowledged: set[str]
         paid = [Payment(*row) for row in await opened.ctx.db.scan(select(payments))]
         returned = [Refund(*row) for row in await opened.ctx.db.scan(select(refunds))]
         sent = [Delivery(*row) for row in await opened.ctx.db.scan(select(webhook_deliveries))]
+    succeeded_at_coris = 0
     for payment in paid:
         if payment.env == "live":
             found.payments[payment.status] += 1
             ours = payment.reference
             debits = books.count("debit", ours, order_id(ours), payment.provider_reference)
-            _judge(found, f"payment {payment.reference}", payment.status, debits, payment.operator)
+            if payment.operator == _CORIS:
+                succeeded_at_coris += payment.status in _MOVED
+            else:
+                _judge(found, f"payment {payment.reference}", payment.status, debits, payment.operator)
+    if succeeded_at_coris > books.coris_debits:
+        found.faults.append(f"{succeeded_at_coris} payments of Coris succeeded, it made {books.coris_debits} debits")
     by_id = {payment.id: payment for payment in paid}
     for refund in returned:
         if refund.env == "live":
@@ -77,7 +90,7 @@ async def compare(settings: Settings, simulator_db: Path, acknowledged: set[str]
 def _judge(found: Agreement, name: str, status: str, moves: int, operator: str) -> None:
     if moves > 1:
         found.faults.append(f"{name} ({operator}): the provider moved the money {moves} times")
-    if status in ("succeeded", "refunded") and moves == 0:
+    if status in _MOVED and moves == 0:
         found.faults.append(f"{name} ({operator}) is {status}, but the provider moved nothing")
     if status == "failed" and moves:
         found.faults.append(f"{name} ({operator}) is failed, but the provider moved the money")
