@@ -11,12 +11,10 @@ from guichet.checkout import forms, state_pages
 from guichet.checkout.page_context import PageContext
 from guichet.checkout.page_request import PageRequest
 from guichet.checkout.payment_view import TEMPLATES, payment_view, return_address
-from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
-from guichet.merchants import repository as merchants
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
@@ -52,7 +50,7 @@ async def _find_payment(pages: PageContext, page: PageRequest) -> tuple[Payment,
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
     if payment is None or payment.env != "test" or payment.link_id is not None:
         raise NotFound
-    return payment, require(await merchants.get(pages.ctx.db, payment.merchant_id))
+    return payment, await pages.merchant(page, payment.merchant_id)
 
 
 async def _payment_page(

@@ -12,12 +12,10 @@ from guichet.checkout.page_context import PageContext
 from guichet.checkout.page_request import PageRequest
 from guichet.checkout.state_pages import StateName
 from guichet.checkout.views import Group, bounds_notice, groups, initials
-from guichet.db.engine import require
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.ledger import wallets
-from guichet.merchants import repository as merchants
 from guichet.payments import link_repository
 
 
@@ -82,7 +80,7 @@ async def find_link(pages: PageContext, page: PageRequest) -> LinkRequest:
     link = await link_repository.by_token(pages.ctx.db, first + second) if (first + second).isascii() else None
     if link is None or link.path != f"{first}/{second}":
         raise NotFound
-    return LinkRequest(pages, page, link, require(await merchants.get(pages.ctx.db, link.merchant_id)))
+    return LinkRequest(pages, page, link, await pages.merchant(page, link.merchant_id))
 
 
 async def show(pages: PageContext, page: PageRequest) -> Response:

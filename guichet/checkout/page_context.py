@@ -12,8 +12,12 @@ from guichet.checkout.render import Renderer
 from guichet.checkout.tokens import FormTokens
 from guichet.clock import Clock
 from guichet.context import AppContext
+from guichet.db.engine import require
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
 from guichet.logs import log
+from guichet.merchants import repository as merchants
 from guichet.payments.awaited_polls import result_within
 from guichet.payments.poll_schedule import next_question_at
 from guichet.payments.polling import poll_payment_at_most
@@ -59,6 +63,12 @@ class PageContext:
 
     def request(self, request: Request) -> PageRequest:
         return PageRequest(request, self.renderer, self.base_path, self.ctx.settings.time_zone)
+
+    async def merchant(self, page: PageRequest, merchant_id: MerchantId) -> Merchant:
+        """Whose page it is. From here on its dates are in that merchant's time zone."""
+        found = require(await merchants.get(self.ctx.db, merchant_id))
+        page.belongs_to(found)
+        return found
 
     @property
     def clock(self) -> Clock:

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from guichet.checkout import formatting, i18n
 from guichet.checkout.render import LanguageSwitch, Renderer
 from guichet.clock import Instant
+from guichet.domain.merchants import Merchant
 from guichet.server.content_encoding import choose_encoding, compress
 
 #: A body of fewer bytes fits one packet anyway.
@@ -32,7 +33,8 @@ HEADERS: Final = {
 
 
 class PageRequest:
-    """`base_path`: of the service's public address, without a slash at the end. `time_zone`: of every date shown."""
+    """`base_path`: of the service's public address, without a slash at the end. `time_zone`: of every date shown,
+    the installation's until the page knows its merchant."""
 
     def __init__(self, request: Request, renderer: Renderer, base_path: str, time_zone: ZoneInfo) -> None:
         self.request = request
@@ -52,8 +54,13 @@ class PageRequest:
         """The sentence `key` in the customer's language, with `values` escaped into it."""
         return self.renderer.text(self.language, key, **values)
 
+    def belongs_to(self, merchant: Merchant) -> None:
+        """From here on dates are in this merchant's time zone, if it has one of its own (D131)."""
+        if merchant.time_zone is not None:
+            self.time_zone = ZoneInfo(merchant.time_zone)
+
     def date_time(self, instant: Instant) -> str:
-        """A date in the customer's language and in the time zone of the merchants (D131)."""
+        """A date in the customer's language and in the time zone of the merchant."""
         return formatting.date_time(instant, self.language, self.time_zone)
 
     def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:

@@ -20,13 +20,15 @@ _ALPHABET: Final = string.ascii_letters + string.digits
 
 @dataclass(frozen=True, slots=True)
 class Merchant:
-    """`currency` is the default currency of the account's payment links (D19); `created_at` is an Instant."""
+    """`currency` is the default currency of the account's payment links (D19); `created_at` is an Instant. `time_zone`:
+    of the dates that its customers see, None for the installation's (D131)."""
 
     id: MerchantId
     name: str
     status: MerchantStatus
     currency: Currency
     created_at: Instant
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,12 @@ _SET_STATUS: Final = (
     .values(status=bindparam("new_status"))
     .returning(*merchants.c)
 )
+_SET_TIME_ZONE: Final = (
+    update(merchants)
+    .where(merchants.c.id == bindparam("merchant"))
+    .values(time_zone=bindparam("new_zone"))
+    .returning(*merchants.c)
+)
 
 _INSERT_ENDPOINT: Final = insert(webhook_endpoints).values(
     merchant_id=bindparam("merchant_id"),
@@ -101,6 +107,11 @@ async def everyone(db: Database) -> list[Merchant]:
 
 async def set_status(db: Writer, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
     row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
+    return Merchant(*row) if row else None
+
+
+async def set_time_zone(db: Writer, merchant_id: MerchantId, zone: str | None) -> Merchant | None:
+    row = await db.write(_SET_TIME_ZONE, merchant=merchant_id, new_zone=zone)
     return Merchant(*row) if row else None
 
 

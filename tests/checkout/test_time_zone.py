@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from tests.checkout.checkout_fixture import Answer, CheckoutFixture, open_checkout
 
@@ -41,6 +42,18 @@ async def test_card_page_receipts_and_links_use_the_zone_of_the_merchants(
         pages.append(await checkout.get(card))
 
     assert [_zones(page) for page in pages] == [{shown}] * len(pages)
+
+
+async def test_a_merchant_may_have_a_zone_of_its_own(any_checkout: CheckoutFixture) -> None:
+    async with any_checkout.ctx.db.transaction() as tx:
+        await merchants.set_time_zone(tx, any_checkout.merchant_id, "Africa/Dakar")
+    pages = [
+        await any_checkout.get(await any_checkout.card()),
+        await _receipt(any_checkout, "mtn", "01 97 00 00 45"),
+        await any_checkout.get(await any_checkout.link(starts_at="2099-01-01T00:00:00Z")),
+    ]
+
+    assert [_zones(page) for page in pages] == [{"GMT"}] * len(pages)
 
 
 async def test_a_link_of_a_day_in_cotonou_ends_with_that_day(any_checkout: CheckoutFixture) -> None:

@@ -181,9 +181,18 @@ async def test_names_are_stored_unchanged(sqlite_cli: Cli, sqlite_settings: Sett
     assert found.name == made["name"] == "Chez Ngoné & fils"
 
 
+def test_a_time_zone_is_set_and_given_up(sqlite_cli: Cli) -> None:
+    merchant = sqlite_cli("merchant", "create", "Awa", "--json").json["id"]
+    assert sqlite_cli("merchant", "time-zone", merchant, "Africa/Dakar", "--json").json["time_zone"] == "Africa/Dakar"
+    assert sqlite_cli("merchant", "list", "--json").json["merchants"][-1]["time_zone"] == "Africa/Dakar"
+    assert "must be the name of a time zone" in sqlite_cli("merchant", "time-zone", merchant, "Mars/Base").misuse
+    assert sqlite_cli("merchant", "time-zone", merchant, "--json").json["time_zone"] is None
+
+
 def test_every_act_of_the_staff_is_in_the_audit_log(cli: Cli) -> None:
     merchant = cli("merchant", "create", "Awa", "--by", "Zoé [staff]", "--json").json["id"]
     cli("merchant", "status", merchant, "suspended", "--json")
+    cli("merchant", "time-zone", merchant, "Africa/Dakar", "--json")
     key = cli("key", "create", merchant, "--env", "live", "--json").json["id"]
     cli("key", "revoke", key, "--json")
     cli("mode", "disable", "visa", "--by", "Zoé", "--json")
@@ -193,6 +202,7 @@ def test_every_act_of_the_staff_is_in_the_audit_log(cli: Cli) -> None:
     assert [(each["action"], each["subject"], each["merchant_id"]) for each in reversed(entries)] == [
         ("merchant.created", str(merchant), merchant),
         ("merchant.status_changed", str(merchant), merchant),
+        ("merchant.time_zone_changed", str(merchant), merchant),
         ("key.created", str(key), merchant),
         ("key.revoked", str(key), merchant),
         ("mode.changed", "VISA", None),
@@ -202,12 +212,12 @@ def test_every_act_of_the_staff_is_in_the_audit_log(cli: Cli) -> None:
         {"active": True},
         {"active": False},
     )
-    assert entries[3]["before"] == {"status": "active"}
+    assert entries[4]["before"] == {"status": "active"}
     assert all(each["os_user"] for each in entries)
     assert "Zoé [staff]" in cli("audit-log", "list").out
     assert cli("audit-log", "list", "--about", key, "--json").json["entries"] == entries[1:3]
     done = cli("audit-log", "verify", "--json").json
-    assert (done["entries"], done["fault"], done["head"]) == (5, None, entries[0]["digest"])
+    assert (done["entries"], done["fault"], done["head"]) == (6, None, entries[0]["digest"])
     assert cli("audit-log", "verify", "--known-head", "f" * 64).refusal.startswith(
         "The audit log does not contain the known head"
     )

@@ -25,6 +25,7 @@ merchants: Final = table(
     Column("status", String(16), nullable=False),
     Column("currency", String(3), nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("time_zone", String(64)),
     one_of("status", MERCHANT_STATUSES, "merchants"),
 )
 
