@@ -135,8 +135,10 @@ def _change(
         before = await get_merchant(ctx.db, merchant_id)
         async with ctx.db.transaction() as tx:
             changed = existing(await change(tx), "merchant", merchant_id)
-            told = {"before": {field: getattr(before, field)}, "after": {field: getattr(changed, field)}}
-            await record_act(ctx, tx, by, f"merchant.{field}_changed", "merchant", merchant_id, merchant_id, **told)
+            await record_act(
+                ctx, tx, by, f"merchant.{field}_changed", "merchant", merchant_id, merchant_id,
+                before={field: getattr(before, field)}, after={field: getattr(changed, field)},
+            )  # fmt: skip
         return changed
 
     return run(work)

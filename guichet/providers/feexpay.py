@@ -78,7 +78,7 @@ class FeexPay(HttpProvider):
         self._shop = account.settings["shop"]
         self._balance_path = f"/api/balance/public/getByShop/{self._shop}"
         self._headers = {"Authorization": f"Bearer {account.settings['api_key']}"}
-        self._history = FeexPayHistory(self._ask_history, self._shop)
+        self._history = FeexPayHistory(self._ask_history, self._shop, clock)
 
     def can_refund(self, operator: str, *, collected_here: bool) -> bool:
         return operator not in _NO_PAYOUT

@@ -3,12 +3,14 @@
 Source: docs/providers/feexpay.md, "Other calls". A response has at most 500 rows and 31 days, and is not paged.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
-from guichet.clock import DAY, Instant, earlier, from_datetime, later
+from guichet.clock import DAY, SECOND, Clock, Instant, earlier, from_datetime, later
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
@@ -21,6 +23,9 @@ Kind = Literal["PAYIN", "PAYOUT"]
 Status = Literal["SUCCESSFUL", "FAILED", "PENDING"]
 #: One call to the history with this body.
 Ask = Callable[[Mapping[str, str]], Awaitable[CallResult]]
+Rows = TypeVar("Rows")
+#: What a caller keeps of one answer, and how many rows that had.
+Read = Callable[[Mapping[str, str]], Awaitable[tuple[Rows, int] | Unknown]]
 
 _MAX_DAYS: Final = 31
 #: A response with this many rows may be cut off.
@@ -32,6 +37,9 @@ _NETWORKS: Final = frozenset(
         *("TOGOCOM TG", "ORANGE SN", "FREE SN", "WAVE SN", "MOOV BF", "ORANGE BF"),
     }
 )
+#: Microseconds for which one answer serves all searches that ask the same. Responses are lost in numbers, and a search
+#: may read thousands of rows: a gateway in trouble must not be asked for all of them by every payment.
+_SHARED_FOR: Final = 10 * SECOND
 _REFERENCES: Final = ("callback_info", "reference", "financial_transaction_id", "custom_id")
 _KINDS: Final[tuple[Kind, ...]] = ("PAYIN", "PAYOUT")
 _STATUSES: Final[tuple[Status, ...]] = ("SUCCESSFUL", "FAILED", "PENDING")
@@ -42,12 +50,28 @@ _LINE_STATUSES: Final[dict[ProviderStatus | None, LineStatus]] = {
 }
 
 
+@dataclass
+class _Search:
+    """The last answer to one request: FeexPay's references by ours, and how many rows it had. Who asks holds `lock`."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    answered: tuple[dict[str, str], int] = field(default_factory=lambda: ({}, 0))
+    asked_at: Instant | None = None
+
+    def knows(self, sent_at: Instant, now: Instant) -> bool:
+        """Whether what was sent then may be in this answer, which is not older than others may use it."""
+        return self.asked_at is not None and sent_at <= self.asked_at <= now < later(self.asked_at, _SHARED_FOR)
+
+
 class FeexPayHistory:
     """The history of one shop."""
 
-    def __init__(self, ask: Ask, shop: str) -> None:
+    def __init__(self, ask: Ask, shop: str, clock: Clock) -> None:
         self._ask = ask
         self._shop = shop
+        self._clock = clock
+        #: By the values of the request.
+        self._searches: dict[tuple[str, ...], _Search] = {}
 
     async def find(self, reference: str, *, operator: str, sent_at: Instant, kind: Kind) -> str | Unknown:
         """FeexPay's reference of the transaction that was sent with our `reference` at about `sent_at`.
@@ -56,19 +80,18 @@ class FeexPayHistory:
         """
         missing = Unknown("not in the history")
         around = days(earlier(sent_at, DAY), later(sent_at, DAY))
-        async for rows in self._answers(around, (kind,), _network(operator)):
-            if isinstance(rows, Unknown):
-                missing = rows
-                continue
-            for row in rows:
-                if row.get("callback_info") == reference and row.get("reference"):
-                    return str(row["reference"])
+        read = partial(self._references, sent_at)
+        async for references in self._answers(read, around, (kind,), _network(operator)):
+            if isinstance(references, Unknown):
+                missing = references
+            elif found := references.get(reference):
+                return found
         return missing
 
     async def lines(self, since: Instant, until: Instant) -> list[Line] | Unknown:
         """Every transaction of these days."""
         lines: dict[str, Line] = {}
-        async for rows in self._answers(days(since, until), _KINDS):
+        async for rows in self._answers(self._rows, days(since, until), _KINDS):
             if isinstance(rows, Unknown):
                 return rows
             rows.sort(key=lambda row: str(row.get("date")))
@@ -77,8 +100,8 @@ class FeexPayHistory:
         return list(lines.values())
 
     async def _answers(
-        self, listed: list[str], kinds: Sequence[Kind], network: str | None = None
-    ) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
+        self, read: Read[Rows], listed: list[str], kinds: Sequence[Kind], network: str | None = None
+    ) -> AsyncIterator[Rows | Unknown]:
         """All rows of these days, in the answers of as many calls as that takes; some rows come twice. Unknown stands
         for rows that may be missing. With a `network`, only its rows.
 
@@ -88,45 +111,74 @@ class FeexPayHistory:
         periods = [listed[at : at + _MAX_DAYS] for at in range(0, len(listed), _MAX_DAYS)]
         while periods:
             period = periods.pop(0)
-            rows = await self._rows(period, network, kind=kind)
+            answer = await read(self._request(period, network, kind=kind))
+            if isinstance(answer, Unknown):
+                yield answer
+                continue
+            rows, count = answer
             yield rows
-            if isinstance(rows, Unknown) or len(rows) < _MAX_ROWS:
+            if count < _MAX_ROWS:
                 continue
             if len(period) > 1:
                 periods[:0] = [period[: len(period) // 2], period[len(period) // 2 :]]
                 continue
-            async for rows_of_status in self._answers_of_full_day(period, kinds, network):
+            async for rows_of_status in self._answers_of_full_day(read, period, kinds, network):
                 yield rows_of_status
 
     async def _answers_of_full_day(
-        self, day: list[str], kinds: Sequence[Kind], network: str | None
-    ) -> AsyncIterator[list[dict[str, Any]] | Unknown]:
+        self, read: Read[Rows], day: list[str], kinds: Sequence[Kind], network: str | None
+    ) -> AsyncIterator[Rows | Unknown]:
         """A day with more than 500 transactions, asked by kind and by status."""
         for kind in kinds:
             for status in _STATUSES:
-                rows = await self._rows(day, network, kind=kind, status=status)
+                answer = await read(self._request(day, network, kind=kind, status=status))
+                if isinstance(answer, Unknown):
+                    yield answer
+                    continue
+                rows, count = answer
                 yield rows
-                if not isinstance(rows, Unknown) and len(rows) >= _MAX_ROWS:
+                if count >= _MAX_ROWS:
                     yield Unknown(f"FeexPay lists only {_MAX_ROWS} transactions: {day[0]} has more; use its export")
 
-    async def _rows(
+    def _request(
         self,
         period: list[str],
         network: str | None,
         *,
-        kind: Kind | Literal["ALL"] = "ALL",
+        kind: Kind | Literal["ALL"],
         status: Status | Literal["ALL"] = "ALL",
-    ) -> list[dict[str, Any]] | Unknown:
+    ) -> dict[str, str]:
         body = {"shop": self._shop, "start_date": period[0], "end_date": period[-1], "type": kind, "status": status}
-        if network is not None:
-            body["reseau"] = network
-        result = await self._ask(body)
+        return body if network is None else {**body, "reseau": network}
+
+    async def _references(self, sent_at: Instant, request: Mapping[str, str]) -> tuple[dict[str, str], int] | Unknown:
+        """FeexPay's references by ours, from an answer that other searches may have asked for."""
+        search = self._searches.setdefault(tuple(request.values()), _Search())
+        async with search.lock:
+            now = self._clock.now()
+            if not search.knows(sent_at, now):
+                answer = await self._rows(request)
+                if isinstance(answer, Unknown):
+                    return answer
+                rows, count = answer
+                theirs = {str(row.get("callback_info")): str(row["reference"]) for row in rows if row.get("reference")}
+                search.answered, search.asked_at = (theirs, count), now
+                self._forget_old_searches(now)
+            return search.answered
+
+    def _forget_old_searches(self, now: Instant) -> None:
+        old = [key for key, search in self._searches.items() if not (search.lock.locked() or search.knows(now, now))]
+        for key in old:
+            del self._searches[key]
+
+    async def _rows(self, request: Mapping[str, str]) -> tuple[list[dict[str, Any]], int] | Unknown:
+        result = await self._ask(request)
         if not isinstance(result, ProviderResponse):
             return as_unknown(result)
         rows = result.ok_object().get("data")
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             return Unknown(result.raw)
-        return rows
+        return rows, len(rows)
 
 
 def _network(operator: str) -> str | None:

@@ -1,17 +1,19 @@
 """FeexPay lists at most 500 movements in a response, in no documented order, so a full one may hide others."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from guichet.clock import DAY, HOUR, from_datetime, later
+from guichet.clock import DAY, HOUR, Instant, from_datetime, later
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.feexpay_history import FeexPayHistory
+from tests.fakes.clock import ManualClock
 
 START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -53,7 +55,7 @@ class FakeFeexpayHistory:
 
 async def test_a_full_history_response_is_split_until_it_is_complete() -> None:
     gateway = FakeFeexpayHistory({"2026-01-01": 20, "2026-01-02": 499, "2026-01-20": 900, "2026-02-10": 7})
-    found = await FeexPayHistory(gateway.request, "s").lines(START, later(START, 45 * DAY))
+    found = await FeexPayHistory(gateway.request, "s", ManualClock()).lines(START, later(START, 45 * DAY))
     assert isinstance(found, list)
     assert {line.references[0] for line in found} == {row["callback_info"] for row in gateway.rows}
     assert len(found) == len(gateway.rows)
@@ -69,7 +71,7 @@ async def test_a_full_history_response_is_split_until_it_is_complete() -> None:
 
 async def test_a_day_that_cannot_be_read_completely_is_refused() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 600}, split=False)
-    found = await FeexPayHistory(gateway.request, "s").lines(START, later(START, 3 * DAY))
+    found = await FeexPayHistory(gateway.request, "s", ManualClock()).lines(START, later(START, 3 * DAY))
     assert isinstance(found, Unknown)
     assert "2026-01-02 has more" in found.raw
 
@@ -78,13 +80,13 @@ async def test_an_unreadable_history_response_is_refused() -> None:
     async def broken(_: Mapping[str, object]) -> ProviderResponse:
         return ProviderResponse(200, {}, b'{"success": true, "data": nul', True)
 
-    assert isinstance(await FeexPayHistory(broken, "s").lines(START, START), Unknown)
+    assert isinstance(await FeexPayHistory(broken, "s", ManualClock()).lines(START, START), Unknown)
 
 
 async def test_one_payment_is_found_behind_a_full_response() -> None:
     """The search for a lost answer reads on until it is complete; a busy shop has 500 transactions in three days."""
     gateway = FakeFeexpayHistory({"2026-01-01": 400, "2026-01-02": 400, "2026-01-03": 900})
-    history = FeexPayHistory(gateway.request, "s")
+    history = FeexPayHistory(gateway.request, "s", ManualClock())
     noon = later(START, 36 * HOUR)
     wanted = [row for row in gateway.rows if row["type"] == "PAYMENT_API"]
     for row in (wanted[0], wanted[300], wanted[-1]):
@@ -97,9 +99,40 @@ async def test_one_payment_is_found_behind_a_full_response() -> None:
 
 async def test_a_payment_that_the_first_response_lists_takes_one_request() -> None:
     gateway = FakeFeexpayHistory({"2026-01-02": 5})
-    history = FeexPayHistory(gateway.request, "s")
+    history = FeexPayHistory(gateway.request, "s", ManualClock())
     assert (
         await history.find("ours-2026-01-02-1", operator="moov", sent_at=later(START, DAY), kind="PAYIN")
         == "2026-01-02-1"
     )
     assert len(gateway.requested) == 1
+
+
+async def test_searches_of_ten_seconds_share_their_answers() -> None:
+    gateway, clock = FakeFeexpayHistory({"2026-01-01": 400, "2026-01-02": 400}), ManualClock()
+    history = FeexPayHistory(gateway.request, "s", clock)
+
+    async def find(number: int, sent_at: Instant) -> str | Unknown:
+        return await history.find(f"ours-2026-01-02-{number}", operator="moov", sent_at=sent_at, kind="PAYIN")
+
+    sent_at = later(START, 36 * HOUR)
+    assert await asyncio.gather(*(find(number, sent_at) for number in (1, 2, 4))) == [
+        f"2026-01-02-{number}" for number in (1, 2, 4)
+    ]
+    asked = len(gateway.requested)
+    assert asked == len({tuple(body.values()) for body in gateway.requested}), "each request once"
+    clock.advance(9)
+    assert await find(5, sent_at) == "2026-01-02-5"
+    assert len(gateway.requested) == asked
+    clock.advance(2)
+    assert await find(5, sent_at) == "2026-01-02-5"
+    assert len(gateway.requested) > asked
+
+
+async def test_a_payment_that_was_sent_after_an_answer_is_not_searched_in_it() -> None:
+    gateway, clock = FakeFeexpayHistory({}), ManualClock()
+    history = FeexPayHistory(gateway.request, "s", clock)
+    for _ in range(2):
+        clock.advance(1)
+        found = await history.find("ours", operator="moov", sent_at=clock.now(), kind="PAYIN")
+        assert isinstance(found, Unknown)
+    assert len(gateway.requested) == 2
