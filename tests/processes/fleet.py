@@ -74,6 +74,14 @@ class Fleet:
         port = port or free_port()
         return self._start("serve", "--port", str(port), *options, port=port, variables=variables)
 
+    async def restarted(self, server: ServiceProcess, *options: str, **variables: str) -> ServiceProcess:
+        """The server at the same port, stopped and started again."""
+        server.process.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(server.process.wait, 20) == 0, server.log
+        again = self.server(*options, port=server.port, **variables)
+        await asyncio.to_thread(self.ready, again)
+        return again
+
     def worker(self, **variables: str) -> ServiceProcess:
         return self._start("worker", port=None, variables=variables)
 

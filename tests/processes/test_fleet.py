@@ -34,6 +34,7 @@ from tests.processes.fleet import (
     soon,
     until,
 )
+from tests.processes.kept_clients import paying_all_along
 
 AMOUNT = 5000
 SUCCESS = "delivery.success"
@@ -210,39 +211,7 @@ def _refuses(port: int | None) -> bool:
 
 async def test_a_rolling_restart_loses_no_request(company: SharedFleet, merchant: Merchant) -> None:
     """Every server in turn is stopped and started again, while clients continue on kept connections."""
-    sent: Counter[str] = Counter()
-    cut: list[str] = []
-    stopping = asyncio.Event()
-
-    async def client(number: int) -> None:
-        order = 0
-        while not stopping.is_set():
-            external_id = f"rolling-{number}-{order}"
-            server = company.servers[(number + order + sent[external_id]) % 3]
-            sent[external_id] += 1
-            try:
-                status, body = await merchant.pay(server, external_id)
-            except aiohttp.ClientConnectorError:
-                continue  # Nobody listens there now: the next server.
-            except aiohttp.ClientError as error:
-                cut.append(repr(error))
-                continue
-            assert status == 201, body
-            assert body["data"]["external_id"] == external_id
-            order += 1
-            await asyncio.sleep(0.02)  # Leaves the machine to the server that starts.
-
-    clients = [asyncio.create_task(client(number)) for number in range(6)]
-    for index, server in enumerate(company.servers):
-        await asyncio.sleep(0.3)
-        server.process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(server.process.wait, 10) == 0
-        company.servers[index] = company.fleet.server("--no-worker", port=server.port)
-        await asyncio.to_thread(company.fleet.ready, company.servers[index])
-    stopping.set()
-    await asyncio.gather(*clients)
-    assert len(sent) > 100
-    print(f"\n{len(sent)} payments, {sum(sent.values()) - len(sent)} tries elsewhere, cut: {cut}")  # noqa: T201
-    assert not cut
-    _, listed = await merchant.call(company.servers[0], "GET", "/payments?per_page=1")
-    assert listed["meta"]["total"] == len(sent)
+    async with paying_all_along(merchant, company.servers):
+        for index in range(len(company.servers)):
+            await asyncio.sleep(0.3)
+            company.servers[index] = await company.fleet.restarted(company.servers[index], "--no-worker")

@@ -4,6 +4,7 @@ import asyncio
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 
 import aiohttp
@@ -21,6 +22,7 @@ from tests.fakes.http_server import ScriptedServer
 from tests.invariants import check_books
 from tests.processes.bouncer import POOL, documented_pgbouncer, pgbouncer
 from tests.processes.fleet import Merchant, Receiver, ServiceProcess, execute, fleet_of, new_merchant, soon
+from tests.processes.kept_clients import paying_all_along
 
 ADD = insert(merchants).values(name="added", status="active", currency="XOF", created_at=1)
 ADDED = select(merchants.c.id).where(merchants.c.name == "added")
@@ -111,6 +113,30 @@ async def test_what_another_client_sets_on_a_connection_changes_nothing(bounced:
                 assert status == 200, listed
             assert not worker.says("worker.failed"), worker.log
     async with service(bounced) as opened:
+        await check_books(opened.ctx.db)
+
+
+async def test_pgbouncer_is_restarted_without_a_lost_request(direct: Settings) -> None:
+    """As docs/operations/pgbouncer.md says: the servers move to a second PgBouncer and back, in rolling restarts."""
+    key = await new_merchant(direct)
+    with ExitStack() as first, pgbouncer(direct.database_url) as second_url:
+        bounced = replace(direct, database_url=first.enter_context(pgbouncer(direct.database_url)))
+        variables = {"GUICHET_RATE_LIMIT": "0", "GUICHET_PGBOUNCER": "yes"}
+        with fleet_of(bounced, **variables) as fleet:
+            servers = [fleet.server("--no-worker") for _ in range(2)]
+            await asyncio.to_thread(fleet.ready, *servers)
+
+            async def move(url: str) -> None:
+                for index in range(len(servers)):
+                    servers[index] = await fleet.restarted(servers[index], "--no-worker", GUICHET_DATABASE_URL=url)
+
+            async with aiohttp.ClientSession() as client:
+                async with paying_all_along(Merchant(client, key), servers):
+                    await move(second_url)
+                    await asyncio.to_thread(first.close)
+                    await move(first.enter_context(pgbouncer(direct.database_url)))
+                assert {server.log.count("request.crashed") for server in servers} == {0}
+    async with service(direct) as opened:
         await check_books(opened.ctx.db)
 
 
