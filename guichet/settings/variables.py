@@ -104,7 +104,8 @@ VARIABLES: Final = (
         parsers.time_zone,
         "Africa/Porto-Novo",
         "Time zone of your merchants (`Africa/Dakar`, `Africa/Brazzaville`…): hosted pages and receipts show every "
-        "date in it. The API answers UTC in any case.",
+        "date in it, except for merchants with one of their own (`guichet merchant time-zone`). The API answers UTC in "
+        "any case.",
     ),
     Variable(
         "GUICHET_TRUSTED_PROXIES",
