@@ -60,11 +60,11 @@ def main(trial: NetworkTrial) -> int:
     folder = Path(tempfile.mkdtemp(prefix=f"guichet-{trial.name}-"))
     folder.chmod(0o755)  # The databases belong to another user.
     network = trial.network(_prefix(trial), folder)
-    made = [Path(each) for each in trial.folders if not Path(each).exists()]
+    made: list[Path] = []
     code = 1
     try:
-        for each in made:
-            each.mkdir()
+        for wanted in trial.folders:
+            made += _made(Path(wanted))
         trial.prepare(network, folder)
         network.create()
         code = _run_inside(trial, network, folder)
@@ -74,13 +74,21 @@ def main(trial: NetworkTrial) -> int:
         print(f"✗ {shlex.join(map(str, error.cmd))} ended with exit code {error.returncode}.", file=sys.stderr)
     finally:
         network.remove()
-        for each in made:
+        for each in reversed(made):
             each.rmdir()
         if code in (0, 130):
             shutil.rmtree(folder, ignore_errors=True)
         else:
             print(f"The logs are in {folder}.", file=sys.stderr)
     return code
+
+
+def _made(folder: Path) -> list[Path]:
+    """The folders that had to be made for this one to exist, its own last."""
+    missing = [each for each in (*reversed(folder.parents), folder) if not each.exists()]
+    for each in missing:
+        each.mkdir()
+    return missing
 
 
 def _prefix(trial: NetworkTrial) -> str:
