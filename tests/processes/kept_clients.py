@@ -42,8 +42,9 @@ class KeptClients:
             await asyncio.sleep(0.02)  # Leaves the machine to the server that starts.
 
     async def nothing_was_lost(self) -> None:
-        print(f"\n{len(self.sent)} payments, {sum(self.sent.values()) - len(self.sent)} tries elsewhere")  # noqa: T201
-        assert not self.cut
+        """Every payment that was sent exists once, also where a connection was cut."""
+        tries = sum(self.sent.values()) - len(self.sent)
+        print(f"\n{len(self.sent)} payments, {tries} tries elsewhere, cut: {self.cut}")  # noqa: T201
         assert len(self.sent) > 100
         _, listed = await self.merchant.call(self.servers[0], "GET", "/payments?per_page=1")
         assert listed["meta"]["total"] == len(self.sent)

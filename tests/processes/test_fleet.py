@@ -211,7 +211,8 @@ def _refuses(port: int | None) -> bool:
 
 async def test_a_rolling_restart_loses_no_request(company: SharedFleet, merchant: Merchant) -> None:
     """Every server in turn is stopped and started again, while clients continue on kept connections."""
-    async with paying_all_along(merchant, company.servers):
+    async with paying_all_along(merchant, company.servers) as clients:
         for index in range(len(company.servers)):
             await asyncio.sleep(0.3)
             company.servers[index] = await company.fleet.restarted(company.servers[index], "--no-worker")
+    assert not clients.cut
