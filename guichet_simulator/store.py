@@ -52,11 +52,13 @@ class Store:
 
     def _create_tables(self) -> None:
         [(version,)] = self._db.execute("PRAGMA user_version").fetchall()
-        if version != SCHEMA_VERSION:
-            for row in self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"):
-                self._db.execute(f"DROP TABLE {row['name']}")
-        self._db.executescript((resources.files("guichet_simulator") / "schema.sql").read_text(encoding="utf-8"))
-        self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if version == SCHEMA_VERSION:
+            return
+        old = self.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        drops = "".join(f"DROP TABLE IF EXISTS {row['name']};" for row in old)
+        schema = (resources.files("guichet_simulator") / "schema.sql").read_text(encoding="utf-8")
+        # In one transaction: several processes start on a new file at the same time.
+        self._db.executescript(f"BEGIN IMMEDIATE; {drops} {schema} ; PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
 
     def close(self) -> None:
         self._db.close()

@@ -117,7 +117,7 @@ async def test_what_another_client_sets_on_a_connection_changes_nothing(bounced:
 
 
 async def test_pgbouncer_is_restarted_without_a_lost_payment(direct: Settings) -> None:
-    """As docs/operations/pgbouncer.md says: the servers move to a second PgBouncer and back, in rolling restarts. A server
+    """As docs/operations/pgbouncer.md says: the servers move to a second PgBouncer and back, in rolling restarts. One
     that stops on a busy machine may cut a connection; its payment is repeated, as any client does."""
     key = await new_merchant(direct)
     with ExitStack() as first, pgbouncer(direct.database_url) as second_url:
