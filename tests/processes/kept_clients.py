@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 import aiohttp
 
 from tests.processes.fleet import Merchant, ServiceProcess
 
-_CLIENTS = 6
+_CLIENTS: Final = 6
 
 
 @dataclass
