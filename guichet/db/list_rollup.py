@@ -1,4 +1,7 @@
-"""Adds the changes of the long lists, which triggers append, to the counts that `list_pages.py` reads."""
+"""Adds the changes of the long lists, which triggers append, to the counts that `list_pages.py` reads.
+
+Deleting the changes of payments adds them to `payment_figures` by a trigger (v0021), in the same transaction.
+"""
 
 from collections import Counter
 from typing import Final

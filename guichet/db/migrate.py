@@ -5,6 +5,7 @@ Importing this module loads Alembic. Whoever only asks for the revision uses `sc
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -17,7 +18,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from guichet.db.errors import DatabaseUnusable, UnknownSchema
+from guichet.db.errors import DatabaseUnusable, StorageUnavailable, UnknownSchema
+from guichet.db.migration_locks import TableInUse, lock_tables
 from guichet.db.postgres_dialect import SCHEMA
 from guichet.db.postgres_hosts import PostgresHosts
 from guichet.db.schema_check import is_usable, refuse_newer
@@ -30,6 +32,9 @@ T = TypeVar("T")
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 #: Two processes that migrate the same PostgreSQL database wait for each other on this number.
 _ADVISORY_LOCK: Final = 4_803_271_546
+#: How often all tables are asked for, and seconds between: about a minute.
+_ATTEMPTS: Final = 80
+_PAUSE: Final = 0.25
 #: A schema that an older version of Guichet made its tables in, because the role's `search_path` led there.
 _ANOTHER_SCHEMA: Final = text(
     "SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
@@ -57,7 +62,8 @@ async def plan(settings: Settings) -> tuple[str | None, str]:
 
 
 async def upgrade(settings: Settings) -> tuple[str | None, str]:
-    """Brings the schema to `REQUIRED_REVISION`. Returns and raises what `plan` does.
+    """Brings the schema to `REQUIRED_REVISION`. Returns and raises what `plan` does; StorageUnavailable when others
+    keep using a table.
 
     Behind PgBouncer the direct address is used if there is one.
     """
@@ -66,7 +72,7 @@ async def upgrade(settings: Settings) -> tuple[str | None, str]:
     if before == after:
         return before, after
     try:
-        return await _with_connection(settings, _upgrade), REQUIRED_REVISION
+        return await _upgrade_when_free(settings), REQUIRED_REVISION
     except CommandError as error:
         raise UnknownSchema(str(error)) from error
     except DBAPIError as error:
@@ -80,11 +86,27 @@ def alembic_config() -> Config:
     return config
 
 
-def _upgrade(connection: Connection) -> str | None:
-    """The revision before; another process may have migrated the schema since it was asked for."""
+async def _upgrade_when_free(settings: Settings) -> str | None:
+    """`_upgrade`, again and again while a backup or somebody's query uses a table. Raises StorageUnavailable."""
+    met: list[str] = []
+    for _ in range(_ATTEMPTS):
+        try:
+            return await _with_connection(settings, partial(_upgrade, first=met))
+        except TableInUse as error:
+            met = [error.table, *(table for table in met if table != error.table)]
+            await asyncio.sleep(_PAUSE)
+    raise StorageUnavailable(
+        f'the table "{met[0]}" stayed in use, by a backup or a long query perhaps. Nothing was changed; migrate again '
+        "later"
+    )
+
+
+def _upgrade(connection: Connection, first: list[str]) -> str | None:
+    """The revision before; another process may have migrated the schema since it was asked for. Raises TableInUse."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
         _enter_schema(connection)
+        lock_tables(connection, first)
     before = MigrationContext.configure(connection).get_current_revision()
     config = alembic_config()
     config.attributes["connection"] = connection

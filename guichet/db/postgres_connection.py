@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import asyncpg
 
@@ -28,10 +29,40 @@ class Server:
 UNKNOWN_SERVER: Final = Server("", 0)
 
 
+#: Numbers of types below this are PostgreSQL's own, the same in every database.
+_FIRST_OTHER_TYPE: Final = 10_000
+
+
+class _NothingPrepared:
+    """In place of the statement that asked about types: no statement of the connection was replaced by it."""
+
+    name = "none"
+
+
 class PostgresConnection(asyncpg.Connection):
-    """Never takes a commit for done that the synchronous standby did not confirm (D107)."""
+    """Never takes a commit for done that the synchronous standby did not confirm (D107). What asyncpg asks a server
+    about PostgreSQL's own types, by three statements of some milliseconds for each new connection, is asked once in a
+    process."""
 
     server = UNKNOWN_SERVER
+    _types: ClassVar[dict[frozenset[int], Any]] = {}
+    _type_names: ClassVar[dict[str, Any]] = {}
+
+    async def _introspect_types(self, typeoids: Iterable[int], timeout: float | None) -> tuple[Any, Any]:
+        wanted = frozenset(typeoids)
+        if (known := self._types.get(wanted)) is not None:
+            return known, _NothingPrepared
+        found, statement = await super()._introspect_types(typeoids, timeout)  # type: ignore[misc] # asyncpg types its public methods only
+        if max(wanted) < _FIRST_OTHER_TYPE:
+            self._types[wanted] = found
+        return found, statement
+
+    async def _introspect_type(self, typename: str, schema: str) -> Any:
+        if schema != "pg_catalog":
+            return await super()._introspect_type(typename, schema)  # type: ignore[misc]
+        if typename not in self._type_names:
+            self._type_names[typename] = await super()._introspect_type(typename, schema)  # type: ignore[misc]
+        return self._type_names[typename]
 
     def _process_log_message(self, fields: dict[str, str], last_query: str | None) -> None:
         """Called with each warning of the server, before its statement ends.

@@ -8,7 +8,7 @@ from sqlalchemy.sql import coercions, roles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import Boolean
+from sqlalchemy.types import Boolean, Text
 
 
 class json_texts(ColumnElement[str]):  # noqa: N801 - reads as a SQL function
@@ -24,6 +24,15 @@ class json_numbers(json_texts):  # noqa: N801 - reads as a SQL function
     """The whole numbers of a JSON array parameter, as a subquery for IN."""
 
     inherit_cache = True
+
+
+class folded_name(FunctionElement[str]):  # noqa: N801 - reads as a SQL function
+    """Two parts of a name with a space between, the letters A to Z small, other letters as they are: the same text in
+    both databases, ordered by its bytes. Indexes hold exactly this expression."""
+
+    inherit_cache = True
+    name = "folded_name"
+    type = Text()
 
 
 class json_pairs(FunctionElement[Any]):  # noqa: N801 - reads as a SQL function
@@ -79,6 +88,18 @@ def _in_materialized_sqlite(element: in_materialized, compiler: SQLCompiler, **k
 @compiles(in_materialized, "postgresql")
 def _in_materialized_postgresql(element: in_materialized, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{compiler.process(element.column, **kw)} = ANY (ARRAY({compiler.process(element.subquery, **kw)}))"
+
+
+@compiles(folded_name, "sqlite")
+def _folded_name_sqlite(element: folded_name, compiler: SQLCompiler, **kw: Any) -> str:
+    first, last = (compiler.process(part, **kw) for part in element.clauses)
+    return f"lower(coalesce({first}, '') || ' ' || coalesce({last}, ''))"
+
+
+@compiles(folded_name, "postgresql")
+def _folded_name_postgresql(element: folded_name, compiler: SQLCompiler, **kw: Any) -> str:
+    first, last = (compiler.process(part, **kw) for part in element.clauses)
+    return f"""lower((coalesce({first}, '') || ' ' || coalesce({last}, '')) COLLATE "C")"""
 
 
 @compiles(json_pairs, "sqlite")

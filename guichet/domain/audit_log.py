@@ -2,20 +2,64 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final, Literal, get_args
 
-from guichet.domain.ids import MerchantId
+from guichet.domain.ids import ApprovalId, MerchantId
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`name`: what the person typed. `os_user`: the operating-system user who ran the command."""
+    """`name`: what the person typed, or the address of their account. `os_user`: the operating-system user who ran the
+    command, or `console`. `approval`: for an act that this person asked for and another one approves with it."""
 
     name: str
     os_user: str
+    approval: "Approval | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The second person, who approves a request (`domain/approvals.py`), and why."""
+
+    request_id: ApprovalId
+    approver: Actor
+    reason: str
+
+
+#: Why an act is refused, for pages in the reader's language. `other`: only commands say it.
+RefusalKind = Literal[
+    "being_asked",
+    "cannot_pay_back",
+    "changed_meanwhile",
+    "choice_missing",
+    "endpoint_disabled",
+    "final_already",
+    "live_only",
+    "nobody_else",
+    "not_allowed",
+    "not_waiting",
+    "other",
+    "own_request",
+    "payee_invalid",
+    "payee_known",
+    "provider_contradicts",
+    "still_tried",
+    "too_new",
+    "unknown_subject",
+    "waits_already",
+    "wallet_not_active",
+    "wallet_too_low",
+]
+REFUSAL_KINDS: Final[tuple[RefusalKind, ...]] = get_args(RefusalKind)
 
 
 class ActRefused(Exception):
-    """A person's act is not allowed, or does not fit the state; the message is one sentence for that person."""
+    """A person's act is not allowed, or does not fit the state; the message is one sentence for that person, in English
+    as commands say it."""
+
+    def __init__(self, message: str, kind: RefusalKind = "other") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
 from guichet.domain.ids import ApiKeyId, MerchantId
-from guichet.domain.money import Currency
+from guichet.domain.money import Currency, Hundredths
 
 Environment = Literal["test", "live"]
 ENVS: Final[tuple[Environment, ...]] = get_args(Environment)
@@ -15,13 +15,28 @@ ENVS: Final[tuple[Environment, ...]] = get_args(Environment)
 MerchantStatus = Literal["active", "pending", "suspended"]
 MERCHANT_STATUSES: Final[tuple[MerchantStatus, ...]] = get_args(MerchantStatus)
 
+KeyState = Literal["active", "expired", "revoked"]
+_MAX_NAME: Final = 100
+
 _ALPHABET: Final = string.ascii_letters + string.digits
+
+
+@dataclass(frozen=True, slots=True)
+class MerchantLimits:
+    """What a merchant may do less, or more, than the others; None for the common limit. `rate_limit` is in requests a
+    minute of all its keys together, `payment_limit` (the amount of one live payment) and `daily_limit` (of all of a
+    day) in hundredths of the merchant's currency."""
+
+    rate_limit: int | None = None
+    payment_limit: Hundredths | None = None
+    daily_limit: Hundredths | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Merchant:
     """`currency` is the default currency of the account's payment links (D19); `created_at` is an Instant. `time_zone`:
-    of the dates that its customers see, None for the installation's (D131)."""
+    of the dates that its customers see, None for the installation's (D131).
+    The last three are its `limits`."""
 
     id: MerchantId
     name: str
@@ -29,6 +44,13 @@ class Merchant:
     currency: Currency
     created_at: Instant
     time_zone: str | None = None
+    rate_limit: int | None = None
+    payment_limit: Hundredths | None = None
+    daily_limit: Hundredths | None = None
+
+    @property
+    def limits(self) -> MerchantLimits:
+        return MerchantLimits(self.rate_limit, self.payment_limit, self.daily_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +65,32 @@ class ApiKey:
     created_at: Instant
     expires_at: Instant | None
     revoked_at: Instant | None
+    #: Up to a minute before the last request that it was used for; None if it never was.
+    last_used_at: Instant | None
+
+    def state(self, now: Instant) -> KeyState:
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling: a merchant in one environment."""
+    """Who is calling: a merchant in one environment. `key_id`: the key of the request, if it has one."""
 
     merchant: Merchant
     env: Environment
+    key_id: ApiKeyId | None = None
 
     @property
     def livemode(self) -> bool:
         return self.env == "live"
+
+
+def merchant_name(typed: str) -> str | None:
+    """The name that customers see; None unless it is 1 to 100 printable characters."""
+    name = typed.strip()
+    return name if name and len(typed) <= _MAX_NAME and typed.isprintable() else None
 
 
 def random_text(length: int) -> str:

@@ -5,6 +5,7 @@ from typing import Final, Literal, get_args
 
 from guichet.clock import Instant
 from guichet.domain.ids import LinkId, MerchantId
+from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, Hundredths
 
 #: These exact code points (composed form) are part of the contract (D18).
@@ -16,7 +17,7 @@ LINK_TYPES: Final[tuple[LinkType, ...]] = get_args(LinkType)
 
 @dataclass(frozen=True, slots=True)
 class PaymentLink:
-    """A link; its environment is always live.
+    """A link. Those of the test environment are made in the console only (D17).
 
     `reserved_uses` counts the payments that hold a use: those that succeeded in time, and pending ones until another
     payment takes their place. `completed_uses` counts only the former. `late_uses` counts the payments that succeeded
@@ -43,6 +44,14 @@ class PaymentLink:
     metadata: str | None = None
     #: The merchant's page to which the pages of its payments lead back.
     return_url: str | None = None
+    #: Whether it is of the test environment.
+    test: bool = False
+    #: Made at the cash desk, for one sale (`payments/links.py`).
+    cash_desk: bool = False
+
+    @property
+    def env(self) -> Environment:
+        return "test" if self.test else "live"
 
     @property
     def uses_count(self) -> int:

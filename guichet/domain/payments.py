@@ -135,6 +135,8 @@ class Payment(Record, frozen=True):
     answered_pending: bool = False
     #: That of its payment link, whose fields never change.
     link_external_id: str | None = None
+    #: The day (`date.toordinal()`) on which it counts towards its merchant's daily limit; None if there was none.
+    counted_day: int | None = None
 
 
 class Refund(Record, frozen=True):

@@ -1,42 +1,85 @@
 """The tables of the database, with named constraints. The migrations make the same ones (held by a test)."""
 
+from guichet.db.tables.account_tables import (
+    mail_links,
+    mails,
+    memberships,
+    passkey_challenges,
+    passkeys,
+    recovery_codes,
+    user_sessions,
+    users,
+)
+from guichet.db.tables.approval_tables import approval_requests
 from guichet.db.tables.audit_tables import audit_log, audit_log_head
 from guichet.db.tables.columns import metadata
 from guichet.db.tables.dispute_tables import disputes
+from guichet.db.tables.export_tables import export_chunks, exports
 from guichet.db.tables.head_tables import published_heads
 from guichet.db.tables.late_result_tables import late_results
-from guichet.db.tables.ledger_tables import ledger_audits, ledger_hash_chain, postings, wallet_entries, wallets
-from guichet.db.tables.merchant_tables import api_keys, merchants, payment_mode_overrides, webhook_endpoints
+from guichet.db.tables.ledger_tables import (
+    ledger_audits,
+    ledger_hash_chain,
+    postings,
+    wallet_checkpoints,
+    wallet_entries,
+    wallets,
+)
+from guichet.db.tables.merchant_tables import (
+    api_keys,
+    api_requests,
+    merchant_document_chunks,
+    merchant_documents,
+    merchant_notes,
+    merchants,
+    payment_mode_overrides,
+    webhook_endpoints,
+)
 from guichet.db.tables.operations_tables import (
     incidents,
     list_count_changes,
     list_counts,
     operator_attempts,
     operator_availability,
+    payment_figures,
     reconciliation_runs,
     unmatched_callbacks,
     worker_leases,
     write_probe,
 )
-from guichet.db.tables.payment_tables import payment_links, payments, provider_callbacks, refunds
+from guichet.db.tables.payment_tables import daily_totals, payment_links, payments, provider_callbacks, refunds
 from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
     "api_keys",
+    "api_requests",
+    "approval_requests",
     "audit_log",
     "audit_log_head",
+    "daily_totals",
     "disputes",
+    "export_chunks",
+    "exports",
     "incidents",
     "late_results",
     "ledger_audits",
     "ledger_hash_chain",
     "list_count_changes",
     "list_counts",
+    "mail_links",
+    "mails",
+    "memberships",
+    "merchant_document_chunks",
+    "merchant_documents",
+    "merchant_notes",
     "merchants",
     "metadata",
     "operator_attempts",
     "operator_availability",
+    "passkey_challenges",
+    "passkeys",
+    "payment_figures",
     "payment_links",
     "payment_mode_overrides",
     "payments",
@@ -47,8 +90,12 @@ __all__ = [
     "provider_merchants",
     "published_heads",
     "reconciliation_runs",
+    "recovery_codes",
     "refunds",
     "unmatched_callbacks",
+    "user_sessions",
+    "users",
+    "wallet_checkpoints",
     "wallet_entries",
     "wallets",
     "webhook_deliveries",

@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, PrimaryKeyConstraint, String, Text
 
-from guichet.db.tables.columns import table
+from guichet.db.tables.columns import partial_index, table
 
 #: One act of a person. `number` counts from 1 without a gap; `digest` includes the digest of the row before it.
 #: Triggers (made by the migration) refuse every UPDATE and DELETE.
@@ -24,6 +24,9 @@ audit_log: Final = table(
     Column("digest", String(64), nullable=False),
     PrimaryKeyConstraint("number"),
     Index("ix_audit_log_subject", "subject", "number"),
+    Index("ix_audit_log_actor", "actor", "number"),
+    Index("ix_audit_log_action", "action", "number"),
+    partial_index("ix_audit_log_merchant_id", "merchant_id", "number", where="merchant_id IS NOT NULL"),
 )
 
 #: The one row that says where the log ends. Whoever adds a row locks it, so that rows are added one after the other.

@@ -76,6 +76,19 @@ wallet_entries: Final = table(
     ),
 )
 
+#: What a wallet held before an instant that is more than a day past: no posting is dated before it any more. Kept, so
+#: that nobody adds up the same postings twice (ledger/balance_checkpoints.py).
+wallet_checkpoints: Final = table(
+    "wallet_checkpoints",
+    merchant_column(),
+    env_column(),
+    Column("currency", String(3), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("balance", BigInteger, nullable=False),
+    PrimaryKeyConstraint("merchant_id", "env", "currency", "at"),
+    one_of("env", ENVS, "wallet_checkpoints"),
+)
+
 #: One link of the tamper-evident chain over the postings: the ids of a batch, a hash of each row, and a digest that
 #: includes the digest before it (ledger/hash_chain.py).
 ledger_hash_chain: Final = table(

@@ -1,4 +1,5 @@
-"""The tables of merchants: accounts, keys, webhook endpoints, and what the staff changed in the catalogue."""
+"""The tables of merchants: accounts, keys, webhook endpoints, what the staff changed in the catalogue, and what the
+staff keep in a merchant's file."""
 
 from typing import Final
 
@@ -9,6 +10,7 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
+    Integer,
     PrimaryKeyConstraint,
     String,
     Text,
@@ -16,6 +18,7 @@ from sqlalchemy import (
 )
 
 from guichet.db.tables.columns import env_column, id_column, merchant_column, one_of, partial_index, table
+from guichet.domain.documents import DOCUMENT_TYPES, MAX_DOCUMENT
 from guichet.domain.merchants import ENVS, MERCHANT_STATUSES
 
 merchants: Final = table(
@@ -26,7 +29,11 @@ merchants: Final = table(
     Column("currency", String(3), nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("time_zone", String(64)),
+    Column("rate_limit", Integer),
+    Column("payment_limit", BigInteger),
+    Column("daily_limit", BigInteger),
     one_of("status", MERCHANT_STATUSES, "merchants"),
+    partial_index("ix_merchants_pending", "id", where="status = 'pending'"),
 )
 
 api_keys: Final = table(
@@ -39,9 +46,28 @@ api_keys: Final = table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
+    Column("last_used_at", BigInteger),
     UniqueConstraint("hash", name="uq_api_keys_hash"),
     one_of("env", ENVS, "api_keys"),
     Index("ix_api_keys_merchant_id", "merchant_id", "id"),
+)
+
+#: One request of a merchant's key, kept for a week (`merchants/request_log.py`). Without foreign keys: it is written in
+#: large batches, and neither merchants nor keys are ever deleted. `duration` is in microseconds.
+api_requests: Final = table(
+    "api_requests",
+    id_column(),
+    Column("merchant_id", BigInteger, nullable=False),
+    env_column(),
+    Column("key_id", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("method", String(8), nullable=False),
+    Column("path", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("duration", BigInteger, nullable=False),
+    Column("error_code", String(32)),
+    one_of("env", ENVS, "api_requests"),
+    Index("ix_api_requests_newest", "merchant_id", "env", "id"),
 )
 
 webhook_endpoints: Final = table(
@@ -78,4 +104,39 @@ payment_mode_overrides: Final = table(
         unique=True,
         where="merchant_id IS NOT NULL",
     ),
+)
+
+#: What the staff wrote about a merchant. Rows are never changed.
+merchant_notes: Final = table(
+    "merchant_notes",
+    id_column(),
+    merchant_column(),
+    Column("author", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Index("ix_merchant_notes_merchant_id", "merchant_id", "id"),
+)
+
+merchant_documents: Final = table(
+    "merchant_documents",
+    id_column(),
+    merchant_column(),
+    Column("name", Text, nullable=False),
+    Column("media_type", String(32), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("uploaded_by", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    UniqueConstraint("merchant_id", "sha256", name="uq_merchant_documents_sha256"),
+    one_of("media_type", DOCUMENT_TYPES, "merchant_documents"),
+    CheckConstraint(f"size BETWEEN 1 AND {MAX_DOCUMENT}", name="ck_merchant_documents_size"),
+)
+
+#: The content of a document in order, each part encrypted for itself, so that neither side holds two copies of it.
+merchant_document_chunks: Final = table(
+    "merchant_document_chunks",
+    Column("document_id", BigInteger, ForeignKey("merchant_documents.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("content", Text, nullable=False),
+    PrimaryKeyConstraint("document_id", "number"),
 )

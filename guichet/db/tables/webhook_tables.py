@@ -36,6 +36,7 @@ webhook_deliveries: Final = table(
     Column("last_attempt_at", BigInteger),
     Column("next_attempt_at", BigInteger),
     Column("error", String(24)),
+    Column("history", Text),
     UniqueConstraint("merchant_id", "env", "reference", name="uq_webhook_deliveries_reference"),
     one_of("env", ENVS, "webhook_deliveries"),
     one_of("status", DELIVERY_STATUSES, "webhook_deliveries"),

@@ -1,0 +1,53 @@
+"""Mails about money acts that wait for a second person: to those who may approve, and to whoever asked."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from guichet.clock import Instant
+from guichet.context import AppContext
+from guichet.db.engine import Transaction
+from guichet.domain.accounts import User
+from guichet.domain.approvals import ApprovalRequest
+from guichet.mail.outbox import Outbox
+
+
+async def tell_approvers(
+    ctx: AppContext, tx: Transaction, request: ApprovalRequest, approvers: Iterable[User], now: Instant
+) -> None:
+    """What is asked for stands in the back office: mails name no evidence, which can name customers."""
+    for each in approvers:
+        await _add(ctx, tx, each, "approval_requested", request, request.requested_by, now)
+
+
+async def tell_asker(
+    ctx: AppContext,
+    tx: Transaction,
+    request: ApprovalRequest,
+    asker: User,
+    result: Literal["approval_approved", "approval_refused"],
+    by: User,
+    now: Instant,
+) -> None:
+    """Nothing to a person who takes their own request back."""
+    if asker.id != by.id and asker.status == "active":
+        await _add(ctx, tx, asker, result, request, by.email, now)
+
+
+async def _add(
+    ctx: AppContext,
+    tx: Transaction,
+    to: User,
+    kind: Literal["approval_requested", "approval_approved", "approval_refused"],
+    request: ApprovalRequest,
+    person: str,
+    now: Instant,
+) -> None:
+    values = {
+        "name": to.name,
+        "person": person,
+        "act": request.act,
+        "subject": request.subject,
+        "date": str(now),
+        "link": f"{ctx.settings.public_url}/admin/approvals/{request.id}",
+    }
+    await Outbox(ctx.vault).add(tx, to, kind, values, now)

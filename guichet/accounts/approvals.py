@@ -1,0 +1,140 @@
+"""Two people for an act that moves money: one asks for it, another one approves or refuses.
+
+The rules for people: docs/admin-guide.md, "Two people for acts that move money".
+
+Both must have an account of the staff whose role allows the act. They must be two accounts; and whoever asked with a
+command must not have run it as the operating-system user that has the approver's name. Who has had the role for less
+than a day approves nothing: the other admins have that long to see an account that one of them made for themselves.
+"""
+
+from typing import Final
+
+from guichet.accounts import users
+from guichet.accounts.approval_mails import tell_approvers, tell_asker
+from guichet.accounts.rights import StaffMember
+from guichet.audit_log import approval_requests
+from guichet.audit_log import entries as audit_log
+from guichet.clock import DAY, Instant, later
+from guichet.context import AppContext
+from guichet.db.engine import Reader
+from guichet.db.errors import StorageError
+from guichet.domain.accounts import User
+from guichet.domain.approvals import RIGHTS, ApprovalRequest, WantedAct
+from guichet.domain.audit_log import Act, Actor, ActRefused, Approval
+from guichet.domain.ids import ApprovalId
+from guichet.domain.roles import StaffRight, may_as_staff
+from guichet.logs import log
+from guichet.payments import money_acts
+
+#: For how long somebody must have had their role in the staff before they approve.
+_IN_STAFF: Final = DAY
+#: The `os_user` of what is asked for in the console.
+CONSOLE: Final = "console"
+
+
+async def ask(ctx: AppContext, wanted: WantedAct, asker: User, os_user: str) -> ApprovalRequest:
+    """A request that waits for another person. Raises ActRefused when the act cannot be done, when the person may not
+    ask for it, or when nobody else could approve it."""
+    right = RIGHTS[wanted.act]
+    if not _may(asker, right):
+        raise ActRefused(
+            f"{asker.email} may not ask for this: no active account of the staff with {right}.", "not_allowed"
+        )
+    merchant_id = await money_acts.check(ctx, wanted)
+    now, actor = ctx.clock.now(), Actor(asker.email, os_user)
+    async with ctx.db.transaction() as tx:
+        others = await _others(tx, asker, right)
+        request = await approval_requests.add(tx, wanted, merchant_id, asker.id, actor, now)
+        facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
+        act = Act(actor, "approval.requested", "approval", wanted.subject, merchant_id, wanted.reason, after=facts)
+        await audit_log.record(tx, act, now)
+        able = [each for each in others if not (is_too_new(each, now) or is_same_person(request, each))]
+        await tell_approvers(ctx, tx, request, able, now)
+    return request
+
+
+async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember, reason: str) -> None:
+    """Does what was asked for, in the transaction of the approval. Raises ActRefused (also when the act is not possible
+    any more, and then the request still waits), Forbidden and SecondFactorNeeded."""
+    now = ctx.clock.now()
+    request = await _waiting(ctx, request_id, now)
+    right = RIGHTS[request.act]
+    approver.require(right, now)
+    if is_same_person(request, approver.user):
+        raise ActRefused(f"{approver.user.email} asked for this: another person must approve it.", "own_request")
+    if is_too_new(approver.user, now):
+        raise ActRefused(
+            f"{approver.user.email} has had this role in the staff for less than 24 hours: "
+            "somebody else must approve it.",
+            "too_new",
+        )
+    asker = await users.get(ctx.db, request.user_id)
+    if asker is None or not _may(asker, right):
+        raise ActRefused(f"{request.requested_by} may not ask for this any more.", "not_allowed")
+    approval = Approval(request.id, approver.actor, reason)
+    await money_acts.perform(ctx, request.wanted, Actor(request.requested_by, request.os_user, approval))
+    after = await approval_requests.get(ctx.db, request.id)
+    if after is not None and after.status == "pending":
+        raise ActRefused(
+            f"{request.subject} ended in the same way meanwhile, by itself: refuse the request.", "changed_meanwhile"
+        )
+    try:
+        async with ctx.db.transaction() as tx:
+            await tell_asker(ctx, tx, request, asker, "approval_approved", approver.user, now)
+    except StorageError as error:  # It is done all the same, and nobody must do it again.
+        log.error("approval.mail_lost", request=request.id, error=repr(error))
+
+
+async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reason: str) -> None:
+    """Also for the person who asked, who then takes it back."""
+    now = ctx.clock.now()
+    request = await _waiting(ctx, request_id, now)
+    by.require(RIGHTS[request.act], now)
+    async with ctx.db.transaction() as tx:
+        await approval_requests.decide(tx, request.id, "refused", by.actor, reason, now)
+        facts = {"request": request.id, "act": request.act}
+        act = Act(by.actor, "approval.refused", "approval", request.subject, request.merchant_id, reason, after=facts)
+        await audit_log.record(tx, act, now)
+        if (asker := await users.get(tx, request.user_id)) is not None:
+            await tell_asker(ctx, tx, request, asker, "approval_refused", by.user, now)
+
+
+def is_same_person(request: ApprovalRequest, user: User) -> bool:
+    """Whether the request is the user's own: of the same account, or by a command that was run as an operating-system
+    user of that name, whatever account the command named."""
+    names = {each.casefold() for each in (user.email, user.email.partition("@")[0], user.name)}
+    return request.user_id == user.id or (request.os_user != CONSOLE and request.os_user.casefold() in names)
+
+
+def is_too_new(user: User, now: Instant) -> bool:
+    """Whether the user has had their role for less than a day, or was enabled again with it since."""
+    return now < may_approve_from(user)
+
+
+def may_approve_from(user: User) -> Instant:
+    return later(user.staff_since if user.staff_since is not None else user.updated_at, _IN_STAFF)
+
+
+async def _waiting(ctx: AppContext, request_id: ApprovalId, now: Instant) -> ApprovalRequest:
+    request = await approval_requests.get(ctx.db, request_id)
+    if request is None:
+        raise ActRefused(f"There is no request {request_id}.", "unknown_subject")
+    if (status := request.status_at(now)) != "pending":
+        raise ActRefused(f"The request {request_id} is {status}.", "not_waiting")
+    return request
+
+
+async def _others(db: Reader, asker: User, right: StaffRight) -> list[User]:
+    """Whose role allows the approval. Raises ActRefused when nobody but the asker is left."""
+    others = [each for each in await users.staff_in(db) if each.id != asker.id and _may(each, right)]
+    if not others:
+        raise ActRefused(
+            f"Nobody but {asker.email} could approve this: another person must join the staff first "
+            "(`guichet user invite EMAIL --staff --role admin --name NAME`).",
+            "nobody_else",
+        )
+    return others
+
+
+def _may(user: User, right: StaffRight) -> bool:
+    return user.status == "active" and user.staff_role is not None and may_as_staff(user.staff_role, right)

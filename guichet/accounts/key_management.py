@@ -1,0 +1,92 @@
+"""API keys as people manage them, on the command line and in the console: each act is in the audit log. A running
+server sees a change within a second."""
+
+from typing import Final
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import Instant, iso
+from guichet.context import AppContext
+from guichet.db.engine import Reader, Transaction
+from guichet.domain.audit_log import Act, Actor, ActRefused
+from guichet.domain.ids import ApiKeyId, MerchantId
+from guichet.domain.merchants import ApiKey, Environment
+from guichet.merchants import api_keys
+from guichet.merchants import repository as merchants
+from guichet.merchants.api_keys import new_key
+
+#: Keys that work, of a merchant in one environment.
+MOST_KEYS: Final = 50
+
+
+class NewerKey(ActRefused):
+    """Another key was made since the person looked: their form was sent twice, or a colleague was faster."""
+
+
+async def newest(db: Reader, merchant_id: MerchantId, env: Environment) -> int:
+    """The id of the key that was made last, revoked or not; 0 if there was never one."""
+    latest = (await api_keys.not_revoked(db, merchant_id, env, 1), await api_keys.revoked(db, merchant_id, env, 1))
+    return max((key.id for keys in latest for key in keys), default=0)
+
+
+async def create(
+    ctx: AppContext,
+    merchant_id: MerchantId,
+    env: Environment,
+    expires_at: Instant | None,
+    actor: Actor,
+    after: int | None = None,
+) -> tuple[ApiKey, str]:
+    """One more key, and its text, which is stored nowhere; the others keep working. `after`: the newest key when the
+    person asked, so that one form makes one key; None for a command. Raises ActRefused, NewerKey."""
+    now, key = ctx.clock.now(), new_key(env)
+    _refuse_past(expires_at, now)
+    async with ctx.db.transaction() as tx:
+        # Two forms at the same time wait for one another here.
+        if await merchants.lock(tx, merchant_id) is None:
+            raise ActRefused(f"There is no merchant with the id {merchant_id}.")
+        if after is not None and after != await newest(tx, merchant_id, env):
+            raise NewerKey("Another key was created meanwhile.")
+        if len(await api_keys.not_revoked(tx, merchant_id, env, MOST_KEYS)) == MOST_KEYS:
+            raise ActRefused(f"{MOST_KEYS} keys are not revoked: one must be revoked first.")
+        created = await api_keys.add(tx, merchant_id, env, key, expires_at, now)
+        await _record(
+            tx, actor, "key.created", created, now, expires_at=None if expires_at is None else iso(expires_at)
+        )
+    return created, key
+
+
+async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor) -> ApiKey:
+    """Sets when a key stops working; setting the same end again changes nothing. Raises ActRefused for one that has
+    stopped already."""
+    now = ctx.clock.now()
+    _refuse_past(expires_at, now)
+    async with ctx.db.transaction() as tx:
+        changed = await api_keys.expire(tx, key.id, expires_at, now)
+        if changed is None:
+            stored = await api_keys.find(tx, key.merchant_id, key.env, key.id)
+            if stored is not None and stored.revoked_at is None and stored.expires_at == expires_at:
+                return stored
+            raise ActRefused("This key works no more.")
+        await _record(tx, actor, "key.expiry_set", changed, now, expires_at=iso(expires_at))
+    return changed
+
+
+async def revoke(ctx: AppContext, key_id: ApiKeyId, actor: Actor) -> ApiKey | None:
+    """Revokes a key for ever; revoking it again changes nothing. None when there is none."""
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        revoked = await api_keys.revoke(tx, key_id, now)
+        if revoked is None:
+            return await api_keys.by_id(tx, key_id)
+        await _record(tx, actor, "key.revoked", revoked, now, revoked_at=iso(now))
+    return revoked
+
+
+def _refuse_past(expires_at: Instant | None, now: Instant) -> None:
+    if expires_at is not None and expires_at <= now:
+        raise ActRefused(f"A key that expired on {iso(expires_at)} would never work.")
+
+
+async def _record(tx: Transaction, actor: Actor, action: str, key: ApiKey, now: Instant, **facts: object) -> None:
+    after = {"env": key.env, "preview": key.preview, **facts}
+    await audit_log.record(tx, Act(actor, action, "key", str(key.id), key.merchant_id, after=after), now)

@@ -1,0 +1,38 @@
+"""What people change about their own second factors: passkeys and the telephone. Each change is kept in the audit log,
+and told by mail, since somebody else may have made it."""
+
+from guichet.accounts import factors, passkeys, sessions
+from guichet.accounts.sign_in import Accounts
+from guichet.audit_log import entries as audit_log
+from guichet.db.engine import Transaction
+from guichet.domain.accounts import User
+from guichet.domain.audit_log import Act, Actor
+
+
+async def add_passkey(accounts: Accounts, user: User, answer: str, name: str, actor: Actor) -> None:
+    """Stores a key that the person's browser made. Raises CodeRefused, TooManyPasskeys."""
+    ctx, messages = accounts.ctx, await passkeys.load_messages()
+    async with ctx.db.transaction() as tx:
+        await passkeys.add(ctx, tx, messages, user, answer, name)
+        await _record(tx, accounts, user, "user.passkey_added", actor)
+
+
+async def remove_passkey(accounts: Accounts, user: User, passkey_id: int, actor: Actor) -> None:
+    async with accounts.ctx.db.transaction() as tx:
+        if await passkeys.remove(tx, user.id, passkey_id) is not None:
+            await _record(tx, accounts, user, "user.passkey_removed", actor)
+
+
+async def change_telephone(accounts: Accounts, user: User, code: str, actor: Actor, *, kept: int) -> None:
+    """The new telephone counts instead of the old one; every session but `kept` ends. Raises CodeRefused."""
+    async with accounts.ctx.db.transaction() as tx:
+        await factors.change_telephone(accounts.ctx, tx, user, code)
+        await sessions.end_all(tx, user.id, kept=kept)
+        await _record(tx, accounts, user, "user.telephone_changed", actor)
+
+
+async def _record(tx: Transaction, accounts: Accounts, user: User, action: str, actor: Actor) -> None:
+    now = accounts.ctx.clock.now()
+    await audit_log.record(tx, Act(actor, action, "user", str(user.id)), now)
+    values = {"name": user.name, "date": str(now), "link": accounts.reset_address}
+    await accounts.outbox.add(tx, user, "factor_changed", values, now)

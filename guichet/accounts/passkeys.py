@@ -1,0 +1,189 @@
+"""Passkeys (WebAuthn): keys in a telephone, a computer or a USB key that prove a person without a password.
+
+A passkey asks for a finger, a face or a PIN (user verification), so it is two factors in one: it signs in by itself,
+and it counts as a fresh second factor. It comes in addition to the telephone's codes, which remain the way back.
+
+A question (challenge) is a row that is deleted by the answer, so that none is answered twice. The key's site (RP ID)
+is the host of `GUICHET_PUBLIC_URL`.
+"""
+
+import asyncio
+import base64
+from importlib import import_module
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from guichet.accounts import users
+from guichet.accounts.errors import CodeRefused, TooManyPasskeys
+from guichet.clock import MINUTE, Instant, earlier
+from guichet.context import AppContext
+from guichet.db.engine import Reader, Transaction, Writer, require
+from guichet.db.tables import passkey_challenges, passkeys
+from guichet.domain.accounts import Passkey, User, UserId, new_secret, normal_name, secret_hash
+
+#: How long somebody may take to answer.
+CHALLENGE_LASTS: Final = 5 * MINUTE
+MOST_PASSKEYS: Final = 10
+
+_ASK: Final = insert(passkey_challenges).values(
+    hash=bindparam("hash"), user_id=bindparam("user_id"), created_at=bindparam("now")
+)
+_TAKE: Final = (
+    delete(passkey_challenges)
+    .where(passkey_challenges.c.hash == bindparam("asked"), passkey_challenges.c.created_at > bindparam("since"))
+    .returning(passkey_challenges.c.user_id)
+)
+_INSERT: Final = insert(passkeys).values(
+    user_id=bindparam("user_id"),
+    credential_id=bindparam("credential_id"),
+    public_key=bindparam("public_key"),
+    sign_count=bindparam("sign_count"),
+    name=bindparam("name"),
+    created_at=bindparam("now"),
+)
+_OF_USER: Final = (
+    select(passkeys).where(passkeys.c.user_id == bindparam("user")).order_by(passkeys.c.id).limit(MOST_PASSKEYS)
+)
+_COUNT: Final = select(func.count()).select_from(passkeys).where(passkeys.c.user_id == bindparam("user"))
+_BY_CREDENTIAL: Final = select(passkeys).where(passkeys.c.credential_id == bindparam("credential"))
+_USED: Final = (
+    update(passkeys)
+    .where(passkeys.c.id == bindparam("passkey"))
+    .values(sign_count=bindparam("count"), last_used_at=bindparam("now"))
+)
+_REMOVE: Final = (
+    delete(passkeys)
+    .where(passkeys.c.user_id == bindparam("user"), passkeys.c.id == bindparam("passkey"))
+    .returning(passkeys.c.name)
+)
+_REMOVE_ALL: Final = delete(passkeys).where(passkeys.c.user_id == bindparam("user"))
+
+
+class _ClientData(msgspec.Struct):
+    challenge: str
+
+
+class _AnswerData(msgspec.Struct):
+    clientDataJSON: str  # noqa: N815 - the standard's name
+
+
+class _Answer(msgspec.Struct):
+    id: str
+    response: _AnswerData
+
+
+async def of_user(db: Reader, user_id: UserId) -> list[Passkey]:
+    """Oldest first."""
+    return [Passkey(*row) for row in await db.all(_OF_USER, user=user_id)]
+
+
+async def creation_options(ctx: AppContext, user: User) -> str:
+    """The JSON for `navigator.credentials.create`. Raises TooManyPasskeys."""
+    messages, known = await load_messages(), await of_user(ctx.db, user.id)
+    if len(known) >= MOST_PASSKEYS:
+        raise TooManyPasskeys
+    options: str = messages.creation_options(_site(messages, ctx), user, await _ask(ctx, user.id), known)
+    return options
+
+
+async def add(ctx: AppContext, tx: Transaction, messages: Any, user: User, answer: str, name: str) -> None:
+    """Stores the key that a browser made. `messages`: of `load_messages`, since a transaction waits for nothing but the
+    database. Raises CodeRefused for anything but an answer to a question of ours to this user, TooManyPasskeys."""
+    now = ctx.clock.now()
+    challenge, asked_user = await _taken(tx, answer, now)
+    if asked_user != user.id:
+        raise CodeRefused
+    await users.lock(tx, user.id)
+    if require(await tx.one(_COUNT, user=user.id))[0] >= MOST_PASSKEYS:
+        raise TooManyPasskeys
+    credential, public_key, count = messages.made_key(_site(messages, ctx), answer, challenge)
+    if await tx.one(_BY_CREDENTIAL, credential=credential) is not None:
+        raise CodeRefused
+    await tx.write(
+        _INSERT,
+        user_id=user.id,
+        credential_id=credential,
+        public_key=public_key,
+        sign_count=count,
+        name=normal_name(name) or messages.SITE_NAME,
+        now=now,
+    )
+
+
+async def request_options(ctx: AppContext, user: User | None) -> str:
+    """The JSON for `navigator.credentials.get`. `user`: who must answer; None: whoever has a key of this site."""
+    messages = await load_messages()
+    known = await of_user(ctx.db, user.id) if user is not None else []
+    challenge = await _ask(ctx, user.id if user is not None else None)
+    options: str = messages.request_options(_site(messages, ctx), challenge, known)
+    return options
+
+
+async def check(ctx: AppContext, answer: str, user: User | None) -> UserId:
+    """Whose key answered. `user`: the one who was asked, as in `request_options`. Raises CodeRefused."""
+    messages, now = await load_messages(), ctx.clock.now()
+    challenge, asked_user = await _taken(ctx.db, answer, now)
+    row = await ctx.db.one(_BY_CREDENTIAL, credential=_read(answer).id)
+    if row is None or asked_user != (user.id if user is not None else None):
+        raise CodeRefused
+    passkey = Passkey(*row)
+    if user is not None and passkey.user_id != user.id:
+        raise CodeRefused
+    count = messages.counter_of(_site(messages, ctx), answer, challenge, passkey)
+    await ctx.db.write(_USED, passkey=passkey.id, count=count, now=now)
+    return passkey.user_id
+
+
+async def remove(tx: Transaction, user_id: UserId, passkey_id: int) -> str | None:
+    """The name of the key that was removed; None if the user has no such key."""
+    row = await tx.write(_REMOVE, user=user_id, passkey=passkey_id)
+    return row[0] if row else None
+
+
+async def remove_all(tx: Transaction, user_id: UserId) -> None:
+    await tx.write(_REMOVE_ALL, user=user_id)
+
+
+async def _ask(ctx: AppContext, user_id: UserId | None) -> bytes:
+    challenge = new_secret().encode()
+    await ctx.db.write(_ASK, hash=secret_hash(challenge.decode()), user_id=user_id, now=ctx.clock.now())
+    return challenge
+
+
+async def _taken(writer: Writer, answer: str, now: Instant) -> tuple[bytes, int | None]:
+    """The question that this answers, which nobody can answer again, and who was asked."""
+    try:
+        client = msgspec.json.decode(_bytes(_read(answer).response.clientDataJSON), type=_ClientData)
+        challenge = _bytes(client.challenge)
+        asked = challenge.decode("ascii")
+    except (msgspec.DecodeError, ValueError) as error:
+        raise CodeRefused from error
+    row = await writer.write(_TAKE, asked=secret_hash(asked), since=earlier(now, CHALLENGE_LASTS))
+    if row is None:
+        raise CodeRefused
+    return challenge, row[0]
+
+
+def _read(answer: str) -> _Answer:
+    try:
+        return msgspec.json.decode(answer, type=_Answer)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise CodeRefused from error
+
+
+def _bytes(text: str) -> bytes:
+    """Of URL-safe base64 without padding. Raises ValueError."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+async def load_messages() -> Any:
+    """`webauthn_messages.py`. Its import would hold up all other requests."""
+    return await asyncio.to_thread(import_module, "guichet.accounts.webauthn_messages")
+
+
+def _site(messages: Any, ctx: AppContext) -> Any:
+    public = urlsplit(ctx.settings.browser_url)
+    return messages.Site(public.hostname or "", f"{public.scheme}://{public.netloc}")

@@ -1,0 +1,135 @@
+"""Sessions: rows that can be listed and revoked. The cookie holds a secret, the row its hash.
+
+A session has a new secret after each sign-in and each second factor, so that one that was planted or seen before is
+worth nothing afterwards (ASVS 4.0.3, 3.2.1). `last_seen_at` moves at most once a minute: reading costs one index probe.
+"""
+
+from typing import Final
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from guichet.clock import MINUTE, Instant
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.tables import user_sessions, users
+from guichet.domain.accounts import Session, User, UserId, new_secret, secret_hash
+
+#: How exactly `last_seen_at` is kept.
+_SEEN_EVERY: Final = MINUTE
+#: Sessions of one person; the oldest ends when there would be more.
+MOST_SESSIONS: Final = 20
+_MAX_AGENT: Final = 200
+
+_INSERT: Final = (
+    insert(user_sessions)
+    .values(
+        user_id=bindparam("user_id"),
+        hash=bindparam("hash"),
+        created_at=bindparam("now"),
+        last_seen_at=bindparam("now"),
+        factor_at=bindparam("factor_at"),
+        address=bindparam("address"),
+        agent=bindparam("agent"),
+    )
+    .returning(*user_sessions.c)
+)
+_FIND: Final = (
+    select(*user_sessions.c, *users.c)
+    .join(users, users.c.id == user_sessions.c.user_id)
+    .where(user_sessions.c.hash == bindparam("hash"), users.c.status == "active")
+)
+_SEEN: Final = (
+    update(user_sessions).where(user_sessions.c.id == bindparam("session")).values(last_seen_at=bindparam("now"))
+)
+_RENEW: Final = (
+    update(user_sessions)
+    .where(user_sessions.c.id == bindparam("session"), user_sessions.c.hash == bindparam("old_hash"))
+    .values(hash=bindparam("new_hash"), factor_at=bindparam("now"), last_seen_at=bindparam("now"))
+    .returning(*user_sessions.c)
+)
+_OF_USER: Final = (
+    select(user_sessions)
+    .where(user_sessions.c.user_id == bindparam("user"))
+    .order_by(user_sessions.c.id.desc())
+    .limit(MOST_SESSIONS)
+)
+_END: Final = (
+    delete(user_sessions)
+    .where(user_sessions.c.user_id == bindparam("user"), user_sessions.c.id == bindparam("session"))
+    .returning(user_sessions.c.id)
+)
+_END_ALL: Final = (
+    delete(user_sessions)
+    .where(
+        user_sessions.c.user_id == bindparam("user"),
+        user_sessions.c.id != func.coalesce(bindparam("kept", type_=user_sessions.c.id.type), 0),
+    )
+    .returning(user_sessions.c.id)
+)
+_OLDEST_KEPT: Final = (
+    select(user_sessions.c.id)
+    .where(user_sessions.c.user_id == bindparam("user"))
+    .order_by(user_sessions.c.id.desc())
+    .offset(MOST_SESSIONS - 1)
+    .limit(1)
+)
+_END_OLDER: Final = delete(user_sessions).where(
+    user_sessions.c.user_id == bindparam("user"), user_sessions.c.id < bindparam("oldest")
+)
+
+
+async def begin(
+    tx: Transaction, user_id: UserId, now: Instant, *, address: str, agent: str, factor_at: Instant | None = None
+) -> tuple[str, Session]:
+    """A new session and its cookie's secret. The oldest session ends when there are too many."""
+    secret = new_secret()
+    row = await tx.write(
+        _INSERT,
+        user_id=user_id,
+        hash=secret_hash(secret),
+        now=now,
+        factor_at=factor_at,
+        address=address,
+        agent=agent[:_MAX_AGENT],
+    )
+    oldest = await tx.one(_OLDEST_KEPT, user=user_id)
+    if oldest is not None:
+        await tx.write(_END_OLDER, user=user_id, oldest=oldest[0])
+    return secret, Session(*require(row))
+
+
+async def find(db: Database, secret: str, now: Instant) -> tuple[Session, User] | None:
+    """The session of a cookie and its user; None if it ended or the user is disabled."""
+    row = await db.one(_FIND, hash=secret_hash(secret))
+    if row is None:
+        return None
+    columns = len(user_sessions.c)
+    session, user = Session(*row[:columns]), User(*row[columns:])
+    if session.ends_at() <= now:
+        return None
+    if now - session.last_seen_at >= _SEEN_EVERY:
+        await db.write(_SEEN, session=session.id, now=now)
+    return session, user
+
+
+async def renew(db: Writer, session: Session, now: Instant) -> tuple[str, Session] | None:
+    """The same session under a new secret, with a second factor that was given now. None if another request renewed it
+    in the same moment."""
+    secret = new_secret()
+    row = await db.write(_RENEW, session=session.id, old_hash=session.hash, new_hash=secret_hash(secret), now=now)
+    return (secret, Session(*row)) if row else None
+
+
+async def of_user(db: Reader, user_id: UserId, now: Instant) -> list[Session]:
+    """Those that have not ended, newest first."""
+    found = [Session(*row) for row in await db.all(_OF_USER, user=user_id)]
+    return [session for session in found if session.ends_at() > now]
+
+
+async def end(db: Writer, user_id: UserId, session_id: int) -> bool:
+    """Whether the user had this session."""
+    return await db.write(_END, user=user_id, session=session_id) is not None
+
+
+async def end_all(db: Writer, user_id: UserId, *, kept: int | None = None) -> int:
+    """Ends every session of the user but `kept`; how many there were. After a change of password, factor or role."""
+    return len(await db.execute_returning(_END_ALL, user=user_id, kept=kept))

@@ -1,0 +1,197 @@
+"""Signing in: the password, then a second factor where the account has one.
+
+The flow of a session (docs/security.md):
+
+1. `sign_in` checks the password and begins a session without a factor (`factor_at` is null).
+2. If the account has a second factor, the session may do nothing but give it (`give_factor`), which renews its secret.
+3. If its roles need one and it has none, the session may do nothing but set one up (`factors.py`).
+4. Acts that need a fresh factor ask for it again, and `give_factor` renews the secret again.
+
+What is wrong about a sign-in is never said, and an unknown address takes as long as a wrong password.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from guichet.accounts import factors, passkeys, sessions, users
+from guichet.accounts.devices import Devices
+from guichet.accounts.errors import AccountError, CodeRefused, SignInRefused, TooManyAttempts
+from guichet.accounts.passwords import Passwords, is_outdated
+from guichet.clock import Instant
+from guichet.context import AppContext
+from guichet.db.engine import Transaction
+from guichet.domain.accounts import Session, User, normal_email, secret_hash
+from guichet.domain.roles import MerchantRole, needs_second_factor
+from guichet.logs import log
+from guichet.mail.outbox import Outbox
+
+#: What a session may do: everything its roles allow, or only give or set up the second factor.
+SessionState = Literal["open", "needs_factor", "needs_setup"]
+
+
+class AttemptLimits(Protocol):
+    """Counts attempts across processes (`console/sign_in_limits.py`)."""
+
+    async def take(self, kind: "AttemptKind", key: str) -> int:
+        """Counts one attempt; 0 if it is allowed, else the seconds until there is room again."""
+
+
+#: By what somebody signs in: `mail` is the link of an invitation or of a new password, `demo` that of `guichet demo`.
+Means = Literal["password", "passkey", "mail", "demo"]
+#: What attempts are counted by. `account`: by strangers only, so that nobody can lock a person out of a known browser.
+AttemptKind = Literal["address", "account", "device", "factor", "mail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Browser:
+    """Who is asking: the address as limits count it, the browser's name for itself, and its device cookie."""
+
+    address: str
+    agent: str
+    device: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """`secret`: for the session's cookie. `device`: a new device cookie, None if the browser has a good one."""
+
+    user: User
+    session: Session
+    secret: str
+    device: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """What the acts of this package need, built once for a process."""
+
+    ctx: AppContext
+    passwords: Passwords
+    devices: Devices
+    outbox: Outbox
+    limits: AttemptLimits
+    #: Where a person asks for a new password: it is named in mails.
+    reset_address: str
+
+    async def attempt(self, kind: AttemptKind, key: str) -> None:
+        """Counts an attempt. Raises TooManyAttempts."""
+        if wait := await self.limits.take(kind, key):
+            raise TooManyAttempts(wait)
+
+
+@contextmanager
+def refusals_logged(means: str, user: User | None, address: str) -> Iterator[None]:
+    """Each refusal of a proof is a line of the log (ASVS 4.0.3, 7.2.1): whose account, from where, and why; never what
+    was typed. `address`: as limits count it."""
+    try:
+        yield
+    except AccountError as refused:
+        why, whose = type(refused).__name__, user.id if user else None
+        log.info("sign_in.refused", user=whose, means=means, why=why, address=address)
+        raise
+
+
+async def sign_in(accounts: Accounts, email: str, password: str, browser: Browser) -> SignedIn:
+    """Raises SignInRefused, TooManyAttempts, TooBusy."""
+    address = normal_email(email) or ""
+    user = await users.by_email(accounts.ctx.db, address) if address else None
+    with refusals_logged("password", user, browser.address):
+        return await _sign_in(accounts, address, user, password, browser)
+
+
+async def _sign_in(accounts: Accounts, address: str, user: User | None, password: str, browser: Browser) -> SignedIn:
+    ctx = accounts.ctx
+    known = accounts.devices.known(user.id, browser.device) if user else None
+    await accounts.attempt("address", browser.address)
+    await accounts.attempt("device", known) if known else await accounts.attempt("account", secret_hash(address))
+    active = user if user is not None and user.status == "active" else None
+    matches = await accounts.passwords.matches(active.password_hash if active else None, password)
+    if active is None or not matches:
+        raise SignInRefused
+    if is_outdated(active.password_hash or ""):
+        await users.renew_hash(ctx.db, active, await accounts.passwords.hash(password))
+    return await begin_session(accounts, active, browser, "password", known=known is not None)
+
+
+async def begin_session(
+    accounts: Accounts,
+    user: User,
+    browser: Browser,
+    means: "Means",
+    *,
+    known: bool = False,
+    factor_at: Instant | None = None,
+) -> SignedIn:
+    """A session for somebody who just proved who they are. A browser that is not `known` is told to them by mail,
+    unless it was a mail that brought them. `factor_at`: now, if it was proved by two factors."""
+    ctx = accounts.ctx
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        secret, session = await sessions.begin(
+            tx, user.id, now, address=browser.address, agent=browser.agent, factor_at=factor_at
+        )
+        await users.note_sign_in(tx, user.id, now)
+        if not known and means not in ("mail", "demo") and user.last_signed_in_at is not None:
+            values = {"name": user.name, "date": str(now), "agent": session.agent or "–", "address": browser.address}
+            await accounts.outbox.add(tx, user, "new_sign_in", values | {"link": accounts.reset_address}, now)
+    log.info("sign_in.succeeded", user=user.id, means=means, address=browser.address)
+    return SignedIn(user, session, secret, None if known else accounts.devices.issue(user.id))
+
+
+async def sign_in_with_passkey(accounts: Accounts, answer: str, browser: Browser) -> SignedIn:
+    """A session with a fresh second factor. Raises SignInRefused, TooManyAttempts."""
+    with refusals_logged("passkey", None, browser.address):
+        return await _sign_in_with_passkey(accounts, answer, browser)
+
+
+async def _sign_in_with_passkey(accounts: Accounts, answer: str, browser: Browser) -> SignedIn:
+    ctx = accounts.ctx
+    await accounts.attempt("address", browser.address)
+    try:
+        user = await users.get(ctx.db, await passkeys.check(ctx, answer, None))
+    except CodeRefused:
+        raise SignInRefused from None
+    if user is None or user.status != "active":
+        raise SignInRefused
+    known = accounts.devices.known(user.id, browser.device) is not None
+    return await begin_session(accounts, user, browser, "passkey", known=known, factor_at=ctx.clock.now())
+
+
+async def give_passkey(accounts: Accounts, session: Session, user: User, answer: str) -> tuple[str, Session]:
+    """The session under a new secret, after one of the user's passkeys. Raises CodeRefused, TooManyAttempts."""
+    with refusals_logged("passkey", user, session.address):
+        await accounts.attempt("factor", str(user.id))
+        await passkeys.check(accounts.ctx, answer, user)
+    log.info("factor.given", user=user.id, means="passkey", address=session.address)
+    return await renewed(accounts, session)
+
+
+def state_of(session: Session, user: User, roles: tuple[MerchantRole, ...]) -> SessionState:
+    """`roles`: the user's with every merchant."""
+    if session.factor_at is not None:
+        return "open"
+    if user.totp_confirmed:
+        return "needs_factor"
+    return "needs_setup" if needs_second_factor(user.staff_role, roles) else "open"
+
+
+async def give_factor(accounts: Accounts, session: Session, user: User, code: str) -> tuple[str, Session]:
+    """The session under a new secret, after a one-time or a recovery code. Raises CodeRefused, TooManyAttempts."""
+    with refusals_logged("code", user, session.address):
+        await accounts.attempt("factor", str(user.id))
+        try:
+            await factors.check_totp(accounts.ctx, user, code)
+        except CodeRefused:
+            await factors.use_recovery_code(accounts.ctx.db, user.id, code, accounts.ctx.clock.now())
+    log.info("factor.given", user=user.id, means="code", address=session.address)
+    return await renewed(accounts, session)
+
+
+async def renewed(accounts: Accounts, session: Session, tx: Transaction | None = None) -> tuple[str, Session]:
+    """The session after a second factor. Raises CodeRefused when another request renewed it in the same moment."""
+    found = await sessions.renew(tx or accounts.ctx.db, session, accounts.ctx.clock.now())
+    if found is None:
+        raise CodeRefused
+    return found

@@ -1,0 +1,160 @@
+"""People who use the console: users, their sessions, and the single-use links that are mailed to them."""
+
+import hashlib
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from typing import Final, Literal, NewType, get_args
+
+from email_validator import EmailNotValidError, validate_email
+
+from guichet.clock import DAY, HOUR, MINUTE, Instant
+from guichet.domain.ids import MerchantId
+from guichet.domain.roles import MerchantRole, StaffRole
+
+UserId = NewType("UserId", int)
+
+UserStatus = Literal["invited", "active", "disabled"]
+USER_STATUSES: Final[tuple[UserStatus, ...]] = get_args(UserStatus)
+Language = Literal["fr", "en"]
+USER_LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
+LinkPurpose = Literal["invitation", "password"]
+LINK_PURPOSES: Final[tuple[LinkPurpose, ...]] = get_args(LinkPurpose)
+
+#: ASVS 4.0.3, 2.1.1 and 2.1.2: at least 12 characters; more than 128 would only make the hash slower.
+PASSWORD_MIN: Final = 12
+PASSWORD_MAX: Final = 128
+#: A session ends when nothing was done for so long, and at the latest so long after the sign-in.
+IDLE_END: Final = 30 * MINUTE
+ABSOLUTE_END: Final = 12 * HOUR
+#: How long a second factor counts as fresh, for acts that ask for one again.
+STEP_UP_LASTS: Final = 5 * MINUTE
+#: How long the links in mails can be used.
+LINK_LASTS: Final[dict[LinkPurpose, int]] = {"invitation": 7 * DAY, "password": HOUR}
+
+#: 32 random bytes, in URL-safe base64: 43 characters.
+_SECRET_BYTES: Final = 32
+_SECRET: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A row of `users`.
+
+    `password_hash` is None until the invitation was accepted. `totp_secret` is encrypted; `totp_confirmed` says whether
+    the person proved once that the telephone shows its codes; `next_totp_secret` is that of a new telephone until it
+    has proved the same; `totp_step` is the number of the last code that was accepted, so that each counts once.
+    `staff_role`: None for a merchant's team; `staff_since`: when the person got it, or was enabled again with it.
+    """
+
+    id: UserId
+    email: str
+    name: str
+    language: Language
+    status: UserStatus
+    staff_role: StaffRole | None
+    password_hash: str | None
+    totp_secret: str | None
+    totp_confirmed: bool
+    totp_step: int
+    created_at: Instant
+    updated_at: Instant
+    last_signed_in_at: Instant | None
+    next_totp_secret: str | None = None
+    staff_since: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A user's role with one merchant."""
+
+    user_id: UserId
+    merchant_id: MerchantId
+    role: MerchantRole
+    created_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class TeamOffer:
+    """The place in a merchant's team that an invitation offers; a membership once the person has accepted."""
+
+    merchant_id: MerchantId
+    role: MerchantRole
+
+
+@dataclass(frozen=True, slots=True)
+class Passkey:
+    """A row of `passkeys`. `credential_id` and `public_key` (COSE) are URL-safe base64. `sign_count`: the key's own
+    counter at its last use; 0 for keys that do not count."""
+
+    id: int
+    user_id: UserId
+    credential_id: str
+    public_key: str
+    sign_count: int
+    name: str
+    created_at: Instant
+    last_used_at: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A row of `user_sessions`; the cookie's secret is not among its columns, only its hash. `factor_at`: when a second
+    factor was given last, None if only the password was. `address` and `agent`: shown in the list of sessions."""
+
+    id: int
+    user_id: UserId
+    hash: str
+    created_at: Instant
+    last_seen_at: Instant
+    factor_at: Instant | None
+    address: str
+    agent: str
+
+    def ends_at(self) -> Instant:
+        return Instant(min(self.last_seen_at + IDLE_END, self.created_at + ABSOLUTE_END))
+
+    def factor_is_fresh(self, now: Instant) -> bool:
+        return self.factor_at is not None and now - self.factor_at <= STEP_UP_LASTS
+
+
+@dataclass(frozen=True, slots=True)
+class SignInLink:
+    """Whom a link signs in without a password, in development (`accounts/sign_in_links.py`)."""
+
+    user_id: UserId
+    expires_at: Instant
+
+
+def new_secret() -> str:
+    """For a cookie or a link: 256 random bits, which need no salt and no slow hash where they are stored."""
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def is_secret(text: str) -> bool:
+    return _SECRET.fullmatch(text) is not None
+
+
+def secret_hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def normal_email(text: str) -> str | None:
+    """The address as it is stored and compared: the domain normalised, all in lower case; None if it is not one."""
+    try:
+        return validate_email(text.strip(), check_deliverability=False).normalized.lower()
+    except EmailNotValidError:
+        return None
+
+
+def normal_name(text: str) -> str | None:
+    """A person's name on one line, None when nothing readable is left or it is longer than 100 characters."""
+    name = " ".join(unicodedata.normalize("NFC", text).split())
+    readable = name and len(name) <= 100 and not any(unicodedata.category(each).startswith("C") for each in name)
+    return name if readable else None
+
+
+def normal_password(text: str) -> str:
+    """What is hashed: the same text whatever keyboard composed its accents (NIST SP 800-63B, 5.1.1.2)."""
+    return unicodedata.normalize("NFKC", text)

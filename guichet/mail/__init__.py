@@ -1,0 +1,1 @@
+"""Mails: written in both languages, queued as rows, sent by the worker."""

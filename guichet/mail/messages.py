@@ -1,0 +1,94 @@
+"""What mails say: one text file for each kind and language, whose first line is the subject.
+
+Of the values, `date` is an Instant, `role` a role of `domain/roles.py`, and `act` one of `domain/approvals.py`; the
+others are shown as they are.
+"""
+
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.utils import format_datetime as mail_date
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from babel.dates import format_datetime
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from guichet.clock import Instant, to_datetime
+from guichet.domain.accounts import Language
+from guichet.mail.outbox import Mail, Message
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+_DATES: Final[dict[Language, str]] = {"fr": "d MMMM y 'à' HH:mm 'GMT'", "en": "d MMMM y 'at' HH:mm 'GMT'"}
+_FRENCH_ROLES: Final = {
+    "owner": "titulaire",
+    "finance": "finances",
+    "cashier": "caisse",
+    "developer": "développement",
+    "reader": "lecture",
+    "admin": "administration",
+    "support": "assistance",
+    "auditor": "audit",
+}
+#: As `operations.act.…` in the console.
+_ACTS: Final[dict[Language, dict[str, str]]] = {
+    "fr": {
+        "payment.settle": "terminer un paiement à la main",
+        "refund.settle": "terminer un remboursement à la main",
+        "refund.confirm_payee": "confirmer le numéro à rembourser",
+        "late_money.resolve": "décider d'un argent arrivé en retard",
+        "dispute.resolve": "dire qui supporte un litige perdu",
+        "wallet.reopen": "rouvrir un portefeuille",
+    },
+    "en": {
+        "payment.settle": "settle a payment by hand",
+        "refund.settle": "settle a refund by hand",
+        "refund.confirm_payee": "confirm the number to refund",
+        "late_money.resolve": "decide about late money",
+        "dispute.resolve": "say who bears a lost dispute",
+        "wallet.reopen": "reopen a wallet",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    subject: str
+    body: str
+
+
+@cache
+def _environment() -> Environment:
+    # Plain text: nothing is escaped, and no template puts a value into a subject.
+    return Environment(loader=FileSystemLoader(_TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701
+
+
+def text_of(kind: str, message: Message) -> Text:
+    """Subject and body in the message's language. Values are put on one line each, so that none can add a paragraph."""
+    values = {name: " ".join(value.split()) for name, value in message.values.items()}
+    if "date" in values:
+        moment = to_datetime(Instant(int(values["date"])))
+        values["date"] = format_datetime(moment, _DATES[message.language], locale=message.language)
+    if message.language == "fr" and "role" in values:
+        values["role"] = _FRENCH_ROLES[values["role"]]
+    if "act" in values:
+        values["act"] = _ACTS[message.language][values["act"]]
+    rendered = _environment().get_template(f"{message.language}/{kind}.txt").render(values)
+    subject, _, body = rendered.partition("\n")
+    return Text(subject.strip(), body.lstrip("\n"))
+
+
+def email(mail: Mail, message: Message, sender: str, now: Instant) -> EmailMessage:
+    """The mail as it is sent. Its `Message-ID` is made of the row's number, and so is that of each further attempt: a
+    mail that is sent again because its sender died before it could say so is shown once."""
+    text = text_of(mail.kind, message)
+    written = EmailMessage()
+    written["From"] = sender
+    written["To"] = mail.recipient
+    written["Subject"] = text.subject
+    written["Date"] = mail_date(to_datetime(now))
+    domain = sender.rpartition("@")[2].strip(" >") or "localhost"
+    written["Message-ID"] = f"<guichet-{mail.id}-{mail.created_at:x}@{domain}>"
+    written["Auto-Submitted"] = "auto-generated"
+    written.set_content(text.body)
+    return written

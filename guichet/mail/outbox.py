@@ -1,0 +1,144 @@
+"""The queue of mails. A row is written in the transaction of the act that the mail is about.
+
+What a mail says may hold a link that signs somebody in: it is encrypted while it waits, and removed once it was sent or
+given up.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from sqlalchemy import bindparam, insert, select, update
+
+from guichet.clock import Instant, later
+from guichet.db.engine import Database, Reader, Row, Transaction, Writer
+from guichet.db.tables import mails
+from guichet.db.work_queue import Claim, WorkQueue
+from guichet.domain.accounts import Language, User
+from guichet.domain.mails import MAX_MAIL_ATTEMPTS, RETRY_DELAYS, MailKind
+from guichet.merchants.vault import Vault
+
+#: Mails that the mailbox of the development profile shows.
+MOST_SHOWN: Final = 50
+_MAX_ERROR: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A row of `mails`, with its message decrypted; `message` is None once it was removed."""
+
+    id: int
+    recipient: str
+    kind: MailKind
+    attempts: int
+    created_at: Instant
+    message: "Message | None"
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What fills the template of a kind: the language, and the values by name."""
+
+    language: Language
+    values: dict[str, str]
+
+
+_COLUMNS: Final = (
+    mails.c.id,
+    mails.c.recipient,
+    mails.c.kind,
+    mails.c.attempts,
+    mails.c.created_at,
+    mails.c.message,
+)
+_INSERT: Final = insert(mails).values(
+    user_id=bindparam("user_id"),
+    recipient=bindparam("recipient"),
+    kind=bindparam("kind"),
+    message=bindparam("message"),
+    status="pending",
+    attempts=0,
+    created_at=bindparam("now"),
+    next_attempt_at=bindparam("now"),
+)
+_SENT: Final = (
+    update(mails)
+    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
+    .values(status="sent", sent_at=bindparam("now"), next_attempt_at=None, error=None, message=bindparam("kept"))
+)
+_FAILED: Final = (
+    update(mails)
+    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
+    .values(next_attempt_at=bindparam("next_due"), error=bindparam("fault"))
+)
+_GIVEN_UP: Final = (
+    update(mails)
+    .where(mails.c.id == bindparam("mail"), mails.c.status == "pending")
+    .values(status="failed", next_attempt_at=None, error=bindparam("fault"), message=None)
+)
+_LATEST: Final = select(*_COLUMNS).order_by(mails.c.id.desc()).limit(MOST_SHOWN)
+_KEPT: Final = select(mails.c.id, mails.c.message).where(mails.c.message.is_not(None)).order_by(mails.c.id)
+_REPLACE: Final = (
+    update(mails)
+    .where(mails.c.id == bindparam("mail"), mails.c.message == bindparam("old"))
+    .values(message=bindparam("new"))
+    .returning(mails.c.id)
+)
+#: Of rows: what they say is still encrypted.
+_QUEUE: Final[WorkQueue[Row]] = WorkQueue(
+    mails, "next_attempt_at", ("kind",), {"attempts": mails.c.attempts + 1}, _COLUMNS, lambda row: row
+)
+
+
+class Outbox:
+    """Writes mails and claims those that are due. `vault` encrypts what they say."""
+
+    def __init__(self, vault: Vault) -> None:
+        self._vault = vault
+
+    async def add(self, tx: Transaction, user: User, kind: MailKind, values: Mapping[str, str], now: Instant) -> None:
+        """Queues a mail to this user, in the user's language."""
+        message = msgspec.json.encode(Message(user.language, dict(values))).decode()
+        await tx.write(
+            _INSERT, user_id=user.id, recipient=user.email, kind=kind, message=self._vault.encrypt(message), now=now
+        )
+
+    async def claim(self, db: Database, now: Instant, until: Instant, most: int) -> Claim[Mail]:
+        """Mails that are due. The attempt counts from here on: a process that dies in it has used it."""
+        claimed = await _QUEUE.claim(db, now, until, most)
+        return Claim([self._mail(row) for row in claimed.jobs], claimed.next_due)
+
+    async def record_sent(self, db: Database, mail: Mail, now: Instant, *, keep: bool) -> None:
+        """`keep`: the development profile shows what it said."""
+        kept = None
+        if keep and mail.message is not None:
+            kept = self._vault.encrypt(msgspec.json.encode(mail.message).decode())
+        await db.write(_SENT, mail=mail.id, now=now, kept=kept)
+
+    async def record_failure(self, db: Database, mail: Mail, fault: str, now: Instant) -> None:
+        """Due again after the next delay, or given up."""
+        if mail.attempts >= MAX_MAIL_ATTEMPTS:
+            await db.write(_GIVEN_UP, mail=mail.id, fault=fault[:_MAX_ERROR])
+        else:
+            due = later(now, RETRY_DELAYS[mail.attempts - 1])
+            await db.write(_FAILED, mail=mail.id, next_due=due, fault=fault[:_MAX_ERROR])
+
+    async def latest(self, db: Reader) -> list[Mail]:
+        """The newest mails, newest first."""
+        return [self._mail(row) for row in await db.all(_LATEST)]
+
+    def _mail(self, row: Row) -> Mail:
+        mail_id, recipient, kind, attempts, created_at, message = row
+        read = None if message is None else msgspec.json.decode(self._vault.decrypt(message), type=Message)
+        return Mail(mail_id, recipient, kind, attempts, created_at, read)
+
+
+async def kept_messages(db: Database) -> list[tuple[int, str]]:
+    """(mail, encrypted message) of those that wait, for the rotation of `GUICHET_SECRET_KEYS`; in development of sent
+    ones too."""
+    return [(mail_id, message) for mail_id, message in await db.scan(_KEPT)]
+
+
+async def replace_message(db: Writer, mail_id: int, old: str, new: str) -> bool:
+    """The same message in another encryption; False when it was sent or given up meanwhile."""
+    return await db.write(_REPLACE, mail=mail_id, old=old, new=new) is not None
