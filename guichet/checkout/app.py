@@ -6,6 +6,7 @@ GET      /pay/<a>/<b>/<token>         a payment made through it: waiting, receip
 GET      /pay/<a>/<b>/<token>/status  the same for the script
 GET      /pay/assets/<name>           the script
 GET POST /checkout/<token>            card payment in the test environment
+GET      /checkout/<token>/return     back from a provider's page, on to the merchant's
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,21 +20,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from guichet.checkout import card, link_payment, links, payments
+from guichet.checkout import card, link_payment, links, payments, provider_return
 from guichet.checkout.error_pages import PageLimitMiddleware, error_page
-from guichet.checkout.page_context import PageContext, PagePoller
+from guichet.checkout.page_context import PageContext
 from guichet.checkout.page_limits import PageLimits
-from guichet.checkout.page_request import PageRequest
 from guichet.checkout.tokens import FormTokens
 from guichet.context import AppContext
-from guichet.domain.errors import NotFound
+from guichet.pages.page_request import PageRequest
+from guichet.payments.page_poller import PagePoller
 from guichet.server.error_handler import application
 from guichet.server.rate_limit import RateLimiter
 
 Handler = Callable[[PageContext, PageRequest], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_A_YEAR: Final = "public, max-age=31536000, immutable"
 SIMULATED_PHONE: Final = "/simulator/phone"
 
 
@@ -51,12 +51,15 @@ def checkout_routes(ctx: AppContext, limiter: RateLimiter) -> list[BaseRoute]:
         ],
         limited,
     )
-    card_page = Route("/{token}", _endpoint(pages, get=card.show, post=card.choose), methods=["GET", "POST"])
+    checkout = [
+        Route("/{token}", _endpoint(pages, get=card.show, post=card.choose), methods=["GET", "POST"]),
+        Route("/{token}/return", _endpoint(pages, get=provider_return.redirect)),
+    ]
     return [
         # Not counted: a browser keeps it for a year.
         Mount("/pay/assets", _application(pages, [Route("/{name}", _asset_endpoint(pages))])),
         Mount("/pay", pay),
-        Mount("/checkout", _application(pages, [card_page], limited)),
+        Mount("/checkout", _application(pages, checkout, limited)),
         # A mount does not match its own address. Nothing is there, and the customer gets a page that says so.
         Route("/pay", pay),
         Route("/checkout", pay),
@@ -91,10 +94,6 @@ def _endpoint(pages: PageContext, *, get: Handler, post: Handler | None = None) 
 
 def _asset_endpoint(pages: PageContext) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        asset = pages.renderer.assets.get(request.path_params["name"])
-        if asset is None:
-            raise NotFound
-        headers = {"Cache-Control": _A_YEAR, "Vary": "Accept-Encoding"}
-        return pages.request(request).respond(asset.content, asset.media_type, headers=headers)
+        return pages.request(request).asset()
 
     return endpoint

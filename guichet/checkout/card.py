@@ -7,14 +7,15 @@ from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
-from guichet.checkout import forms, state_pages
+from guichet.checkout import state_pages
 from guichet.checkout.page_context import PageContext
-from guichet.checkout.page_request import PageRequest
 from guichet.checkout.payment_view import TEMPLATES, payment_view, return_address
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
+from guichet.pages.forms import is_from_elsewhere, read_form
+from guichet.pages.page_request import PageRequest
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
@@ -31,9 +32,9 @@ async def show(pages: PageContext, page: PageRequest) -> Response:
 async def choose(pages: PageContext, page: PageRequest) -> Response:
     """POST: settles a pending payment as chosen, then redirects to the merchant or to the result."""
     payment, merchant = await _find_payment(pages, page)
-    if forms.is_from_elsewhere(page.request, pages.public_url):
+    if is_from_elsewhere(page.request, pages.public_url):
         return state_pages.state_page(page, "elsewhere", page.href(f"/checkout/{payment.checkout_token}"))
-    choice = (await forms.read(page.request)).get("outcome")
+    choice = (await read_form(page.request)).get("outcome")
     if choice not in _CHOICES:
         return await _payment_page(pages, page, payment, merchant, status=422)
     if payment.status == "pending":
@@ -48,7 +49,7 @@ async def choose(pages: PageContext, page: PageRequest) -> Response:
 async def _find_payment(pages: PageContext, page: PageRequest) -> tuple[Payment, Merchant]:
     token = page.request.path_params["token"]
     payment = await payments.by_token(pages.ctx.db, token) if token.isascii() else None
-    if payment is None or payment.env != "test" or payment.link_id is not None:
+    if payment is None or payment.env != "test":
         raise NotFound
     return payment, await pages.merchant(page, payment.merchant_id)
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from guichet.checkout.page_request import PageRequest
 from guichet.domain import money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.domain.money import Currency, Hundredths
+from guichet.pages.page_request import PageRequest
 
 #: Fields of a payment form in the order of the page, and how long each may be (docs/contract.md, "Requests").
 LENGTHS: Final = {"phone_number": 24, "otp": 16, "firstname": 100, "lastname": 100, "email": 150}

@@ -1,51 +1,16 @@
-"""Reads a posted form, within limits, and checks its fields; faults are sentences in the customer's language."""
+"""Checks the fields of a payment's form; faults are sentences in the customer's language."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from unicodedata import category
-from urllib.parse import parse_qsl
 
 from email_validator import EmailNotValidError, validate_email
-from starlette.requests import Request
 
-from guichet.checkout import formatting
 from guichet.checkout.fields import LENGTHS, form_fields
-from guichet.checkout.page_request import PageRequest
 from guichet.domain.catalogue import PaymentMode
-from guichet.domain.errors import InvalidRequest
-
-_MAX_BODY: Final = 16 * 1024
-_MAX_FIELDS: Final = 20
-#: The values of `Sec-Fetch-Site` with which a form is accepted: sent by one of our own pages, or by no page.
-_OWN: Final = ("same-origin", "none")
-
-
-async def read(request: Request) -> dict[str, str]:
-    """The fields of a posted form, the first of each name. Raises InvalidRequest if it cannot be one of our forms."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MAX_BODY:
-            raise InvalidRequest
-    try:
-        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
-    except ValueError:
-        raise InvalidRequest from None
-    return dict(reversed(pairs))
-
-
-def is_from_elsewhere(request: Request, public_url: str) -> bool:
-    """Whether a page of another site sent this form. If an old browser does not say, only the form's token is
-    checked."""
-    site = request.headers.get("sec-fetch-site")
-    if site is not None:
-        return site not in _OWN
-    origin = request.headers.get("origin")
-    if origin in (None, "null"):
-        return False
-    own = (public_url, f"{request.url.scheme}://{request.headers.get('host', '')}")
-    return not any(address == origin or address.startswith(f"{origin}/") for address in own)
+from guichet.pages import formatting
+from guichet.pages.page_request import PageRequest
 
 
 @dataclass(frozen=True, slots=True)

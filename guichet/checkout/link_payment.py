@@ -11,15 +11,17 @@ from guichet.checkout import forms, otp_codes
 from guichet.checkout.fields import FormInput
 from guichet.checkout.links import LinkRequest, find_link, form_page
 from guichet.checkout.page_context import PageContext
-from guichet.checkout.page_request import PageRequest
 from guichet.checkout.state_pages import StateName
 from guichet.checkout.tokens import FormToken
 from guichet.clock import MINUTE, SECOND, later
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.merchants import Caller
+from guichet.pages.forms import is_from_elsewhere, read_form
+from guichet.pages.page_request import PageRequest
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
+from guichet.payments.merchant_limits import OverMerchantLimit
 from guichet.payments.prompt_limits import LimitName, TooManyPrompts
 
 #: The notice for a customer who was filling in the form when the link was paid or its last use was reserved.
@@ -34,9 +36,9 @@ _PROMPTS: Final[Mapping[LimitName, str]] = {
 async def pay(pages: PageContext, page: PageRequest) -> Response:
     """POST: starts the payment of this form, once, and redirects to its page; or only requests a code."""
     request = await find_link(pages, page)
-    if forms.is_from_elsewhere(page.request, pages.public_url):
+    if is_from_elsewhere(page.request, pages.public_url):
         return request.state_page("elsewhere")
-    form = await forms.read(page.request)
+    form = await read_form(page.request)
     token = pages.tokens.read(request.link.token, form.get("token", ""))
     if token and await _is_paid_already(request, token):
         return _redirect_to_payment(request, token)
@@ -76,6 +78,8 @@ async def _pay_once(
         metrics.RATE_LIMITED.labels(refused.limit).inc()
         wait = -(-(refused.retry_at - request.pages.clock.now()) // SECOND)
         return await _try_later(request, mode, given, "phone_number", _PROMPTS[refused.limit], wait, form_token)
+    except OverMerchantLimit:
+        return await form_page(request, given, notice="link.notice_limit", token=form_token)
     except InvalidRequest:
         return await form_page(request, given, notice="link.notice_mode", token=form_token)
     except (PaymentFailed, ServerError):
@@ -143,7 +147,7 @@ async def _start(request: LinkRequest, mode: PaymentMode, clean: dict[str, str],
         lastname=clean.get("lastname"),
         email=clean.get("email"),
     )
-    await create_payment(request.pages.ctx, Caller(request.merchant, "live"), order)
+    await create_payment(request.pages.ctx, Caller(request.merchant, link.env), order)
 
 
 async def _is_paid_already(request: LinkRequest, token: FormToken) -> bool:

@@ -2,20 +2,21 @@
 
 from dataclasses import dataclass
 
-import segno
 from markupsafe import Markup
 from starlette.responses import Response
 
-from guichet.checkout import formatting, i18n, state_pages
+from guichet.checkout import state_pages
 from guichet.checkout.fields import FormInput
 from guichet.checkout.page_context import PageContext
-from guichet.checkout.page_request import PageRequest
 from guichet.checkout.state_pages import StateName
 from guichet.checkout.views import Group, bounds_notice, groups, initials
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.ledger import wallets
+from guichet.pages import formatting, i18n
+from guichet.pages.page_request import PageRequest
+from guichet.pages.qr_codes import qr_code
 from guichet.payments import link_repository
 
 
@@ -35,7 +36,9 @@ class LinkRequest:
 
     async def closed_state(self) -> StateName | None:
         """The state that keeps the link from being paid now; None if it can be."""
-        wallet_status = await wallets.wallet_status(self.pages.ctx.db, self.merchant.id, "live", self.link.currency)
+        wallet_status = await wallets.wallet_status(
+            self.pages.ctx.db, self.merchant.id, self.link.env, self.link.currency
+        )
         now = self.pages.clock.now()
         has_room = await link_repository.has_room(self.pages.ctx.db, self.link, now)
         return state_pages.closed_state(self.link, self.merchant, wallet_status, now, has_room=has_room)
@@ -58,6 +61,7 @@ class LinkView:
     groups: list[Group]
     action: str
     token: str
+    test: bool
 
     @property
     def faulty(self) -> bool:
@@ -72,6 +76,7 @@ class QrCodeView:
     code: Markup
     address: str
     link_href: str
+    test: bool
 
 
 async def find_link(pages: PageContext, page: PageRequest) -> LinkRequest:
@@ -99,15 +104,14 @@ async def show_qr_code(pages: PageContext, page: PageRequest) -> Response:
     if state in ("expired", "used_up", "suspended"):
         return request.state_page(state)
     address = f"{pages.public_url}/pay/{link.path}"
-    code = segno.make(address, error="m", micro=False)
-    svg = code.svg_inline(border=4, omitsize=True, svgclass=None, lineclass=None, title=page.text("qr.alt"))
     view = QrCodeView(
         merchant=request.merchant.name,
         label=link.description,
         amount=formatting.amount(link.amount, link.currency, page.language),
-        code=Markup(svg),  # noqa: S704 - drawn from our own address
+        code=qr_code(address, page.text("qr.alt")),
         address=address,
         link_href=request.href,
+        test=link.env == "test",
     )
     return page.render("qr.html", view)
 
@@ -141,5 +145,6 @@ async def form_page(
         groups=shown,
         action=request.href,
         token=token or pages.tokens.issue(link.token),
+        test=link.env == "test",
     )
     return page.render("link.html", view, status if notice else 200)

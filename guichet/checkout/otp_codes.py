@@ -4,13 +4,13 @@ happened."""
 from dataclasses import replace
 from typing import Final
 
-from guichet.checkout import formatting
 from guichet.checkout.fields import FormInput
 from guichet.checkout.forms import Checked
-from guichet.checkout.page_request import PageRequest
 from guichet.context import AppContext
 from guichet.domain.catalogue import PaymentMode
 from guichet.domain.payment_links import PaymentLink
+from guichet.pages import formatting
+from guichet.pages.page_request import PageRequest
 from guichet.payments.otp_codes import CodeNotSent, send_code
 
 #: Name and value of the button that requests the code instead of paying.
@@ -39,6 +39,8 @@ async def request_code(
 
     Raises InvalidRequest when this mode cannot be used for this link.
     """
+    if link.env == "test":  # Nobody is texted, and any code will do.
+        return replace(given, code_sent=page.text("code.test")), None
     try:
         await send_code(ctx, mode, phone_number, link.amount, link.currency, link.description)
     except CodeNotSent as failure:

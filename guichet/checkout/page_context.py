@@ -2,47 +2,31 @@
 
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from starlette.requests import Request
 
 from guichet.checkout.page_limits import PageLimits
-from guichet.checkout.page_request import PageRequest
-from guichet.checkout.render import Renderer
 from guichet.checkout.tokens import FormTokens
 from guichet.clock import Clock
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
-from guichet.domain.payments import Payment
-from guichet.logs import log
 from guichet.merchants import repository as merchants
-from guichet.payments.awaited_polls import result_within
-from guichet.payments.poll_schedule import next_question_at
-from guichet.payments.polling import poll_payment_at_most
+from guichet.pages.page_request import PageRequest
+from guichet.pages.render import Renderer
+from guichet.payments.page_poller import PagePoller
 
-#: Seconds after which the page is shown even if the provider has not answered yet. Its answer is used when it arrives.
-_WAIT: Final = 1.5
+#: Where the script is served.
+ASSETS_PATH: Final = "/pay/assets"
 
 
-class PagePoller:
-    """Polls pending payments for the pages, without making a customer wait for a slow provider."""
-
-    def __init__(self, ctx: AppContext) -> None:
-        self._ctx = ctx
-
-    async def poll(self, payment: Payment) -> Payment:
-        """The payment as known after at most `_WAIT` seconds. Its provider is asked at most once in five seconds, no
-        matter how often and by which process the page is loaded; that of the test environment always."""
-        now = self._ctx.clock.now()
-        if payment.status != "pending" or (payment.env == "live" and next_question_at(payment, now) > now):
-            return payment
-        try:
-            return await result_within(self._ctx, _WAIT, poll_payment_at_most(self._ctx, payment)) or payment
-        except Exception as error:  # The page is shown all the same.
-            log.error("page.poll_failed", error=repr(error))
-            return payment
+#: For the whole process: reading the texts and compiling the templates takes 50 ms.
+@cache
+def _renderer() -> Renderer:
+    return Renderer(Path(__file__).parent, ASSETS_PATH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +42,7 @@ class PageContext:
     limits: PageLimits
     poller: PagePoller
     simulator_path: str | None = None
-    #: One for the whole process: reading the texts and compiling the templates takes 50 ms.
-    renderer: Renderer = field(default_factory=cache(Renderer))
+    renderer: Renderer = field(default_factory=_renderer)
 
     def request(self, request: Request) -> PageRequest:
         return PageRequest(request, self.renderer, self.base_path, self.ctx.settings.time_zone)

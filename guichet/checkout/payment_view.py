@@ -5,12 +5,13 @@ from typing import Final
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from guichet import clock
-from guichet.checkout import formatting
-from guichet.checkout.page_request import PageRequest
-from guichet.checkout.views import Bill, bill, initials
+from guichet.checkout.views import initials
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
+from guichet.pages import formatting
+from guichet.pages.bill import Bill, bill
+from guichet.pages.page_request import PageRequest
 from guichet.schemas.payment import payment_identifier
 
 #: Seconds between two refreshes without JavaScript, by the age of the payment in seconds.

@@ -4,11 +4,11 @@ from starlette.responses import JSONResponse, Response
 
 from guichet.checkout.links import find_link
 from guichet.checkout.page_context import PageContext
-from guichet.checkout.page_request import HEADERS, PageRequest
 from guichet.checkout.payment_view import TEMPLATES, payment_view, stage
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import LinkId
 from guichet.domain.payments import Payment
+from guichet.pages.page_request import HEADERS, PageRequest
 from guichet.payments import repository as payments
 
 
@@ -25,7 +25,7 @@ async def show(pages: PageContext, page: PageRequest) -> Response:
         path=f"/pay/{request.link.path}/{payment.checkout_token}",
         return_url=request.link.return_url,
         link_path=f"/pay/{request.link.path}",
-        simulator_path=pages.simulator_path,
+        simulator_path=pages.simulator_path if payment.env == "live" else None,
     )
     return page.render(TEMPLATES[view.stage], view)
 

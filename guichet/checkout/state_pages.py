@@ -9,11 +9,11 @@ from typing import Any, Final, Literal
 
 from starlette.responses import Response
 
-from guichet.checkout.page_request import PageRequest
 from guichet.clock import Instant
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.posting_rules import ACTIVE, WalletStatus
+from guichet.pages.page_request import PageRequest
 
 #: Why nothing can be paid on a page.
 StateName = Literal[
@@ -100,7 +100,7 @@ def closed_state(
     `has_room`: another payment could have a use of it (`link_repository.has_room`).
     """
     reasons: tuple[tuple[StateName, bool], ...] = (
-        ("suspended", merchant.status != "active"),
+        ("suspended", link.env == "live" and merchant.status != "active"),
         ("expired", link.expires_at is not None and link.expires_at <= now),
         ("used_up", link.uses_left == 0),
         ("not_open", link.starts_at is not None and now < link.starts_at),

@@ -5,22 +5,14 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from guichet.checkout import formatting
 from guichet.checkout.fields import Field, FormInput, fields
-from guichet.checkout.page_request import PageRequest
 from guichet.domain import catalogue, money
 from guichet.domain.catalogue import MOBILE_MONEY, PaymentMode
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Currency, Hundredths
-
-
-@dataclass(frozen=True, slots=True)
-class Bill:
-    """The amount that the customer is debited: a provider debits whole units if the currency has no decimals (D27)."""
-
-    amount: str
-    fee: str
-    total: str
+from guichet.pages import formatting
+from guichet.pages.bill import Bill, bill
+from guichet.pages.page_request import PageRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +40,6 @@ class Group:
     dial: str | None
     open: bool
     modes: list[Mode]
-
-
-def bill(page: PageRequest, amount: Hundredths, total_amount: Hundredths, currency: Currency) -> Bill:
-    total = money.round_to_currency(total_amount, currency)
-    shown = [formatting.amount(value, currency, page.language) for value in (amount, total - amount, total)]
-    return Bill(*shown)
 
 
 def groups(

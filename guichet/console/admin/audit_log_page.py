@@ -1,0 +1,81 @@
+"""The audit log: what people did, newest first, and whether anybody changed it since."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.accounts.rights import StaffMember
+from guichet.audit_log import entries as audit_log
+from guichet.audit_log.entries import Entry, Filter
+from guichet.audit_log.verification import Verification, verify
+from guichet.console.admin.fields import before
+from guichet.console.sections import StaffPage
+from guichet.console.visit import Visit
+from guichet.domain.chain_heads import KnownHead, KnownHeads
+from guichet.heads.published import last_published
+
+#: Entries that a page shows, and that the page checks on request: 20 s. `guichet audit-log verify` checks any number.
+_PAGE: Final = 50
+_MOST_VERIFIED: Final = 500_000
+_MAX_FIELD: Final = 254
+
+
+async def show(visit: Visit, acting: StaffMember) -> Response:
+    return await _page(visit, None)
+
+
+async def check(visit: Visit, acting: StaffMember) -> Response:
+    """Reads the whole log and compares it with the head that was published last. It changes nothing, so the answer is
+    the page itself. Files of published heads are for `guichet audit-log verify`."""
+    await visit.form()
+    ctx = visit.console.ctx
+    acting.require("audit_log.view", ctx.clock.now())
+    number, _ = await audit_log.head(ctx.db)
+    if number > _MOST_VERIFIED:
+        return await _page(visit, None)
+    last = await last_published(ctx.db)
+    published = () if last.act_digest is None else (KnownHead(last.act_digest, last.act, "the last published head"),)
+    return await _page(visit, await verify(ctx.db, KnownHeads(acts=published)))
+
+
+async def _page(visit: Visit, verified: Verification | None) -> Response:
+    """Reading the log is no entry of it: each page would make the next one longer."""
+    db = visit.console.ctx.db
+    # No entry holds a NUL, and PostgreSQL takes none.
+    asked = {name: visit.request.query_params.get(name, "").replace("\0", "") for name in Filter._fields}
+    typed = {name: text.strip()[:_MAX_FIELD] for name, text in asked.items()}
+    found = await audit_log.filtered(db, Filter(**typed), before(visit), _PAGE + 1)
+    shown = found[:_PAGE]
+    older = visit.at_admin("/audit-log", **typed, before=str(shown[-1].number)) if len(found) > _PAGE else None
+    number, _ = await audit_log.head(db)
+    view: dict[str, Any] = {
+        "entries": [_described(visit, entry) for entry in shown],
+        "typed": typed,
+        "older": older,
+        "number": number,
+        "too_long": number > _MOST_VERIFIED,
+        "verified": verified,
+        "published": await last_published(db),
+    }
+    return visit.show("admin/audit_log.html", **view)
+
+
+def _described(visit: Visit, entry: Entry) -> dict[str, object]:
+    """The facts stay JSON: whoever audits compares them with what the command line prints."""
+    who = entry.actor if entry.os_user in (entry.actor, "console") else f"{entry.actor} ({entry.os_user})"
+    changes = " → ".join(facts for facts in (entry.before, entry.after) if facts != "{}")
+    return {
+        "number": entry.number,
+        "at": visit.date_time(entry.at),
+        "who": who,
+        "actor": entry.actor,
+        "action": entry.action,
+        "subject_type": entry.subject_type,
+        "subject": entry.subject,
+        "merchant_id": entry.merchant_id,
+        "reason": entry.reason,
+        "changes": changes,
+    }
+
+
+PAGES: Final = (StaffPage("/audit-log", "audit_log.view", show, check, menu="audit_log"),)

@@ -1,0 +1,32 @@
+"""What the forms of the back office have in common."""
+
+from typing import Final
+
+from guichet.console.visit import Visit
+
+#: Ids are 64-bit integers in both databases.
+MAX_ID: Final = 2**63 - 1
+_MAX_REASON: Final = 500
+
+
+def row_number(text: str | None) -> int | None:
+    """A typed id, None if it is none."""
+    if text is None or not (text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= MAX_ID):
+        return None
+    return int(text)
+
+
+def before(visit: Visit) -> int:
+    """The page of a list that is shown: rows with an id below this one, all of them on the first page."""
+    return row_number(visit.request.query_params.get("before")) or MAX_ID
+
+
+def reason_of(form: dict[str, str]) -> str | None:
+    """Why something is done, on one line, for the audit log; None if it was not said."""
+    reason = " ".join(form.get("reason", "").split())
+    return reason if reason and len(reason) <= _MAX_REASON and reason.isprintable() else None
+
+
+def is_confirmed(form: dict[str, str]) -> bool:
+    """Whether the box of a dangerous act was ticked."""
+    return form.get("confirm") == "yes"

@@ -1,0 +1,22 @@
+"""The back office's first page and everything about merchants."""
+
+from typing import Final
+
+from guichet.console.admin.merchants import (
+    documents_page,
+    file_page,
+    list_page,
+    modes_page,
+    notes_page,
+    overview_page,
+)
+from guichet.console.sections import StaffPage
+
+PAGES: Final[tuple[StaffPage, ...]] = (
+    *overview_page.PAGES,
+    *list_page.PAGES,
+    *file_page.PAGES,
+    *modes_page.PAGES,
+    *notes_page.PAGES,
+    *documents_page.PAGES,
+)

@@ -1,0 +1,28 @@
+"""What the people who watch the service look at and decide: incidents, approvals, payments, wallets, checks."""
+
+from typing import Final
+
+from guichet.console.admin.operations import (
+    approvals_page,
+    deliveries_page,
+    doctor_page,
+    incidents_page,
+    ledger_page,
+    modes_page,
+    payments_page,
+    reconciliation_page,
+    wallets_page,
+)
+from guichet.console.sections import StaffPage
+
+PAGES: Final[tuple[StaffPage, ...]] = (
+    *incidents_page.PAGES,
+    *approvals_page.PAGES,
+    *payments_page.PAGES,
+    *modes_page.PAGES,
+    *wallets_page.PAGES,
+    *reconciliation_page.PAGES,
+    *ledger_page.PAGES,
+    *deliveries_page.PAGES,
+    *doctor_page.PAGES,
+)

@@ -1,0 +1,96 @@
+"""Everything that a person needs to decide about one payment or refund."""
+
+from dataclasses import dataclass, field
+
+from guichet.audit_log import approval_requests
+from guichet.context import AppContext
+from guichet.db.engine import require
+from guichet.db.references import parse_reference
+from guichet.domain.approvals import ApprovalRequest
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.disputes import Dispute
+from guichet.domain.late_results import LateResult
+from guichet.domain.payments import Payment, Refund
+from guichet.payments import (
+    dispute_repository,
+    incidents,
+    late_decisions,
+    late_result_repository,
+    manual_settlement,
+    refund_repository,
+    repository,
+)
+from guichet.payments.incidents import Incident
+from guichet.payments.late_decisions import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`refund`: the one that is decided about, or None when it is the payment. `decisions`: what may be decided about
+    the late money. `waiting`: the request about the subject, or about one of its disputes, that a second person has to
+    decide first."""
+
+    payment: Payment
+    refund: Refund | None
+    incidents: list[Incident]
+    late: LateResult | None
+    decisions: tuple[Decision, ...]
+    paid_again: list[Payment]
+    disputes: list[Dispute]
+    may_settle: bool
+    waiting: list[ApprovalRequest] = field(default_factory=list)
+
+    @property
+    def subject(self) -> Payment | Refund:
+        return self.refund or self.payment
+
+    @property
+    def needs_payee(self) -> bool:
+        return any(each.kind == incidents.PAYEE_UNCONFIRMED for each in self.incidents)
+
+
+async def case_of(ctx: AppContext, text: str) -> Case | None:
+    """By the reference of a payment, a refund or a dispute; None when there is none. Reads a few rows by their indexes,
+    and the open incidents and undecided disputes, which are at most 500 each."""
+    reference = parse_reference(text)
+    if reference is None:
+        return None
+    disputes = await dispute_repository.undecided(ctx.db)
+    named = next((each.payment_reference for each in disputes if each.reference == reference), reference)
+    payment = await repository.find(ctx.db, named)
+    refund = None
+    if payment is None:
+        refund = await refund_repository.find(ctx.db, named)
+        if refund is None:
+            return None
+        payment = require(await repository.by_id(ctx.db, refund.payment_id))
+    return await _case(ctx, payment, refund, [each for each in disputes if each.payment_id == payment.id])
+
+
+async def _case(ctx: AppContext, payment: Payment, refund: Refund | None, disputes: list[Dispute]) -> Case:
+    subject = refund or payment
+    late = await late_result_repository.about(ctx.db, subject)
+    decisions = late_decisions.fitting(late) if late else ()
+    waiting = [
+        await approval_requests.about(ctx.db, each, ctx.clock.now())
+        for each in (subject.reference, *(dispute.reference for dispute in disputes))
+    ]
+    return Case(
+        payment=payment,
+        refund=refund,
+        incidents=[each for each in await incidents.still_open(ctx.db) if each.reference == subject.reference],
+        late=late if late and late.stage != "asking" else None,
+        decisions=decisions,
+        paid_again=await late_decisions.paid_again(ctx.db, payment) if "wallet" in decisions else [],
+        disputes=disputes,
+        may_settle=_may_settle(subject),
+        waiting=[each for each in waiting if each is not None],
+    )
+
+
+def _may_settle(subject: Payment | Refund) -> bool:
+    try:
+        manual_settlement.check(subject)
+    except ActRefused:
+        return False
+    return True

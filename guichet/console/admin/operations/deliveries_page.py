@@ -1,0 +1,79 @@
+"""Webhooks across merchants: endpoints that fail, the latest deliveries, and sending one again."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from guichet.accounts.rights import StaffMember
+from guichet.clock import Instant
+from guichet.console.admin.fields import row_number
+from guichet.console.admin.reads import record_read
+from guichet.console.sections import StaffPage
+from guichet.console.visit import Visit
+from guichet.db.references import parse_reference
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.errors import NotFound
+from guichet.domain.events import DELIVERY_STATUSES, Delivery
+from guichet.domain.ids import MerchantId
+from guichet.server.health_checks import failing_endpoints
+from guichet.webhooks.resend import find, listed, resend
+
+#: Deliveries on a page; `guichet delivery list` shows more.
+_SHOWN: Final = 100
+
+
+async def show_list(visit: Visit, acting: StaffMember) -> Response:
+    """The latest of all merchants or of one, newest first. Reads at most the latest 10 000, or the merchant's newest
+    500. Of addresses it shows the servers alone, which name no customer."""
+    ctx, query = visit.console.ctx, visit.request.query_params
+    status = next((each for each in DELIVERY_STATUSES if each == query.get("status")), None)
+    merchant = row_number(query.get("merchant"))
+    found = await listed(ctx.db, None if merchant is None else MerchantId(merchant), Instant(0), status)
+    view = {
+        "failing": await failing_endpoints(ctx.db, ctx.clock.now()),
+        "deliveries": found[:_SHOWN],
+        "chosen": status or "",
+        "merchant": "" if merchant is None else str(merchant),
+        "statuses": DELIVERY_STATUSES,
+    }
+    return visit.show("admin/operations/deliveries.html", 200, **view)
+
+
+async def show(visit: Visit, acting: StaffMember) -> Response:
+    return await _page(visit, acting, await _delivery(visit))
+
+
+async def send_again(visit: Visit, acting: StaffMember) -> Response:
+    await visit.form()
+    ctx = visit.console.ctx
+    acting.require("deliveries.resend", ctx.clock.now())
+    delivery = await _delivery(visit)
+    try:
+        await resend(ctx, delivery, acting.actor)
+    except ActRefused as refusal:
+        return await _page(visit, acting, delivery, 409, refusal)
+    ctx.wakeups.deliveries.set()
+    return visit.redirect(visit.at_admin(f"/deliveries/{delivery.reference}"))
+
+
+async def _delivery(visit: Visit) -> Delivery:
+    reference = parse_reference(visit.request.path_params["reference"])
+    found = await find(visit.console.ctx.db, reference) if reference else None
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def _page(
+    visit: Visit, acting: StaffMember, delivery: Delivery, status: int = 200, refusal: ActRefused | None = None
+) -> Response:
+    """The read is in the audit log: an address of one payment's webhook may name its customer."""
+    await record_read(visit, acting, "delivery.viewed", "delivery", delivery.reference, delivery.merchant_id)
+    may_resend = acting.may("deliveries.resend") and delivery.status != "pending"
+    return visit.show("admin/operations/delivery.html", status, each=delivery, refusal=refusal, may_resend=may_resend)
+
+
+PAGES: Final = (
+    StaffPage("/deliveries", "deliveries.view", show_list, menu="deliveries"),
+    StaffPage("/deliveries/{reference}", "deliveries.view", show, send_again),
+)

@@ -1,0 +1,129 @@
+"""What a person must look into: open incidents by kind, late money, disputes; and one case with the acts it allows.
+
+An act that moves money is only asked for here: another person approves it (`approvals_page.py`).
+"""
+
+from collections import Counter
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.accounts import approvals
+from guichet.accounts.rights import StaffMember
+from guichet.console.admin.fields import reason_of, row_number
+from guichet.console.admin.operations.case import Case, case_of
+from guichet.console.admin.reads import record_read
+from guichet.console.sections import StaffPage
+from guichet.console.visit import Visit
+from guichet.db.engine import require
+from guichet.domain.approvals import WantedAct
+from guichet.domain.audit_log import ActRefused
+from guichet.domain.disputes import BEARERS
+from guichet.domain.errors import NotFound
+from guichet.domain.ids import IncidentId
+from guichet.payments import dispute_repository, incident_acts, incidents, late_result_repository, unmatched_callbacks
+
+#: Unmatched callbacks that the page shows; `guichet incidents` lists more.
+_CALLBACKS_SHOWN: Final = 20
+
+
+async def show_list(visit: Visit, acting: StaffMember) -> Response:
+    """Live before test, oldest first, at most 500; `?kind=` shows those of one kind.
+
+    The page quotes what providers said, which may name people: the entry of the audit log says which lists were read
+    and how long they were. What was open at that time is known from the incidents themselves.
+    """
+    db = visit.console.ctx.db
+    found = await incidents.still_open(db)
+    kind = next((each for each in incidents.KINDS if each == visit.request.query_params.get("kind")), None)
+    view: dict[str, Any] = {
+        "incidents": [each for each in found if kind in (None, each.kind)],
+        "kinds": sorted(Counter(each.kind for each in found).items()),
+        "kind": kind,
+        "late": await late_result_repository.still_open(db),
+        "disputes": await dispute_repository.undecided(db),
+        "callbacks": (await unmatched_callbacks.list_latest(db))[:_CALLBACKS_SHOWN],
+    }
+    shown = {name: len(view[name]) for name in ("incidents", "late", "disputes", "callbacks")}
+    await record_read(visit, acting, "incidents.listed", "incident", kind or "all", shown=shown)
+    return visit.show("admin/operations/incidents.html", 200, **view)
+
+
+async def show(visit: Visit, acting: StaffMember) -> Response:
+    return await _page(visit, acting, await _case(visit))
+
+
+async def change(visit: Visit, acting: StaffMember) -> Response:
+    """Closes an incident, or asks for an act that another person approves."""
+    form = await visit.form()
+    ctx = visit.console.ctx
+    acting.require("incidents.decide", ctx.clock.now())
+    case = await _case(visit)
+    reason = reason_of(form)
+    if reason is None:
+        return await _page(visit, acting, case, 422, visit.text("operations.reason_missing"), form)
+    if form.get("act") == "close":
+        await _close(visit, acting, case, row_number(form.get("incident")), reason)
+        return visit.redirect(visit.at_admin(f"/incidents/{case.subject.reference}"))
+    wanted = _wanted(case, form, reason)
+    if wanted is None:
+        return await _page(visit, acting, case, 422, visit.text("operations.incomplete"), form)
+    try:
+        request = await approvals.ask(ctx, wanted, acting.user, approvals.CONSOLE)
+    except ActRefused as refusal:
+        return await _page(visit, acting, case, 409, typed=form, refusal=refusal)
+    return visit.redirect(visit.at_admin(f"/approvals/{request.id}"))
+
+
+async def _close(visit: Visit, acting: StaffMember, case: Case, number: int | None, reason: str) -> None:
+    """Only an incident of this case: the reason was written about what this page shows. One that somebody else closed a
+    moment ago is no fault: the page that follows shows what is still open."""
+    if number in {each.id for each in case.incidents}:
+        await incident_acts.close(visit.console.ctx, IncidentId(require(number)), acting.actor, reason)
+
+
+def _wanted(case: Case, form: dict[str, str], reason: str) -> WantedAct | None:
+    """The act that the form asks for; None when a choice is missing."""
+    reference = case.subject.reference
+    match form.get("act"):
+        case "settle":
+            succeeded = {"succeeded": True, "failed": False}.get(form.get("outcome", ""))
+            if succeeded is None:
+                return None
+            arguments = {"succeeded": succeeded, "override": form.get("override") == "yes"}
+            return WantedAct("refund.settle" if case.refund else "payment.settle", reference, arguments, reason)
+        case "payee":
+            return WantedAct("refund.confirm_payee", reference, {"phone": form.get("phone", "")[:20]}, reason)
+        case "late" if form.get("to") in case.decisions:
+            return WantedAct("late_money.resolve", reference, {"to": form["to"]}, reason)
+        case "dispute" if form.get("from") in BEARERS:
+            return WantedAct("dispute.resolve", form.get("dispute", ""), {"from": form["from"]}, reason)
+    return None
+
+
+async def _case(visit: Visit) -> Case:
+    found = await case_of(visit.console.ctx, visit.request.path_params["reference"])
+    if found is None:
+        raise NotFound
+    return found
+
+
+async def _page(
+    visit: Visit,
+    acting: StaffMember,
+    case: Case,
+    status: int = 200,
+    fault: Any = None,
+    typed: dict[str, str] | None = None,
+    refusal: ActRefused | None = None,
+) -> Response:
+    payment = case.payment
+    await record_read(visit, acting, "payment.viewed", "payment", payment.reference, payment.merchant_id)
+    view = {"case": case, "may_decide": acting.may("incidents.decide"), "typed": typed or {}, "bearers": BEARERS}
+    return visit.show("admin/operations/case.html", status, fault=fault, refusal=refusal, **view)
+
+
+PAGES: Final = (
+    StaffPage("/incidents", "incidents.view", show_list, menu="incidents"),
+    StaffPage("/incidents/{reference}", "incidents.view", show, change),
+)

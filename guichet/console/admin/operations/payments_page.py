@@ -1,0 +1,67 @@
+"""The search for payments across merchants, and one payment: its story, and what its provider knows of it. Every search
+and every payment that is opened is an entry of the audit log."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from guichet.accounts.rights import StaffMember
+from guichet.console.admin.operations.case import case_of
+from guichet.console.admin.operations.story_view import story_lines
+from guichet.console.admin.reads import record_read
+from guichet.console.sections import StaffPage
+from guichet.console.visit import Visit
+from guichet.db.engine import require
+from guichet.domain.errors import NotFound
+from guichet.domain.ids import PaymentId
+from guichet.payments import repository
+from guichet.payments.staff_search import LONGEST, search
+from guichet.payments.story import read_story
+from guichet.payments.timeline import timeline
+
+
+async def show_search(visit: Visit, acting: StaffMember) -> Response:
+    """By reference, external_id, telephone number or the provider's reference. A POST, because what is typed is
+    personal: it must not stay in addresses and their logs."""
+    return visit.show("admin/operations/payments.html", found=None, q="")
+
+
+async def find(visit: Visit, acting: StaffMember) -> Response:
+    form = await visit.form()
+    ctx = visit.console.ctx
+    acting.require("payments.search", ctx.clock.now())
+    typed = form.get("q", "").strip()[:LONGEST]
+    found = await search(ctx, typed)
+    if typed:
+        # What was typed may be personal: the log, which nobody can change, says what was found by it.
+        references = [each.reference for each in found]
+        subject = references[0] if len(found) == 1 else "several" if found else "none"
+        shown = {"count": len(found), "payments": references}
+        await record_read(visit, acting, "payment.searched", "payment", subject, shown=shown)
+    return visit.show("admin/operations/payments.html", found=found if typed else None, q=typed)
+
+
+async def show(visit: Visit, acting: StaffMember) -> Response:
+    ctx = visit.console.ctx
+    number: int = visit.request.path_params["payment"]
+    payment = await repository.by_id(ctx.db, PaymentId(number))
+    if payment is None:
+        raise NotFound
+    await record_read(visit, acting, "payment.viewed", "payment", payment.reference, payment.merchant_id)
+    story = await read_story(ctx.db, payment)
+    told = timeline(story, for_staff=True)
+    if not acting.may("audit_log.view"):  # What people did stands in the audit log.
+        told = [entry for entry in told if entry.kind != "person.acted"]
+    view = {
+        "payment": payment,
+        "refund": story.refund,
+        "case": require(await case_of(ctx, payment.reference)),
+        "story": story_lines(visit, payment.currency, told),
+    }
+    return visit.show("admin/operations/payment.html", 200, **view)
+
+
+PAGES: Final = (
+    StaffPage("/payments", "payments.search", show_search, find, menu="payments"),
+    StaffPage("/payments/{payment:row}", "payments.search", show),
+)

@@ -1,0 +1,109 @@
+"""One person: a colleague of the staff, or a user of merchants. Disabling, enabling, a lost second factor, a role.
+
+A colleague's page needs `staff.view` and `staff.change`, that of a user `merchants.view` and `merchants.change`. Nobody
+changes their own account here: it could be the last that may.
+"""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.accounts import people, users
+from guichet.accounts.errors import Forbidden, LastOwner
+from guichet.accounts.rights import StaffMember
+from guichet.console.admin.fields import is_confirmed
+from guichet.console.admin.reads import record_read
+from guichet.console.sections import StaffPage
+from guichet.console.visit import Visit
+from guichet.db.engine import Transaction
+from guichet.domain.accounts import User, UserId
+from guichet.domain.errors import NotFound
+from guichet.domain.roles import STAFF_ROLES, StaffRight
+
+#: Acts that lock somebody out need a tick.
+_TO_CONFIRM: Final = ("disable", "reset_factor", "remove")
+
+
+async def show_colleague(visit: Visit, acting: StaffMember) -> Response:
+    return await _page(visit, acting, await _person(visit, staff=True))
+
+
+async def show_user(visit: Visit, acting: StaffMember) -> Response:
+    return await _page(visit, acting, await _person(visit, staff=False))
+
+
+async def change_colleague(visit: Visit, acting: StaffMember) -> Response:
+    return await _change(visit, acting, "staff.change", staff=True)
+
+
+async def change_user(visit: Visit, acting: StaffMember) -> Response:
+    return await _change(visit, acting, "merchants.change", staff=False)
+
+
+async def _change(visit: Visit, acting: StaffMember, right: StaffRight, *, staff: bool) -> Response:
+    form = await visit.form()
+    ctx = visit.console.ctx
+    acting.require(right, ctx.clock.now())
+    user = await _person(visit, staff=staff)
+    if user.id == acting.user.id:
+        raise Forbidden
+    if form.get("act") in _TO_CONFIRM and not is_confirmed(form):
+        return await _page(visit, acting, user, 422, visit.text("admin_people.confirm_missing"))
+    try:
+        async with ctx.db.transaction() as tx:
+            locked = await users.lock(tx, user.id)
+            await _act(visit, acting, tx, locked, form, staff=staff)
+    except LastOwner:
+        return await _page(visit, acting, user, 409, visit.text("admin_people.last_admin"))
+    return visit.redirect(visit.at_admin("/staff") if staff and form.get("act") == "remove" else _own(visit, user))
+
+
+async def _act(
+    visit: Visit, acting: StaffMember, tx: Transaction, user: User, form: dict[str, str], *, staff: bool
+) -> None:
+    """What the form asks for; nothing if it is none of our buttons. Raises LastOwner."""
+    now, actor, accounts = visit.console.ctx.clock.now(), acting.actor, visit.console.accounts
+    match form.get("act"):
+        case "disable":
+            await people.set_status(tx, user, "disabled", actor, now)
+        case "enable":
+            await people.enable(tx, accounts.outbox, user, actor, now)
+        case "reset_factor":
+            await people.reset_factor(tx, accounts.outbox, user, actor, accounts.reset_address, now)
+        case "role" if staff and (role := next((each for each in STAFF_ROLES if each == form.get("role")), None)):
+            await people.set_staff_role(tx, accounts.outbox, user, role, actor, now)
+        case "remove" if staff:
+            await people.set_staff_role(tx, accounts.outbox, user, None, actor, now)
+
+
+async def _person(visit: Visit, *, staff: bool) -> User:
+    """The user that the address names, on the side where the page is. Raises NotFound."""
+    number: int = visit.request.path_params["user"]
+    user = await users.get(visit.console.ctx.db, UserId(number))
+    if user is None or (user.staff_role is not None) is not staff:
+        raise NotFound
+    return user
+
+
+def _own(visit: Visit, user: User) -> str:
+    return visit.at_admin(f"/{'staff' if user.staff_role else 'users'}/{user.id}")
+
+
+async def _page(visit: Visit, acting: StaffMember, user: User, status: int = 200, fault: Any = None) -> Response:
+    await record_read(visit, acting, "user.read", "user", user.id)
+    staff = user.staff_role is not None
+    right: StaffRight = "staff.change" if staff else "merchants.change"
+    view = {
+        "person": user,
+        "places": [] if staff else await users.merchants_of(visit.console.ctx.db, user.id),
+        "roles": STAFF_ROLES,
+        "own": user.id == acting.user.id,
+        "may_change": acting.may(right) and user.id != acting.user.id,
+    }
+    return visit.show("admin/people/person.html", status, fault=fault, **view)
+
+
+PAGES: Final = (
+    StaffPage("/staff/{user:row}", "staff.view", show_colleague, change_colleague),
+    StaffPage("/users/{user:row}", "merchants.view", show_user, change_user, below="merchants"),
+)

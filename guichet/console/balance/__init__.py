@@ -1,0 +1,1 @@
+"""Balance, statements, exports and PDF documents."""

@@ -1,0 +1,46 @@
+"""The console's two cookies. Over TLS their names begin with `__Host-`: no other host, and no page without TLS, can set
+them. On http://localhost, in development, browsers refuse that, and the names are plain."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from guichet.accounts.devices import MAX_AGE
+from guichet.clock import SECOND
+
+_SESSION: Final = "guichet-session"
+_DEVICE: Final = "guichet-device"
+
+
+@dataclass(frozen=True, slots=True)
+class Cookies:
+    """`secure`: the service's public address is https."""
+
+    secure: bool
+
+    def session(self, request: Request) -> str | None:
+        return request.cookies.get(self._name(_SESSION))
+
+    def device(self, request: Request) -> str | None:
+        return request.cookies.get(self._name(_DEVICE))
+
+    def set_session(self, response: Response, secret: str) -> None:
+        """Until the browser is closed; the session's row ends sooner."""
+        self._set(response, _SESSION, secret, None)
+
+    def set_device(self, response: Response, device: str) -> None:
+        self._set(response, _DEVICE, device, MAX_AGE // SECOND)
+
+    def forget_session(self, response: Response) -> None:
+        response.delete_cookie(self._name(_SESSION), "/", secure=self.secure, httponly=True, samesite="lax")
+
+    def _set(self, response: Response, name: str, value: str, seconds: int | None) -> None:
+        # Lax: a link in a mail opens with the session. Forms carry a token besides.
+        response.set_cookie(
+            self._name(name), value, seconds, path="/", secure=self.secure, httponly=True, samesite="lax"
+        )
+
+    def _name(self, name: str) -> str:
+        return f"__Host-{name}" if self.secure else name

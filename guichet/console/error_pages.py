@@ -1,0 +1,64 @@
+"""The exception handler of the console: errors as pages that a person understands."""
+
+from typing import Final
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from guichet import metrics
+from guichet.accounts.errors import Forbidden, SecondFactorNeeded
+from guichet.console.visit import Console, FormRefused, Visit
+from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed, NotFound, RateLimited
+from guichet.logs import log
+from guichet.server.error_handler import CLIENT_CLOSED_REQUEST, contract_error, error_headers, log_storage_error
+from guichet.server.rate_limit import RateLimiter
+from guichet.server.rate_limits import RateLimit
+
+#: The page and the status of each error; all others are a fault of ours.
+_STATES: Final[dict[type[Exception], tuple[str, int]]] = {
+    NotFound: ("unknown", 404),
+    # Whether a merchant of somebody else exists is not said.
+    Forbidden: ("forbidden", 403),
+    MethodNotAllowed: ("unknown", 405),
+    InvalidRequest: ("form_refused", 422),
+    FormRefused: ("form_refused", 403),
+    RateLimited: ("too_many", 429),
+}
+
+
+class ConsoleLimitMiddleware:
+    """Refuses a request over the rate limit, before anything is read from the database."""
+
+    def __init__(self, app: ASGIApp, console: Console, limiter: RateLimiter, limit: RateLimit) -> None:
+        self._app = app
+        self._console = console
+        self._limiter = limiter
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or await self._limiter.hit(self._limit, self._console.addresses.counted(scope)):
+            await self._app(scope, receive, send)
+            return
+        metrics.RATE_LIMITED.labels(self._limit.name).inc()
+        refusal = await error_page(self._console, Request(scope), RateLimited())
+        refusal.headers["Retry-After"] = "60"
+        await refusal(scope, receive, send)
+
+
+async def error_page(console: Console, request: Request, error: Exception) -> Response:
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=CLIENT_CLOSED_REQUEST)
+    visit = Visit(console, request)
+    if isinstance(error, SecondFactorNeeded):
+        # What was typed into a form is gone afterwards: its page says so.
+        path = request.url.path if request.method == "GET" else f"{request.url.path}?repeat=yes"
+        return visit.redirect(visit.at("/factor", next=path))
+    known = error if isinstance(error, Forbidden | FormRefused) else contract_error(error)
+    name, status = _STATES.get(type(known), ("server_error", 500))
+    if name == "server_error" and isinstance(error, GuichetError):
+        log.error("page.unexpected_error", code=error.code, error=repr(error))
+    log_storage_error(error)
+    response = visit.show("message.html", status, name=name, action=visit.at(""))
+    response.headers.update(error_headers(error))
+    return response

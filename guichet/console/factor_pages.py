@@ -1,0 +1,152 @@
+"""The second factor: giving a code, and setting up a telephone."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.accounts import demo_telephones, factors, passkeys
+from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyAttempts
+from guichet.accounts.own_factors import change_telephone
+from guichet.accounts.sign_in import give_factor, renewed
+from guichet.audit_log import entries as audit_log
+from guichet.clock import MINUTE, earlier
+from guichet.console.sign_in_page import next_page
+from guichet.console.visit import Visit
+from guichet.domain.audit_log import Act, Actor
+from guichet.pages.qr_codes import qr_code
+
+#: Characters of a seed that are shown together, for those who type it.
+_GROUP: Final = 4
+#: How long after the sign-in a first telephone can be set up; it takes a while to install an application.
+_SET_UP_WITHIN: Final = 15 * MINUTE
+
+
+async def ask(visit: Visit) -> Response:
+    _, user = visit.signed_in
+    if not user.totp_confirmed:
+        return visit.redirect(visit.at("/factor/setup", next=visit.request.query_params.get("next")))
+    return await code_form(visit)
+
+
+async def give(visit: Visit) -> Response:
+    form = await visit.form()
+    session, user = visit.signed_in
+    try:
+        secret, _ = await give_factor(visit.console.accounts, session, user, form.get("code", ""))
+    except CodeRefused:
+        return await code_form(visit, 422, visit.text("factor.refused"), next_page(visit, form.get("next")))
+    except TooManyAttempts as refused:
+        minutes = -(-refused.retry_after // 60)
+        fault = visit.text("sign_in.too_many", minutes=minutes)
+        return await code_form(visit, 429, fault, next_page(visit, form.get("next")))
+    return renewed_response(visit, secret, next_page(visit, form.get("next")))
+
+
+async def show_setup(visit: Visit) -> Response:
+    """The seed to photograph: a new one in each session, the same when the page is loaded again.
+
+    Who has one that counts sees none: a link to this page must not take anybody's second factor away. `?next=`: the
+    page that asked for the factor.
+    """
+    session, user = visit.signed_in
+    to = visit.request.query_params.get("next")
+    if user.totp_confirmed:
+        return visit.redirect(visit.at("/security"))
+    ctx = visit.console.ctx
+    if session.created_at < earlier(ctx.clock.now(), _SET_UP_WITHIN):
+        # A telephone makes whoever holds the session a person with two factors: the password is asked for again.
+        return visit.redirect(visit.at("/sign-in", again="yes", next=visit.at("/factor/setup", next=to)))
+    if user.totp_secret is not None and user.updated_at >= session.created_at:
+        return _setup_form(visit, ctx.vault.decrypt(user.totp_secret), to=to)
+    return _setup_form(visit, await factors.begin_totp(ctx, user), to=to)
+
+
+async def set_up(visit: Visit) -> Response:
+    """The first code: it proves that the telephone has the seed. The recovery codes follow, shown once.
+
+    All of it is one transaction: a telephone that counts has recovery codes and an entry in the audit log."""
+    form = await visit.form()
+    session, user = visit.signed_in
+    ctx, accounts = visit.console.ctx, visit.console.accounts
+    if user.totp_confirmed or user.totp_secret is None:
+        return visit.redirect(visit.at("/security"))
+    try:
+        await accounts.attempt("factor", str(user.id))
+        async with ctx.db.transaction() as tx:
+            await factors.check_totp(ctx, user, form.get("code", ""), confirms=True, tx=tx)
+            secret, _ = await renewed(accounts, session, tx)
+            now = ctx.clock.now()
+            codes = await factors.new_recovery_codes(tx, user.id, now)
+            act = Act(Actor(user.email, "console"), "user.factor_added", "user", str(user.id))
+            await audit_log.record(tx, act, now)
+    except CodeRefused:
+        fault = visit.text("factor.refused")
+        return _setup_form(visit, ctx.vault.decrypt(user.totp_secret), 422, fault, to=form.get("next"))
+    except TooManyAttempts as refused:
+        minutes = -(-refused.retry_after // 60)
+        fault = visit.text("sign_in.too_many", minutes=minutes)
+        return _setup_form(visit, ctx.vault.decrypt(user.totp_secret), 429, fault, to=form.get("next"))
+    # The forms of this page are already those of the renewed session.
+    visit.state, visit.secret = "open", secret
+    response = visit.show("recovery_codes.html", codes=codes, next=next_page(visit, form.get("next")))
+    visit.console.cookies.set_session(response, secret)
+    return response
+
+
+async def show_new_telephone(visit: Visit) -> Response:
+    """The seed for another telephone. The one before counts until the new one has proved itself."""
+    session, user = visit.signed_in
+    ctx = visit.console.ctx
+    if not user.totp_confirmed:
+        return visit.redirect(visit.at("/factor/setup"))
+    if not session.factor_is_fresh(ctx.clock.now()):
+        raise SecondFactorNeeded
+    if user.next_totp_secret is not None and user.updated_at >= session.created_at:
+        return _setup_form(visit, ctx.vault.decrypt(user.next_totp_secret), replaces=True)
+    return _setup_form(visit, await factors.prepare_new_telephone(ctx, user), replaces=True)
+
+
+async def take_new_telephone(visit: Visit) -> Response:
+    form = await visit.form()
+    session, user = visit.signed_in
+    ctx, accounts = visit.console.ctx, visit.console.accounts
+    if user.next_totp_secret is None:
+        return visit.redirect(visit.at("/security"))
+    if not session.factor_is_fresh(ctx.clock.now()):
+        raise SecondFactorNeeded
+    try:
+        await accounts.attempt("factor", str(user.id))
+        await change_telephone(accounts, user, form.get("code", ""), Actor(user.email, "console"), kept=session.id)
+    except CodeRefused:
+        status, fault = 422, visit.text("factor.refused")
+    except TooManyAttempts as refused:
+        status, fault = 429, visit.text("sign_in.too_many", minutes=-(-refused.retry_after // 60))
+    else:
+        return visit.redirect(visit.at("/security"))
+    return _setup_form(visit, ctx.vault.decrypt(user.next_totp_secret), status, fault, replaces=True)
+
+
+def renewed_response(visit: Visit, secret: str, to: str) -> Response:
+    response = visit.redirect(to)
+    visit.console.cookies.set_session(response, secret)
+    return response
+
+
+async def code_form(visit: Visit, status: int = 200, fault: Any = None, to: str | None = None) -> Response:
+    """`to`: where to go on afterwards; by default what the address of this page says."""
+    _, user = visit.signed_in
+    has_passkeys = bool(await passkeys.of_user(visit.console.ctx.db, user.id))
+    to = to or next_page(visit, visit.request.query_params.get("next"))
+    demo_code = demo_telephones.code(visit.console.ctx, user) if visit.is_from_this_machine else None
+    return visit.show("factor.html", status, fault=fault, next=to, has_passkeys=has_passkeys, demo_code=demo_code)
+
+
+def _setup_form(
+    visit: Visit, seed: str, status: int = 200, fault: Any = None, *, to: str | None = None, replaces: bool = False
+) -> Response:
+    """`to`: where to go on afterwards. `replaces`: for a telephone that takes the place of another one."""
+    _, user = visit.signed_in
+    address = factors.totp_address(seed, user)
+    groups = " ".join(seed[at : at + _GROUP] for at in range(0, len(seed), _GROUP))
+    shown = {"qr": qr_code(address, visit.text("setup.qr").unescape()), "seed": groups, "address": address}
+    return visit.show("factor_setup.html", status, **shown, fault=fault, next=next_page(visit, to), replaces=replaces)

@@ -1,0 +1,185 @@
+"""The cash desk, for a cashier with a telephone: an amount, its QR code, and whether the customer has paid."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from starlette.responses import Response
+
+from guichet.accounts.rights import Member
+from guichet.clock import Instant
+from guichet.console.links.link_form import form_token, json_number, new_form_token
+from guichet.console.links.views import PaymentView, address_of, caller, link_of, payment_view
+from guichet.console.visit import Visit
+from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
+from guichet.domain.money import DECIMALS
+from guichet.domain.payment_links import PaymentLink
+from guichet.domain.payments import Payment
+from guichet.pages.qr_codes import qr_code
+from guichet.payments import link_repository
+from guichet.payments import repository as payments
+from guichet.payments.link_repository import LinkList
+from guichet.payments.links import (
+    CASH_DESK_PREFIX,
+    ExternalIdTaken,
+    cash_desk_link,
+    close_link,
+    create_link_by_hand,
+)
+
+SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired"]
+
+#: Sales shown below the form.
+LAST_SALES: Final = 10
+#: Tries of one customer that are looked at.
+_TRIES: Final = 10
+#: Seconds between two looks at a sale: while a customer stands at the desk, and after its end for one who validates
+#: late.
+_REFRESH: Final = 3
+_REFRESH_LATER: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SaleRow:
+    href: str
+    amount: str
+    label: str
+    created: str
+    state: SaleState
+
+
+async def show(visit: Visit, acting: Member) -> Response:
+    return await _form_page(visit, acting, {}, new_form_token())
+
+
+async def create(visit: Visit, acting: Member) -> Response:
+    """Makes the link of one sale, once, and shows it."""
+    form = await visit.form()
+    ctx = visit.console.ctx
+    acting.require("cash_desk.use", ctx.clock.now())
+    token = form_token(form)
+    if token is None:
+        return await _form_page(visit, acting, form, new_form_token(), 422, visit.text("desk.again"))
+    try:
+        wanted = cash_desk_link(ctx, caller(acting), _body(visit, form, token))
+        made = await create_link_by_hand(ctx, caller(acting), wanted, acting.actor)
+    except InvalidRequest as error:
+        details = error.details or {"amount": [error.message]}
+        return await _form_page(visit, acting, form, token, 422, faults=details)
+    except ExternalIdTaken:  # The form of a sale before, with another amount: the cashier went back.
+        return await _form_page(visit, acting, form, new_form_token(), 409, visit.text("desk.again"))
+    except MerchantInactive as error:
+        return await _form_page(visit, acting, form, token, 403, error.message)
+    return visit.redirect(visit.here(f"/cash-desk/{made.link.id}"))
+
+
+def _body(visit: Visit, form: Mapping[str, str], token: str) -> bytes:
+    label = form.get("description", "").strip() or visit.text("desk.default_label").unescape()
+    external_id = CASH_DESK_PREFIX + token
+    members = f'"description":{json.dumps(label)},"external_id":{json.dumps(external_id)}'
+    return f'{{"amount":{json_number(form.get("amount", ""))},{members}}}'.encode(errors="replace")
+
+
+async def _form_page(
+    visit: Visit,
+    acting: Member,
+    form: Mapping[str, str],
+    token: str,
+    status: int = 200,
+    fault: Any = None,
+    faults: Mapping[str, Sequence[str]] | None = None,
+) -> Response:
+    currency = acting.merchant.currency
+    return visit.show(
+        "links/cash_desk.html",
+        status,
+        typed=form,
+        token=token,
+        fault=fault,
+        faults=faults or {},
+        currency=currency,
+        inputmode="decimal" if DECIMALS[currency] else "numeric",
+        sales=await _last_sales(visit, acting),
+        all_sales=visit.here("/links", kind="desk"),
+    )
+
+
+async def show_sale(visit: Visit, acting: Member) -> Response:
+    """The amount and the QR code, then what became of it. Reads the database only: the customer's page and the worker
+    ask the operator."""
+    ctx = visit.console.ctx
+    link = await _sale(visit, acting)
+    now = ctx.clock.now()
+    tries = await payments.of_link(ctx.db, link.id, _TRIES)
+    state, payment = sale_state(link, tries, now)
+    modes = await ctx.catalogues.of(acting.merchant.id)
+    address = address_of(visit, link)
+    shown: PaymentView | None = None if payment is None else payment_view(visit, payment, modes)
+    is_over = link.expires_at is not None and link.expires_at <= now
+    ended = state in ("paid", "refunded", "expired")
+    return visit.show(
+        "links/sale.html",
+        link=link,
+        state=state,
+        payment=shown,
+        amount_text=visit.amount(link.amount, link.currency),
+        expires=None if link.expires_at is None else visit.date_time(link.expires_at),
+        can_be_paid=state in ("waiting", "failed") and not is_over,
+        refresh=None if ended else _REFRESH_LATER if is_over else _REFRESH,
+        address=address,
+        qr=qr_code(address, visit.text("links.qr_alt").unescape()),
+        page=visit.here(f"/cash-desk/{link.id}"),
+    )
+
+
+async def cancel(visit: Visit, acting: Member) -> Response:
+    """Closes the sale, so that nobody pays an amount that was mistyped, and goes back to the form."""
+    await visit.form()
+    ctx = visit.console.ctx
+    acting.require("cash_desk.use", ctx.clock.now())
+    await close_link(ctx, await _sale(visit, acting), acting.actor)
+    return visit.redirect(visit.here("/cash-desk"))
+
+
+async def _sale(visit: Visit, acting: Member) -> PaymentLink:
+    """The sale that the path names. Raises NotFound for any other link: closing those is another right."""
+    link = await link_of(visit, acting)
+    if not link.cash_desk:
+        raise NotFound
+    return link
+
+
+def sale_state(link: PaymentLink, tries: Sequence[Payment], now: Instant) -> tuple[SaleState, Payment | None]:
+    """What a cashier must know, and the payment that says it. `tries`: the link's payments, the newest first."""
+    by_status = {payment.status: payment for payment in reversed(tries)}
+    for status, state in _DECIDES:
+        if status in by_status:
+            return state, by_status[status]
+    if link.expires_at is not None and link.expires_at <= now:
+        return "expired", None
+    return ("failed", tries[0]) if tries else ("waiting", None)
+
+
+#: The first status that one of the payments has decides. A customer may validate after a try that failed.
+_DECIDES: Final[tuple[tuple[str, SaleState], ...]] = (
+    ("succeeded", "paid"),
+    ("refunded", "refunded"),
+    ("pending", "pending"),
+)
+
+
+async def _last_sales(visit: Visit, acting: Member) -> list[SaleRow]:
+    now = visit.console.ctx.clock.now()
+    wanted = LinkList(acting.merchant.id, acting.env, cash_desk=True)
+    found = await link_repository.walk(visit.console.ctx.db, wanted, LAST_SALES)
+    return [
+        SaleRow(
+            href=visit.here(f"/cash-desk/{link.id}"),
+            amount=visit.amount(link.amount, link.currency),
+            label=link.description,
+            created=visit.date_time(link.created_at),
+            state="paid" if link.uses_count else "waiting" if link.is_open(now) else "expired",
+        )
+        for link in found
+    ]

@@ -1,0 +1,77 @@
+"""The form of a new link as the body that the API would get, so that the same rules and sentences hold for both."""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from guichet.domain.errors import InvalidRequest
+from guichet.domain.payment_links import LIMITED
+from guichet.schemas.json_codec import parse_object
+
+_SPACES: Final = re.compile(r"[\s\u00a0\u202f]")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?")
+_TOKEN: Final = re.compile(r"[0-9a-f]{32}")
+_TEXTS: Final = ("description", "external_id", "return_url")
+_DATES: Final = ("starts_at", "expires_at")
+_NO_OBJECT: Final = 'Un objet JSON est attendu, par exemple {"commande": 42}.'
+
+
+def new_form_token() -> str:
+    """What makes one form one link, however often it is sent: it becomes the link's external_id."""
+    return uuid4().hex
+
+
+def form_token(form: Mapping[str, str]) -> str | None:
+    """The token of a form of ours; None for any other text."""
+    token = form.get("form", "")
+    return token if _TOKEN.fullmatch(token) else None
+
+
+def json_number(typed: str) -> str:
+    """`5 000`, `5000` or `12,50` as a JSON number; any other text as a JSON string, which the rules then refuse."""
+    compact = _SPACES.sub("", typed).replace(",", ".")
+    if not compact:
+        return "null"
+    return str(Decimal(compact)) if _NUMBER.fullmatch(compact) else json.dumps(typed)
+
+
+def link_body(form: Mapping[str, str], external_id: str, time_zone: ZoneInfo) -> bytes:
+    """The JSON of `POST /payment-links`. `external_id`: if none was typed; `time_zone`: of the dates that were typed.
+
+    Raises InvalidRequest if the metadata are no JSON object.
+    """
+    members = {name: json.dumps(form.get(name, "").strip() or None) for name in _TEXTS}
+    if members["external_id"] == "null":
+        members["external_id"] = json.dumps(external_id)
+    members["amount"] = json_number(form.get("amount", ""))
+    if form.get("type") == LIMITED:
+        members |= {"type": json.dumps(LIMITED), "max_uses": json_number(form.get("max_uses", ""))}
+    members |= {name: json.dumps(_date(form.get(name, "").strip(), time_zone)) for name in _DATES}
+    members["metadata"] = _metadata(form.get("metadata", "").strip())
+    return ("{" + ",".join(f'"{name}":{value}' for name, value in members.items()) + "}").encode(errors="replace")
+
+
+def _date(typed: str, time_zone: ZoneInfo) -> str | None:
+    """A date of a form, which has no offset, as ISO-8601; a text that is no date as it is."""
+    try:
+        moment = datetime.fromisoformat(typed)
+    except ValueError:
+        return typed or None
+    return moment.isoformat() if moment.tzinfo else moment.replace(tzinfo=time_zone).isoformat()
+
+
+def _metadata(typed: str) -> str:
+    if not typed:
+        return "null"
+    try:
+        # Nothing but an object, so that the text cannot add members beside it.
+        parse_object(typed.encode(errors="replace"))
+        json.loads(typed)
+    except (InvalidRequest, ValueError, RecursionError):
+        raise InvalidRequest(_NO_OBJECT, {"metadata": [_NO_OBJECT]}) from None
+    return typed

@@ -1,0 +1,79 @@
+"""The form of a new link."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.accounts.rights import Member
+from guichet.console.links.link_form import form_token, link_body, new_form_token
+from guichet.console.links.views import caller
+from guichet.console.visit import Visit
+from guichet.domain.errors import InvalidRequest, MerchantInactive
+from guichet.domain.money import DECIMALS
+from guichet.domain.payment_links import LIMITED, PERMANENT
+from guichet.payments.links import ExternalIdTaken, create_link_by_hand, wanted_link
+
+#: The external_id of a link for which the merchant typed none begins with this.
+_PREFIX: Final = "lien-"
+_FIELDS: Final = frozenset(
+    ("amount", "description", "type", "max_uses", "starts_at", "expires_at", "external_id", "metadata", "return_url")
+)
+
+
+async def show(visit: Visit, acting: Member) -> Response:
+    return _page(visit, acting, {}, new_form_token())
+
+
+async def create(visit: Visit, acting: Member) -> Response:
+    """Makes the link, once, and goes to its page; or the form with what was typed and a sentence at each faulty
+    field."""
+    form = await visit.form()
+    ctx = visit.console.ctx
+    acting.require("links.change", ctx.clock.now())
+    token = form_token(form)
+    if token is None:
+        return _page(visit, acting, form, new_form_token(), 422, fault=visit.text("links.again"))
+    try:
+        wanted = wanted_link(ctx, caller(acting), link_body(form, _PREFIX + token, visit.time_zone))
+        made = await create_link_by_hand(ctx, caller(acting), wanted, acting.actor)
+    except InvalidRequest as error:
+        return _page(visit, acting, form, token, 422, error.details or {"": [error.message]})
+    except ExternalIdTaken as error:
+        if not form.get("external_id", "").strip():  # The same form, changed after it was sent.
+            return _page(visit, acting, form, new_form_token(), 409, fault=visit.text("links.again"))
+        return _page(visit, acting, form, token, 409, {"external_id": [error.message]})
+    except MerchantInactive as error:
+        return _page(visit, acting, form, token, 403, fault=error.message)
+    return visit.redirect(visit.here(f"/links/{made.link.id}"))
+
+
+def _page(
+    visit: Visit,
+    acting: Member,
+    form: Mapping[str, str],
+    token: str,
+    status: int = 200,
+    faults: Mapping[str, list[str]] | None = None,
+    fault: Any = None,
+) -> Response:
+    found = faults or {}
+    # Faults of what is no field of the form stand above it.
+    elsewhere = [sentence for name, each in found.items() if name.partition(".")[0] not in _FIELDS for sentence in each]
+    at_fields = {name: each for name, each in found.items() if name in _FIELDS}
+    at_fields |= {name.partition(".")[0]: each for name, each in found.items() if name.partition(".")[0] in _FIELDS}
+    if fault is None and found:
+        fault = " ".join(elsewhere) or visit.text("links.faults")
+    return visit.show(
+        "links/new.html",
+        status,
+        typed=form,
+        token=token,
+        faults=at_fields,
+        fault=fault,
+        currency=acting.merchant.currency,
+        inputmode="decimal" if DECIMALS[acting.merchant.currency] else "numeric",
+        limited=LIMITED,
+        permanent=PERMANENT,
+        time_zone=str(visit.time_zone),
+    )

@@ -1,0 +1,71 @@
+"""What the pages of links and of the cash desk have in common: the link of an address, its state, its payments."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from guichet.accounts.rights import Member
+from guichet.clock import Instant
+from guichet.console.visit import Visit
+from guichet.domain.catalogue import Catalogue
+from guichet.domain.errors import NotFound
+from guichet.domain.ids import LinkId
+from guichet.domain.merchants import Caller
+from guichet.domain.payment_links import PaymentLink
+from guichet.domain.payments import Payment
+from guichet.pages import formatting
+from guichet.payments import link_repository
+
+LinkState = Literal["active", "not_open", "expired", "used_up"]
+
+
+async def link_of(visit: Visit, acting: Member) -> PaymentLink:
+    """The link that the path names. Raises NotFound for one of another merchant or environment."""
+    number = LinkId(visit.request.path_params["link"])
+    found = await link_repository.by_id(visit.console.ctx.db, acting.merchant.id, acting.env, number)
+    if found is None:
+        raise NotFound
+    return found
+
+
+def caller(acting: Member) -> Caller:
+    return Caller(acting.merchant, acting.env)
+
+
+def link_state(link: PaymentLink, now: Instant) -> LinkState:
+    if link.uses_left == 0:
+        return "used_up"
+    if link.expires_at is not None and link.expires_at <= now:
+        return "expired"
+    return "active" if link.is_open(now) else "not_open"
+
+
+def address_of(visit: Visit, link: PaymentLink) -> str:
+    """The public address, for customers."""
+    return f"{visit.console.public_url}/pay/{link.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentView:
+    """A payment through a link. `payer`: the number, of which only the ends are shown; None for a card."""
+
+    href: str
+    status: str
+    total: str
+    mode: str
+    payer: str | None
+    created: str
+    updated: str
+
+
+def payment_view(visit: Visit, payment: Payment, modes: Catalogue) -> PaymentView:
+    mode = modes.by_operator(payment.operator)
+    number = payment.phone_number
+    return PaymentView(
+        href=visit.here(f"/payments/{payment.reference}"),
+        status=payment.status,
+        total=visit.amount(payment.amount, payment.currency),
+        mode=mode.name if mode else payment.operator,
+        payer=formatting.masked_phone(number, mode.dial_code if mode else None) if number else None,
+        created=visit.date_time(payment.created_at),
+        updated=visit.date_time(payment.updated_at),
+    )

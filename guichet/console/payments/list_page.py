@@ -1,0 +1,164 @@
+"""The list of payments: filters by status and date, keyset pages, and one field that searches.
+
+A page is cut from the list at a payment that both neighbours know: `after`, with `order` as in the API (`desc`: the
+payments before it, `asc`: those that came next). The newest always stands first.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from starlette.responses import Response
+
+from guichet.accounts.rights import Member
+from guichet.clock import Instant, earlier, from_datetime
+from guichet.console.payments.payment_view import PaymentView, payment_view
+from guichet.console.visit import Visit
+from guichet.db.list_pages import RowKey, key_of
+from guichet.db.references import parse_reference
+from guichet.domain.catalogue import Catalogue
+from guichet.domain.payments import PAYMENT_STATUSES, Payment
+from guichet.domain.phone_numbers import written_forms
+from guichet.pages.formatting import international_number
+from guichet.payments import repository
+from guichet.payments.repository import PaymentFilter
+from guichet.payments.search import MOST_FOUND, SHORTEST_NAME, search
+
+PAGE_SIZE: Final = 25
+#: Digits of the telephone numbers of the API (`schemas.payment`).
+_PHONE_DIGITS: Final = range(8, 16)
+_YEARS: Final = range(2000, 2100)
+
+
+class _BadFilter(Exception):
+    """The message is the key of the sentence that says what is wrong with an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Where a page begins. `newer`: it holds what came next after `after`, instead of what was before."""
+
+    after: RowKey | None
+    newer: bool
+
+
+async def show(visit: Visit, acting: Member) -> Response:
+    typed = {name: visit.request.query_params.get(name, "") for name in ("q", "status", "from", "to")}
+    if typed["q"].strip():
+        return await _found(visit, acting, typed)
+    try:
+        wanted = _filter(typed, visit.time_zone)
+        cut = await _cut(visit, acting)
+    except _BadFilter as fault:
+        return _page(visit, [], typed, status=422, fault=visit.text(str(fault)))
+    whose = (visit.console.ctx.db, acting.merchant.id, acting.env)
+    rows, total = await repository.page(*whose, wanted, PAGE_SIZE + 1, 0, after=cut.after, oldest_first=cut.newer)
+    more, rows = len(rows) > PAGE_SIZE, rows[:PAGE_SIZE]
+    if cut.newer:
+        rows = rows[::-1]
+    catalogue = await visit.console.ctx.catalogues.of(acting.merchant.id)
+    newer, older = _neighbours(visit, typed, rows, cut, more=more)
+    return _page(visit, _views(visit, rows, catalogue), typed, total=total, newer=newer, older=older)
+
+
+async def _found(visit: Visit, acting: Member, typed: dict[str, str]) -> Response:
+    """The payments that a search found, in all statuses and of all times."""
+    catalogue = await visit.console.ctx.catalogues.of(acting.merchant.id)
+    whose = (visit.console.ctx.db, acting.merchant.id, acting.env)
+    found = await search(*whose, typed["q"], _phone_numbers(typed["q"], catalogue))
+    views = _views(visit, found.payments, catalogue)
+    return _page(visit, views, typed, searched=True, more_found=found.more)
+
+
+def _phone_numbers(typed: str, catalogue: Catalogue) -> set[str]:
+    """The numbers, with country code, that the typed text may stand for in the countries of the merchant's modes."""
+    dial_codes = {mode.dial_code for mode in catalogue.modes}
+    numbers = {international_number(typed, dial_code) for dial_code in dial_codes}
+    digits = {each for each in numbers if each.isascii() and each.isdigit() and len(each) in _PHONE_DIGITS}
+    return {form for each in digits for form in written_forms(each)}
+
+
+def _filter(typed: Mapping[str, str], zone: ZoneInfo) -> PaymentFilter:
+    """Raises _BadFilter. Days are those of the merchant, the last one included."""
+    status = next((each for each in PAYMENT_STATUSES if each == typed["status"]), None)
+    if typed["status"] and status is None:
+        raise _BadFilter("payments.bad_status")
+    since, until = _day(typed["from"]), _day(typed["to"])
+    if since and until and until < since:
+        raise _BadFilter("payments.bad_period")
+    return PaymentFilter(
+        status=status,
+        since=_start(since, zone) if since else None,
+        until=earlier(_start(until + timedelta(days=1), zone), 1) if until else None,
+    )
+
+
+def _day(typed: str) -> date | None:
+    if not typed.strip():
+        return None
+    try:
+        day = date.fromisoformat(typed.strip())
+    except ValueError:
+        raise _BadFilter("payments.bad_date") from None
+    if day.year not in _YEARS:
+        raise _BadFilter("payments.bad_date")
+    return day
+
+
+def _start(day: date, zone: ZoneInfo) -> Instant:
+    return from_datetime(datetime.combine(day, time(), zone))
+
+
+async def _cut(visit: Visit, acting: Member) -> _Cut:
+    """Raises _BadFilter."""
+    query = visit.request.query_params
+    order, after = query.get("order", "desc"), query.get("after")
+    if order not in ("desc", "asc"):
+        raise _BadFilter("payments.bad_page")
+    if after is None:
+        return _Cut(None, order == "asc")
+    reference = parse_reference(after)
+    whose = (visit.console.ctx.db, acting.merchant.id, acting.env)
+    payment = None if reference is None else await repository.by_reference(*whose, reference)
+    if payment is None:
+        raise _BadFilter("payments.bad_page")
+    return _Cut(key_of(payment), order == "asc")
+
+
+def _neighbours(
+    visit: Visit, typed: Mapping[str, str], rows: list[Payment], cut: _Cut, *, more: bool
+) -> tuple[str | None, str | None]:
+    """The addresses of the pages with newer and with older payments; None where there is none."""
+
+    def address(row: Payment, order: str | None) -> str:
+        chosen: dict[str, Any] = {name: typed[name] for name in ("status", "from", "to")}
+        return visit.here("/payments", **chosen, after=row.reference, order=order)
+
+    is_newer, is_older = (more, cut.after is not None) if cut.newer else (cut.after is not None, more)
+    newer = address(rows[0], "asc") if rows and is_newer else None
+    return newer, address(rows[-1], None) if rows and is_older else None
+
+
+def _views(visit: Visit, rows: list[Payment], catalogue: Catalogue) -> list[PaymentView]:
+    return [payment_view(visit, row, catalogue.by_operator(row.operator)) for row in rows]
+
+
+def _page(
+    visit: Visit, shown: list[PaymentView], typed: dict[str, str], *, status: int = 200, **values: Any
+) -> Response:
+    defaults = {"fault": None, "total": None, "newer": None, "older": None, "searched": False, "more_found": False}
+    options = [("", visit.text("payments.any_status"))]
+    options += [(each, visit.text(f"payments.status.{each}")) for each in PAYMENT_STATUSES]
+    view = {
+        **defaults,
+        "payments": shown,
+        "typed": typed,
+        "statuses": options,
+        "all": visit.here("/payments"),
+        **values,
+    }
+    limits = {"most_found": MOST_FOUND, "shortest_name": SHORTEST_NAME}
+    view["filtered"] = any(typed[name] for name in ("status", "from", "to"))
+    return visit.show("payments/list.html", status, **view, **limits)

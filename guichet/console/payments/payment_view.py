@@ -1,0 +1,67 @@
+"""What the pages of payments show of one payment; texts of merchants and customers without what a screen would obey."""
+
+from dataclasses import dataclass
+
+from guichet.accounts.rights import Member
+from guichet.console.visit import Visit
+from guichet.db.references import parse_reference
+from guichet.domain.catalogue import PaymentMode
+from guichet.domain.errors import NotFound
+from guichet.domain.money import round_to_currency
+from guichet.domain.payments import Payment
+from guichet.payments import repository
+from guichet.printable import printable
+from guichet.schemas.payment import payment_identifier
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentView:
+    """`href`: of the page of the payment. `total`: what the operator debits. `customer`: the name, or None."""
+
+    reference: str
+    number: str
+    href: str
+    status: str
+    amount: str
+    fee: str
+    total: str
+    description: str
+    external_id: str | None
+    customer: str | None
+    phone: str | None
+    operator: str
+    created: str
+    updated: str
+
+
+async def find_payment(visit: Visit, acting: Member) -> Payment:
+    """The payment that the address names. Raises NotFound, also for one of another merchant or environment."""
+    reference = parse_reference(visit.request.path_params["reference"])
+    if reference is None:
+        raise NotFound
+    payment = await repository.by_reference(visit.console.ctx.db, acting.merchant.id, acting.env, reference)
+    if payment is None:
+        raise NotFound
+    return payment
+
+
+def payment_view(visit: Visit, payment: Payment, mode: PaymentMode | None) -> PaymentView:
+    """`mode`: that of the payment's operator; None when the catalogue no longer has it."""
+    total = round_to_currency(payment.total_amount, payment.currency)
+    name = " ".join(part for part in (payment.firstname, payment.lastname) if part)
+    return PaymentView(
+        reference=payment.reference,
+        number=payment_identifier(payment.id),
+        href=visit.here(f"/payments/{payment.reference}"),
+        status=payment.status,
+        amount=visit.amount(payment.amount, payment.currency),
+        fee=visit.amount(total - payment.amount, payment.currency),
+        total=visit.amount(total, payment.currency),
+        description=printable(payment.description),
+        external_id=None if payment.external_id is None else printable(payment.external_id),
+        customer=printable(name) or None,
+        phone=None if payment.phone_number is None else f"+{payment.phone_number}",
+        operator=mode.name if mode else payment.operator,
+        created=visit.date_time(payment.created_at),
+        updated=visit.date_time(payment.updated_at),
+    )

@@ -1,0 +1,55 @@
+"""What a receipt says, on the page and in the PDF: what the customer may see, as the hosted page shows it."""
+
+from dataclasses import dataclass
+
+from guichet.console.visit import Visit
+from guichet.domain.catalogue import PaymentMode
+from guichet.domain.merchants import Merchant
+from guichet.domain.payments import Payment
+from guichet.pages.bill import bill
+from guichet.pages.formatting import masked_phone
+from guichet.printable import printable
+from guichet.schemas.payment import payment_identifier
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Pairs of a name and a value, without escapes. The last of `amounts` is the total."""
+
+    title: str
+    text: str
+    details: list[tuple[str, str]]
+    amounts: list[tuple[str, str]]
+
+
+def receipt_of(visit: Visit, merchant: Merchant, payment: Payment, mode: PaymentMode | None) -> Receipt:
+    """`payment`: succeeded or refunded. `mode`: of its operator; None when the catalogue no longer has it."""
+    refunded = payment.status == "refunded"
+    name = mode.name if mode else payment.operator
+    phone = masked_phone(payment.phone_number, mode.dial_code if mode else None) if payment.phone_number else None
+
+    def text(key: str) -> str:
+        return visit.text(key, merchant=merchant.name).unescape()
+
+    # The change to its present status is the last that a payment sees.
+    dates = [(text("receipt.refunded_at" if refunded else "receipt.paid_at"), visit.date_time(payment.updated_at))]
+    if refunded:
+        dates.insert(0, (text("receipt.created"), visit.date_time(payment.created_at)))
+    shown = bill(visit, payment.amount, payment.total_amount, payment.currency)
+    return Receipt(
+        title=text("receipt.refunded" if refunded else "receipt.title"),
+        text=text("receipt.refunded_text" if refunded else "receipt.text"),
+        details=[
+            (text("receipt.merchant"), merchant.name),
+            (text("receipt.label"), printable(payment.description)),
+            *dates,
+            (text("receipt.mode"), f"{name} · {phone}" if phone else name),
+            (text("receipt.number"), payment_identifier(payment.id)),
+            (text("receipt.reference"), payment.reference),
+        ],
+        amounts=[
+            (text("receipt.amount"), shown.amount),
+            (text("receipt.fee"), shown.fee),
+            (text("receipt.total"), shown.total),
+        ],
+    )

@@ -1,0 +1,13 @@
+"""Every page of the back office, by group."""
+
+from typing import Final
+
+from guichet.console.admin import audit_log_page, merchants, operations, people
+from guichet.console.sections import StaffPage
+
+STAFF_PAGES: Final[tuple[StaffPage, ...]] = (
+    *merchants.PAGES,
+    *operations.PAGES,
+    *people.PAGES,
+    *audit_log_page.PAGES,
+)

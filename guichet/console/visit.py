@@ -1,0 +1,211 @@
+"""One request for a page of the console: who is signed in, the token of its forms, and what every page shows around its
+content."""
+
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from guichet.accounts import sessions, users
+from guichet.accounts.errors import AccountError
+from guichet.accounts.rights import Member
+from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, state_of
+from guichet.console import form_tokens
+from guichet.console.cookies import Cookies
+from guichet.context import AppContext
+from guichet.domain.accounts import Session, User, is_secret
+from guichet.domain.merchants import Environment, Merchant
+from guichet.domain.money import Currency, round_to_currency
+from guichet.domain.payments import Payment
+from guichet.domain.roles import MerchantRole
+from guichet.pages import formatting, i18n
+from guichet.pages.forms import is_from_elsewhere, read_form
+from guichet.pages.page_request import PageRequest
+from guichet.pages.render import Renderer
+from guichet.pages.uploads import Upload, read_upload
+from guichet.server.request_context import ClientAddresses
+
+ROOT: Final = "/console"
+ADMIN_ROOT: Final = "/admin"
+ASSETS_PATH: Final = f"{ROOT}/assets"
+
+
+class FormRefused(AccountError):
+    """The form was not sent by a page of ours, or by one of a session that ended."""
+
+
+@cache
+def console_renderer() -> Renderer:
+    """For the whole process: reading the texts and compiling the templates takes 50 ms."""
+    return Renderer(Path(__file__).parent, ASSETS_PATH)
+
+
+@dataclass(frozen=True, slots=True)
+class Console:
+    """What all pages of the console need, built once for the process. `public_url` has no slash at the end; `base_path`
+    is its path."""
+
+    accounts: Accounts
+    cookies: Cookies
+    addresses: ClientAddresses
+    public_url: str
+    base_path: str
+    renderer: Renderer = field(default_factory=console_renderer)
+
+    @property
+    def ctx(self) -> AppContext:
+        return self.accounts.ctx
+
+
+@dataclass(frozen=True, slots=True)
+class MenuEntry:
+    text: str
+    href: str
+    #: Whether it leads to the page that is shown, or to one above it.
+    here: bool
+
+
+class Visit(PageRequest):
+    """`secret`, `session` and `user` are None together: nobody is signed in. `places`: the merchants that the user
+    works for, with the role. `state`: what the session may do. `acting`: on a page about a merchant, the person as a
+    member of its team, in the environment of the page; `menu`: the entries of the menu of this page; `environments`:
+    the switch between live and test."""
+
+    def __init__(self, console: Console, request: Request) -> None:
+        settings = console.ctx.settings
+        super().__init__(request, console.renderer, console.base_path, settings.time_zone)
+        self.console = console
+        self.secret: str | None = None
+        self.session: Session | None = None
+        self.user: User | None = None
+        self.places: list[tuple[MerchantRole, Merchant]] = []
+        self.state: SessionState = "open"
+        self.acting: Member | None = None
+        self.menu: list[MenuEntry] = []
+        self.environments: list[MenuEntry] = []
+
+    @classmethod
+    async def begin(cls, console: Console, request: Request) -> "Visit":
+        visit = cls(console, request)
+        secret = console.cookies.session(request)
+        if secret is not None and is_secret(secret):
+            found = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
+            if found is not None:
+                await visit._belongs_to(secret, *found)
+        return visit
+
+    async def _belongs_to(self, secret: str, session: Session, user: User) -> None:
+        self.secret, self.session, self.user = secret, session, user
+        if self.chosen_language is None and user.language in i18n.LANGUAGES:
+            self.language = user.language
+        self.places = await users.merchants_of(self.console.ctx.db, user.id)
+        self.state = state_of(session, user, tuple(role for role, _ in self.places))
+
+    @property
+    def signed_in(self) -> tuple[Session, User]:
+        """Only where `app.py` has made sure that somebody is."""
+        assert self.session is not None
+        assert self.user is not None
+        return self.session, self.user
+
+    def act_as(self, member: Member) -> None:
+        """From here on this is a page about the merchant of this member."""
+        self.acting = member
+        self.belongs_to(member.merchant)
+
+    def browser(self) -> Browser:
+        address = self.console.addresses.counted(self.request.scope)
+        agent = "".join(each for each in self.request.headers.get("user-agent", "") if each.isprintable())
+        return Browser(address, agent, self.console.cookies.device(self.request))
+
+    @property
+    def is_from_this_machine(self) -> bool:
+        """Whether a browser on this machine asks. A proxy or tunnel on this machine says that it asks for another."""
+        client, headers = self.request.client, self.request.headers
+        proxied = "x-forwarded-for" in headers or "forwarded" in headers
+        return client is not None and client.host in ("127.0.0.1", "::1") and not proxied
+
+    async def form(self) -> dict[str, str]:
+        """The posted form. Raises FormRefused unless a page of ours sent it, in this session if there is one."""
+        form = await read_form(self.request)
+        self._check_token(form)
+        return form
+
+    async def upload(self, most: int) -> Upload:
+        """The posted form with a file of at most `most` bytes. Raises FormRefused as `form` does, before any of the
+        file is kept, and UploadTooLarge. The address must be one where the port takes so much
+        (`server/connection_limits.py`)."""
+        return await read_upload(self.request, most, self._check_token)
+
+    def _check_token(self, form: dict[str, str]) -> None:
+        if is_from_elsewhere(self.request, self.console.public_url):
+            raise FormRefused
+        if self.secret is not None and not form_tokens.is_of(self.secret, form.get("csrf", "")):
+            raise FormRefused
+
+    @property
+    def csrf(self) -> str:
+        """A token for the forms of this page, empty without a session."""
+        return form_tokens.issue(self.secret) if self.secret is not None else ""
+
+    def at(self, path: str, **query: str | None) -> str:
+        """The address of a page of the console."""
+        return self.href(ROOT + path, **query)
+
+    def at_admin(self, path: str, **query: str | None) -> str:
+        """The address of a page of the back office."""
+        return self.href(ADMIN_ROOT + path, **query)
+
+    def here(self, path: str, env: Environment | None = None, **query: str | None) -> str:
+        """The address of a page about the merchant of this page, in the same environment unless another is named. Only
+        on a page about a merchant."""
+        assert self.acting is not None
+        return self.at(f"/{self.acting.merchant.id}/{env or self.acting.env}{path}", **query)
+
+    def amount(self, hundredths: int, currency: Currency) -> str:
+        """An amount as the reader of this page writes it."""
+        return formatting.amount(hundredths, currency, self.language)
+
+    def charged(self, payment: Payment) -> str:
+        """What the customer is debited: whole units if the currency has no decimals (D27)."""
+        return self.amount(round_to_currency(payment.total_amount, payment.currency), payment.currency)
+
+    def day(self, day: date) -> str:
+        """`3 octobre 2026`."""
+        return formatting.long_date(day, self.language)
+
+    def month(self, year: int, month: int) -> str:
+        """`octobre 2026`."""
+        return formatting.month(year, month, self.language)
+
+    def show(self, template: str, status: int = 200, **view: Any) -> Response:
+        """A page with what surrounds every page: the person, the way out, the token of forms."""
+        chrome: dict[str, Any] = {
+            "csrf": self.csrf,
+            "user": self.user if self.state == "open" else None,
+            "signed_in": self.user,
+            "at": self.at,
+            "at_admin": self.at_admin,
+            "acting": self.acting,
+            "menu": self.menu,
+            "repeat": "repeat" in self.request.query_params,
+            "chosen_language": self.chosen_language,
+            "date_time": self.date_time,
+            "amount": self.amount,
+            "charged": self.charged,
+        }
+        if self.acting is not None:
+            chrome |= {"here": self.here, "environments": self.environments}
+        return self.render(template, {**view, **chrome}, status)
+
+    def sign_in_response(self, signed: SignedIn, to: str) -> Response:
+        """Sends a person who just signed in to `to`, with the cookies."""
+        response = self.redirect(to)
+        self.console.cookies.set_session(response, signed.secret)
+        if signed.device is not None:
+            self.console.cookies.set_device(response, signed.device)
+        return response

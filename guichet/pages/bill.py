@@ -1,0 +1,23 @@
+"""What a customer pays, as the hosted pages and the receipt show it."""
+
+from dataclasses import dataclass
+
+from guichet.domain import money
+from guichet.domain.money import Currency, Hundredths
+from guichet.pages import formatting
+from guichet.pages.page_request import PageRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """The amount that the customer is debited: a provider debits whole units if the currency has no decimals (D27)."""
+
+    amount: str
+    fee: str
+    total: str
+
+
+def bill(page: PageRequest, amount: Hundredths, total_amount: Hundredths, currency: Currency) -> Bill:
+    total = money.round_to_currency(total_amount, currency)
+    shown = [formatting.amount(value, currency, page.language) for value in (amount, total - amount, total)]
+    return Bill(*shown)

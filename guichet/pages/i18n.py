@@ -1,0 +1,60 @@
+"""Languages of the pages: which one a customer reads, and the texts in it.
+
+Every text is in a file of `locale/<language>/LC_MESSAGES/` of its kind of pages, under a dotted key: one file for each
+group of pages, named the same in both languages. They are read when the service starts, not compiled beforehand.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from babel.messages.pofile import read_po
+
+FRENCH: Final = "fr"
+ENGLISH: Final = "en"
+#: The first one is used if a customer prefers none of them.
+LANGUAGES: Final = (FRENCH, ENGLISH)
+
+
+def catalogue(folder: Path, language: str) -> dict[str, str]:
+    """The texts of one language by key, for the pages of `folder`. Raises ValueError if two files have the same key."""
+    found: dict[str, str] = {}
+    for file in sorted((folder / "locale" / language / "LC_MESSAGES").glob("*.po")):
+        with file.open("rb") as source:
+            texts = {str(text.id): str(text.string) for text in read_po(source, locale=language, abort_invalid=True)}
+        texts.pop("", None)  # The header.
+        if twice := found.keys() & texts.keys():
+            raise ValueError(f"{file}: {sorted(twice)} stand in another file too")
+        found |= texts
+    return found
+
+
+def negotiate(accept_language: str) -> str:
+    """Our language that an Accept-Language header prefers; French if it names none of ours."""
+    best, best_quality = FRENCH, 0.0
+    for part in accept_language[:500].split(","):
+        tag, _, parameters = part.partition(";")
+        language = tag.strip().lower().partition("-")[0]
+        quality = _quality(parameters)
+        if language in LANGUAGES and quality > best_quality:
+            best, best_quality = language, quality
+    return best
+
+
+def region(accept_language: str) -> str | None:
+    """The first country named by an Accept-Language header (`fr-BJ` → `BJ`): where the customer probably is."""
+    for part in accept_language[:500].split(","):
+        subtags = part.partition(";")[0].strip().split("-")
+        for subtag in subtags[1:]:
+            if len(subtag) == 2 and subtag.isalpha() and subtag.isascii():
+                return subtag.upper()
+    return None
+
+
+def _quality(parameters: str) -> float:
+    name, _, value = parameters.strip().partition("=")
+    if name.strip() != "q":
+        return 1.0
+    try:
+        return min(1.0, max(0.0, float(value)))
+    except ValueError:
+        return 0.0

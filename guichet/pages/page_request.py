@@ -1,0 +1,113 @@
+"""One request for a page: its language, the addresses it links to, and the response with the headers of every page."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from guichet.clock import Instant
+from guichet.domain.errors import NotFound
+from guichet.domain.merchants import Merchant
+from guichet.pages import formatting, i18n
+from guichet.pages.render import LanguageSwitch, Renderer
+from guichet.server.content_encoding import choose_encoding, compress
+
+#: A body of fewer bytes fits one packet anyway.
+_WORTH_COMPRESSING: Final = 600
+_A_YEAR: Final = "public, max-age=31536000, immutable"
+
+#: On every page. Addresses are secrets, so nothing is stored, framed, indexed or passed on to other sites.
+HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()",
+    "Referrer-Policy": "no-referrer",
+    "Vary": "Accept-Encoding, Accept-Language",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+
+
+class PageRequest:
+    """`base_path`: of the service's public address, without a slash at the end. `time_zone`: of every date shown,
+    the installation's until the page knows its merchant."""
+
+    def __init__(self, request: Request, renderer: Renderer, base_path: str, time_zone: ZoneInfo) -> None:
+        self.request = request
+        self.renderer = renderer
+        self.base_path = base_path
+        self.time_zone = time_zone
+        chosen = request.query_params.get("lang", "")
+        self.chosen_language = chosen if chosen in i18n.LANGUAGES else None
+        self.language = self.chosen_language or i18n.negotiate(request.headers.get("accept-language", ""))
+
+    def href(self, path: str, **query: str | None) -> str:
+        """`path` (absolute within the service, without its base) in the language the customer chose."""
+        kept = {name: value for name, value in {**query, "lang": self.chosen_language}.items() if value}
+        return self.base_path + path + (f"?{urlencode(kept)}" if kept else "")
+
+    def text(self, key: str, **values: Any) -> Markup:
+        """The sentence `key` in the customer's language, with `values` escaped into it."""
+        return self.renderer.text(self.language, key, **values)
+
+    def belongs_to(self, merchant: Merchant) -> None:
+        """From here on dates are in this merchant's time zone, if it has one of its own (D131)."""
+        if merchant.time_zone is not None:
+            self.time_zone = ZoneInfo(merchant.time_zone)
+
+    def date_time(self, instant: Instant) -> str:
+        """A date in the customer's language and in the time zone of the merchant."""
+        return formatting.date_time(instant, self.language, self.time_zone)
+
+    def render(self, template: str, view: Any, status: int = 200, *, forms_to: str = "'self'") -> Response:
+        """A page. `forms_to`: the sources to which its form may lead, redirects included (a CSP source list)."""
+        other = next(language for language in i18n.LANGUAGES if language != self.language)
+        query = {**self.request.query_params, "lang": other}  # A search or a filter stays as it is.
+        switch = LanguageSwitch(
+            language=other,
+            name=self.renderer.text(other, "base.language"),
+            href=f"?{urlencode(query)}",
+        )
+        page = {
+            "language": self.language,
+            "switch": switch,
+            "style": self.renderer.style,
+            "script": self.base_path + self.renderer.script_path,
+        }
+        html = self.renderer.html(self.language, template, page=page, view=view)
+        policy = (
+            f"default-src 'none'; style-src {self.renderer.style_source}; script-src 'self'; connect-src 'self'; "
+            f"img-src 'self' data:; form-action {forms_to}; base-uri 'none'; frame-ancestors 'none'"
+        )
+        headers = {"Content-Security-Policy": policy, "Content-Language": self.language}
+        return self.respond(html.encode(), "text/html; charset=utf-8", status, headers)
+
+    def respond(
+        self, content: bytes, media_type: str, status: int = 200, headers: Mapping[str, str] | None = None
+    ) -> Response:
+        """Any content, compressed as the browser accepts it."""
+        all_headers = {**HEADERS, **(headers or {})}
+        encoding = choose_encoding(self.request.headers.get("accept-encoding", ""))
+        if len(content) >= _WORTH_COMPRESSING and encoding:
+            content = compress(content, encoding)
+            all_headers["Content-Encoding"] = encoding
+        return Response(content, status, all_headers, media_type)
+
+    def asset(self) -> Response:
+        """The script that the path names; browsers keep it for a year, since its name changes with its content. Raises
+        NotFound."""
+        asset = self.renderer.assets.get(self.request.path_params["name"])
+        if asset is None:
+            raise NotFound
+        headers = {"Cache-Control": _A_YEAR, "Vary": "Accept-Encoding"}
+        return self.respond(asset.content, asset.media_type, headers=headers)
+
+    def redirect(self, url: str) -> Response:
+        """After a form: the browser asks for `url` with GET, and a reload repeats only that."""
+        return RedirectResponse(url, 303, HEADERS)

@@ -1,0 +1,105 @@
+"""Templates in each language, and the stylesheet and script under addresses that change with their content."""
+
+import base64
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from guichet.pages import i18n
+from guichet.printable import printable
+
+#: What every page of the service shares; the folder of a kind of pages adds its own.
+_SHARED: Final = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A static file as it is served; `name` carries a hash of the content, so browsers may cache it for ever."""
+
+    name: str
+    content: bytes
+    media_type: str
+
+
+def _asset(folder: Path, file: str, media_type: str) -> Asset:
+    content = (folder / "static" / file).read_bytes()
+    stem, _, suffix = file.rpartition(".")
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    return Asset(f"{stem}.{digest}.{suffix}", content, media_type)
+
+
+def _minified(css: str) -> str:
+    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    css = re.sub(r"\s+", " ", css)
+    return re.sub(r" ?([{};,>]) ?", r"\1", css).replace(": ", ":").replace(";}", "}").strip()
+
+
+def _printable(value: Any) -> Any:
+    """A text from outside without what turns or hides the text beside it; our own markup, and no text, as it is."""
+    return printable(value) if type(value) is str else value
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageSwitch:
+    """The link to the same page in the other language."""
+
+    language: str
+    name: str
+    href: str
+
+
+class Renderer:
+    """The templates, texts, style sheet and script of one kind of pages. Built once. The style sheet is part of each
+    page, allowed by its hash, so a page paints after one round trip.
+
+    `folder` holds `templates/`, `locale/`, `static/pages.css` and `static/pages.js`; `assets_path`: where the script is
+    served, below the service's public address. The design that all pages share is in `guichet/pages/`.
+    """
+
+    def __init__(self, folder: Path, assets_path: str) -> None:
+        sheets = (_SHARED / "static" / "design.css", folder / "static" / "pages.css")
+        css = _minified("\n".join(sheet.read_text(encoding="utf-8") for sheet in sheets))
+        digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+        self.style: Final = Markup(f"<style>{css}</style>")  # noqa: S704 - our own file
+        self.style_source: Final = f"'sha256-{digest}'"
+        self.script: Final = _asset(folder, "pages.js", "text/javascript; charset=utf-8")
+        self.script_path: Final = f"{assets_path}/{self.script.name}"
+        self.assets: Final = {self.script.name: self.script}
+        self._templates = (folder / "templates", _SHARED / "templates")
+        self._texts = {language: i18n.catalogue(folder, language) for language in i18n.LANGUAGES}
+        #: By language and key, those without values: a page has a hundred, and `%` takes a third of its time.
+        self._plain: dict[tuple[str, str], Markup] = {}
+        self._environments = {language: self._environment(language) for language in i18n.LANGUAGES}
+
+    def text(self, language: str, key: str, **values: Any) -> Markup:
+        """One text, with `values` escaped into it. Raises KeyError for an unknown key, which is a bug."""
+        if values:
+            return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it
+        found = self._plain.get((language, key))
+        if found is None:
+            found = self._plain[language, key] = Markup(self._texts[language][key]) % {}  # noqa: S704 - our own text
+        return found
+
+    def has(self, key: str) -> bool:
+        return all(key in texts for texts in self._texts.values())
+
+    def html(self, language: str, template: str, **values: Any) -> str:
+        return self._environments[language].get_template(template).render(**values)
+
+    def _environment(self, language: str) -> Environment:
+        environment = Environment(
+            loader=FileSystemLoader(self._templates),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+        environment.globals["_"] = partial(self.text, language)
+        environment.filters["printable"] = _printable
+        return environment
