@@ -5,19 +5,30 @@ digest before it (`verification.py`).
 """
 
 import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import Select, String, and_, bindparam, insert, or_, select, update
 
+from guichet.audit_log import approval_requests
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
-from guichet.db.tables import audit_log, audit_log_head
+from guichet.db.sql_functions import json_texts
+from guichet.db.tables import audit_log, audit_log_head, users
 from guichet.domain.audit_log import Act
 from guichet.domain.ids import MerchantId
 
 #: Rows that one page lists.
 PAGE: Final = 500
+
+#: The operating-system user of an act in the console, whose actor is an address of `users`.
+CONSOLE: Final = "console"
+#: Whoever is not of a merchant's team, to `of_merchant`. No address is like it.
+STAFF: Final = "staff"
 
 _LOCK_HEAD: Final = select(audit_log_head.c.number, audit_log_head.c.digest).with_for_update()
 _INSERT: Final = insert(audit_log).values({column.name: bindparam(column.name) for column in audit_log.c})
@@ -31,6 +42,36 @@ _ABOUT: Final = (
     .order_by(audit_log.c.number.desc())
     .limit(bindparam("most"))
 )
+
+
+#: An entry with the name of the person if it is one of a merchant's team (or was): acts of the staff have none.
+_BY: Final = bindparam("by", type_=String)
+_OF_MERCHANT: Final = (
+    select(*audit_log.c, users.c.name)
+    .select_from(
+        audit_log.outerjoin(
+            users,
+            (audit_log.c.os_user == CONSOLE) & (users.c.email == audit_log.c.actor) & users.c.staff_role.is_(None),
+        )
+    )
+    .where(
+        audit_log.c.merchant_id == bindparam("merchant"),
+        audit_log.c.action.bool_op("IN")(json_texts(bindparam("actions"))),
+        or_(_BY == "", users.c.email == _BY, and_(_BY == STAFF, users.c.id.is_(None))),
+    )
+    .limit(bindparam("most"))
+)
+_OLDER: Final = _OF_MERCHANT.where(audit_log.c.number < bindparam("before")).order_by(audit_log.c.number.desc())
+_NEWER: Final = _OF_MERCHANT.where(audit_log.c.number > bindparam("after")).order_by(audit_log.c.number)
+_NO_NUMBER: Final = 2**63 - 1
+
+
+class Filter(NamedTuple):
+    """Which entries a list shows; an empty text: all. `subject`: the reference or id."""
+
+    actor: str = ""
+    action: str = ""
+    subject: str = ""
 
 
 class Entry(NamedTuple):
@@ -51,7 +92,18 @@ class Entry(NamedTuple):
 
 
 async def record(tx: Transaction, act: Act, now: Instant) -> Entry:
-    """Adds an act to the log, in the transaction that performs it. Acts of all processes wait for one another here."""
+    """Adds an act to the log, in the transaction that performs it. Acts of all processes wait for one another here.
+
+    An act that a second person approves uses that approval up. Raises ActRefused if it was used, refused or expired:
+    the transaction, and the act with it, must then fail.
+    """
+    after = act.after
+    if (approval := act.actor.approval) is not None:
+        request = await approval_requests.use(tx, approval, now)
+        facts = {"request": request.id, "act": request.act}
+        approving = Act(approval.approver, "approval.approved", "approval", request.subject, act.merchant_id)
+        await record(tx, replace(approving, reason=approval.reason, after=facts), now)
+        after = {**after, "approval": approval.request_id, "approved_by": approval.approver.name}
     number, previous = require(await tx.one(_LOCK_HEAD))
     entry = Entry(
         number=number + 1,
@@ -64,7 +116,7 @@ async def record(tx: Transaction, act: Act, now: Instant) -> Entry:
         merchant_id=act.merchant_id,
         reason=act.reason,
         before=_json(act.before),
-        after=_json(act.after),
+        after=_json(after),
         digest="",
     )
     entry = entry._replace(digest=digest_of(previous, entry))
@@ -92,6 +144,52 @@ async def latest(db: Database, most: int = PAGE) -> list[Entry]:
 async def about(db: Reader, subject: str, most: int = PAGE) -> list[Entry]:
     """The entries about one subject, by its reference or id, newest first."""
     return [Entry(*row) for row in await db.all(_ABOUT, about=subject, most=most)]
+
+
+async def filtered(db: Database, wanted: Filter, before: int, most: int) -> list[Entry]:
+    """At most `most` entries with a number below `before`, newest first.
+
+    One condition is read by its index. With several, the entries of one of them are read until the page is full.
+    """
+    given = {f"wanted_{name}": value for name, value in wanted._asdict().items() if value}
+    statement = _filtered(frozenset(given))
+    return [Entry(*row) for row in await db.scan(statement, **given, before=before, most=most)]
+
+
+@cache
+def _filtered(conditions: frozenset[str]) -> Select[Any]:
+    columns = {f"wanted_{name}": audit_log.c[name] for name in Filter._fields}
+    wanted = [columns[name] == bindparam(name) for name in sorted(conditions)]
+    return (
+        select(audit_log)
+        .where(audit_log.c.number < bindparam("before"), *wanted)
+        .order_by(audit_log.c.number.desc())
+        .limit(bindparam("most"))
+    )
+
+
+async def of_merchant(
+    db: Database,
+    merchant_id: MerchantId,
+    actions: Sequence[str],
+    by: str,
+    most: int,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+) -> list[tuple[Entry, str | None]]:
+    """The acts about a merchant of these kinds, newest first, each with the name of the person of the team who did it;
+    None for the staff. `by`: the address of a person, STAFF, or empty for everybody.
+
+    Those just before the number `before` (None: the newest), or just after `after`. Cost: the merchant's entries down
+    to the last one shown.
+    """
+    given = {"merchant": merchant_id, "actions": json.dumps(list(actions)), "by": by, "most": most}
+    if after is not None:
+        rows = (await db.scan(_NEWER, **given, after=after))[::-1]
+    else:
+        rows = await db.scan(_OLDER, **given, before=_NO_NUMBER if before is None else before)
+    return [(Entry(*list(row)[:-1]), list(row)[-1]) for row in rows]
 
 
 def digest_of(previous: str, entry: Entry) -> str:

@@ -1,13 +1,19 @@
 """Postings: the append-only double entry, and its effect on the wallets."""
 
 from collections.abc import Sequence
-from typing import Final
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple
 
-from sqlalchemy import bindparam, insert, or_
+from sqlalchemy import bindparam, insert, literal_column, or_, select
 
-from guichet.db.engine import Transaction
+from guichet.clock import Instant
+from guichet.db.engine import Reader, Transaction
 from guichet.db.tables import postings, wallet_entries
 from guichet.domain import posting_rules
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.domain.money import Currency, Hundredths
 from guichet.domain.posting_rules import Movement, Posting
 
 _INSERT_POSTING: Final = insert(postings).values(
@@ -17,6 +23,22 @@ _INSERT_POSTING: Final = insert(postings).values(
 OF_PAYMENTS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.PAYMENT_CAUSES))
 OF_REFUNDS: Final = or_(*(postings.c.cause == cause for cause in posting_rules.REFUND_CAUSES))
 OF_DISPUTES: Final = or_(*(postings.c.cause == cause for cause in posting_rules.DISPUTE_CAUSES))
+#: What postings are about.
+PostedSubject = Literal["payment", "refund", "dispute"]
+#: Read by `uq_postings_cause`: at most one posting for each leg of a cause. The causes are a list, because PostgreSQL
+#: may use no bitmaps here, and looks into an index for each of a list only. Not sorted: it would read by id instead.
+_ABOUT: Final = {
+    subject: select(postings).where(
+        postings.c.merchant_id == bindparam("merchant"),
+        postings.c.cause.in_([literal_column(f"'{cause}'") for cause in causes]),
+        postings.c.subject_id == bindparam("about"),
+    )
+    for subject, causes in (
+        ("payment", posting_rules.PAYMENT_CAUSES),
+        ("refund", posting_rules.REFUND_CAUSES),
+        ("dispute", posting_rules.DISPUTE_CAUSES),
+    )
+}
 
 _INSERT_ENTRY: Final = insert(wallet_entries).values(
     {column.name: bindparam(column.name) for column in wallet_entries.c if column.name != "id"}
@@ -53,3 +75,35 @@ def _posting(subject: dict[str, object], cause: str, entry: Posting) -> dict[str
         "destination": entry.destination,
         "amount": entry.amount,
     }
+
+
+class _Row(NamedTuple):
+    """A row of `postings`, in the order of its columns."""
+
+    id: int
+    merchant_id: MerchantId
+    env: Environment
+    currency: Currency
+    cause: str
+    subject_id: int
+    leg: str
+    source: str
+    destination: str
+    amount: Hundredths
+    created_at: Instant
+
+
+async def about(db: Reader, merchant_id: MerchantId, subject: PostedSubject, subject_id: int) -> list[Movement]:
+    """What one payment, refund or dispute moved, oldest first: a movement for each cause. Cost: its postings."""
+    rows = await db.all(_ABOUT[subject], merchant=merchant_id, about=subject_id)
+    by_cause = groupby(sorted(_Row(*row) for row in rows), key=attrgetter("cause"))
+    return [_movement(list(legs)) for _, legs in by_cause]
+
+
+def _movement(legs: Sequence[_Row]) -> Movement:
+    """From the rows of one cause."""
+    first = legs[0]
+    entries = [Posting(row.leg, row.source, row.destination, row.amount) for row in legs]
+    return Movement(
+        first.merchant_id, first.env, first.currency, first.cause, first.subject_id, entries, first.created_at
+    )

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from sqlalchemy import and_, bindparam, delete, func, select, true
+from sqlalchemy import BigInteger, and_, bindparam, cast, delete, func, select, true
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
@@ -50,6 +50,10 @@ _WALLET: Final = select(
     _ENTRIES.c.total,
     _ENTRIES.c.latest,
 ).select_from(_ENTRIES.outerjoin(wallets, and_(true(), *THIS_WALLET)))
+#: What a wallet holds now, as a column of another statement, which so sees it together with its postings.
+CURRENT_BALANCE: Final = func.coalesce(select(wallets.c.balance).where(*THIS_WALLET).scalar_subquery(), 0) + cast(
+    select(_ENTRIES.c.total).scalar_subquery(), BigInteger
+)
 _WALLETS_OF: Final = (
     select(wallets.c.env, wallets.c.currency)
     .where(wallets.c.merchant_id == bindparam("merchant_id"))
@@ -66,6 +70,12 @@ _NOT_ACTIVE: Final = (
     .where(wallets.c.merchant_id.bool_op("IN")(json_numbers(bindparam("ids"))), wallets.c.status != ACTIVE)
     .order_by(wallets.c.merchant_id, wallets.c.env, wallets.c.currency)
     .with_for_update(read=True, of=wallets)
+)
+_ALL_NOT_ACTIVE: Final = (
+    select(wallets.c.merchant_id, wallets.c.env, wallets.c.currency, wallets.c.status)
+    .where(wallets.c.status != ACTIVE)
+    .order_by(wallets.c.merchant_id, wallets.c.currency)
+    .limit(200)
 )
 _LOCK: Final = (
     select(wallets.c.status, wallets.c.release_pending, wallets.c.balance).where(*THIS_WALLET).with_for_update()
@@ -141,6 +151,11 @@ async def frozen_wallets(
     """
     rows = await tx.all(_NOT_ACTIVE, ids=json.dumps(sorted(merchant_ids)))
     return {tuple(row) for row in rows}
+
+
+async def not_active(db: Database) -> list[tuple[MerchantId, Environment, Currency, WalletStatus]]:
+    """Wallets that are frozen or closed, at most 200. Reads the table: one row for each wallet."""
+    return [tuple(row) for row in await db.scan(_ALL_NOT_ACTIVE)]
 
 
 async def set_wallet_status(

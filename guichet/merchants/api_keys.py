@@ -1,14 +1,17 @@
 """API keys: their form, what is stored of them, and who is calling (docs/contract.md, "Authentication"; D39)."""
 
 import hashlib
+import json
 import re
+from collections.abc import Collection
 from typing import Final
 
 from sqlalchemy import bindparam, func, insert, select, update
 
 from guichet.clock import Clock, Instant
-from guichet.db.engine import Database, Transaction, Writer, require
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.read_cache import ReadCache
+from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import api_keys, merchants
 from guichet.domain.errors import KeyExpired, MerchantInactive, Unauthorized
 from guichet.domain.ids import ApiKeyId, MerchantId
@@ -29,14 +32,43 @@ _INSERT_KEY: Final = (
     .returning(*api_keys.c)
 )
 _KEYS_OF: Final = select(api_keys).where(api_keys.c.merchant_id == bindparam("merchant_id")).order_by(api_keys.c.id)
+_OF_ENV: Final = (api_keys.c.merchant_id == bindparam("merchant_id"), api_keys.c.env == bindparam("environment"))
+_NOT_REVOKED: Final = (
+    select(api_keys)
+    .where(*_OF_ENV, api_keys.c.revoked_at.is_(None))
+    .order_by(api_keys.c.id.desc())
+    .limit(bindparam("most"))
+)
+_REVOKED: Final = (
+    select(api_keys)
+    .where(*_OF_ENV, api_keys.c.revoked_at.is_not(None))
+    .order_by(api_keys.c.id.desc())
+    .limit(bindparam("most"))
+)
+_FIND: Final = select(api_keys).where(*_OF_ENV, api_keys.c.id == bindparam("key_id"))
+_BY_ID: Final = select(api_keys).where(api_keys.c.id == bindparam("key_id"))
+_PREVIEWS: Final = select(api_keys.c.id, api_keys.c.preview).where(
+    api_keys.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+)
+_EXPIRE: Final = (
+    update(api_keys)
+    .where(
+        api_keys.c.id == bindparam("key_id"),
+        api_keys.c.revoked_at.is_(None),
+        func.coalesce(api_keys.c.expires_at, bindparam("end")) > bindparam("now"),
+        func.coalesce(api_keys.c.expires_at, 0) != bindparam("end"),
+    )
+    .values(expires_at=bindparam("end"))
+    .returning(*api_keys.c)
+)
 _REVOKE: Final = (
     update(api_keys)
-    .where(api_keys.c.id == bindparam("key_id"))
-    .values(revoked_at=func.coalesce(api_keys.c.revoked_at, bindparam("now")))
+    .where(api_keys.c.id == bindparam("key_id"), api_keys.c.revoked_at.is_(None))
+    .values(revoked_at=bindparam("now"))
     .returning(*api_keys.c)
 )
 _CALLER: Final = (
-    select(api_keys.c.env, api_keys.c.expires_at, *merchants.c)
+    select(api_keys.c.id, api_keys.c.env, api_keys.c.expires_at, *merchants.c)
     .join(merchants, merchants.c.id == api_keys.c.merchant_id)
     .where(api_keys.c.hash == bindparam("hash"), api_keys.c.revoked_at.is_(None))
 )
@@ -80,8 +112,42 @@ async def list_of(db: Database, merchant_id: MerchantId) -> list[ApiKey]:
     return [ApiKey(*row) for row in await db.all(_KEYS_OF, merchant_id=merchant_id)]
 
 
+async def not_revoked(db: Reader, merchant_id: MerchantId, env: Environment, most: int) -> list[ApiKey]:
+    """The keys that are not revoked, newest first. Cost: all keys that the merchant ever had."""
+    rows = await db.all(_NOT_REVOKED, merchant_id=merchant_id, environment=env, most=most)
+    return [ApiKey(*row) for row in rows]
+
+
+async def revoked(db: Reader, merchant_id: MerchantId, env: Environment, most: int) -> list[ApiKey]:
+    """The newest keys that were revoked. Cost: as `not_revoked`."""
+    rows = await db.all(_REVOKED, merchant_id=merchant_id, environment=env, most=most)
+    return [ApiKey(*row) for row in rows]
+
+
+async def find(db: Reader, merchant_id: MerchantId, env: Environment, key_id: ApiKeyId) -> ApiKey | None:
+    row = await db.one(_FIND, merchant_id=merchant_id, environment=env, key_id=key_id)
+    return ApiKey(*row) if row else None
+
+
+async def by_id(db: Reader, key_id: ApiKeyId) -> ApiKey | None:
+    """Whoever's it is: for the staff."""
+    row = await db.one(_BY_ID, key_id=key_id)
+    return ApiKey(*row) if row else None
+
+
+async def previews(db: Reader, key_ids: Collection[ApiKeyId]) -> dict[ApiKeyId, str]:
+    """The first characters of these keys. Cost: those rows."""
+    return dict(await db.all(_PREVIEWS, ids=json.dumps(sorted(key_ids)))) if key_ids else {}
+
+
+async def expire(db: Writer, key_id: ApiKeyId, end: Instant, now: Instant) -> ApiKey | None:
+    """None when the key works no more, or has this end already."""
+    row = await db.write(_EXPIRE, key_id=key_id, end=end, now=now)
+    return ApiKey(*row) if row else None
+
+
 async def revoke(db: Writer, key_id: ApiKeyId, now: Instant) -> ApiKey | None:
-    """Idempotent: the first revocation's time stays."""
+    """None when there is no such key, or it was revoked before: the first revocation's time stays."""
     row = await db.write(_REVOKE, key_id=key_id, now=now)
     return ApiKey(*row) if row else None
 
@@ -91,8 +157,8 @@ async def caller_by_hash(db: Database, hashed: str) -> tuple[Caller, Instant | N
     row = await db.one(_CALLER, hash=hashed)
     if row is None:
         return None
-    env, expires_at, *merchant = row
-    return Caller(Merchant(*merchant), env), expires_at
+    key_id, env, expires_at, *merchant = row
+    return Caller(Merchant(*merchant), env, key_id), expires_at
 
 
 class Authenticator:

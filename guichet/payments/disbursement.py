@@ -49,8 +49,13 @@ from guichet.providers.base import (
     Succeeded,
 )
 
-#: Microseconds between two tries to pay a refund that waits for our balance with a provider.
+#: Microseconds between two tries to pay the oldest refund that waits for our balance with a provider.
 FLOAT_RETRY: Final = MINUTE
+#: The same for a refund behind it, which cannot be paid before. When the older one is paid it is tried at once; this is
+#: for what ends otherwise. With thousands that wait, a try of each every minute is most of what a worker does.
+FLOAT_RETRY_BEHIND: Final = 10 * MINUTE
+#: Refunds that are tried at once when there is money again; each that is paid leads to as many more.
+_NEXT_IN_LINE: Final = 10
 
 
 async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
@@ -134,7 +139,7 @@ async def _send_through(
     ctx: AppContext, refund: Refund, payment: Payment, accounts: list[str], payouts: set[str]
 ) -> Refund:
     """Sends the refund through the first of these accounts whose float covers it."""
-    payee = payee_number(refund, payment)
+    payee, waited, behind = payee_number(refund, payment), refund.float_empty_accounts is not None, True
     for account in _after(refund.last_empty_account, accounts):
         if await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
             continue
@@ -154,12 +159,33 @@ async def _send_through(
         call = provider.refund(await _reversal(ctx, provider, sent, payment))
         result = await call_provider(provider, call, account, "refund")
         if not isinstance(result, FloatEmpty):
-            return await _apply(ctx, sent, payment, result)
+            applied = await _apply(ctx, sent, payment, result)
+            if waited:  # There is money again, for those behind it too.
+                await refund_repository.wake_next_in_line(ctx.db, account, _NEXT_IN_LINE, ctx.clock.now())
+                ctx.wakeups.refunds.set()
+            return applied
+        behind = False
         refund = await _float_is_empty(ctx, sent, result) or sent
     else:
-        retry_at = later(ctx.clock.now(), FLOAT_RETRY)
-        await refund_repository.wait_for_float(ctx.db, refund.id, accounts, retry_at)
+        await _wait_for_float(ctx, refund, accounts, behind)
     return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+async def _wait_for_float(ctx: AppContext, refund: Refund, accounts: list[str], behind: bool) -> None:
+    """`behind`: older refunds wait for each of these accounts; the one that is paid wakes this one.
+
+    It may have been paid, and have woken this one, just before this one began to wait: so it looks once more.
+    """
+    now = ctx.clock.now()
+    retry_at = later(now, FLOAT_RETRY_BEHIND if behind else FLOAT_RETRY)
+    await refund_repository.wait_for_float(ctx.db, refund.id, accounts, retry_at)
+    if not behind:
+        return
+    for account in accounts:
+        if not await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
+            await refund_repository.wait_for_float(ctx.db, refund.id, accounts, now)
+            ctx.wakeups.refunds.set()
+            return
 
 
 async def _reversal(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> Reversal:

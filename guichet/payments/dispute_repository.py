@@ -9,7 +9,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction
 from guichet.db.tables import disputes
 from guichet.domain.disputes import Bearer, Dispute, DisputeStatus
-from guichet.domain.ids import DisputeId
+from guichet.domain.ids import DisputeId, PaymentId
 
 _MOST: Final = 500
 _NEW_COLUMNS: Final = [column.name for column in disputes.c if column.name != "id"]
@@ -35,6 +35,14 @@ _BY_PROVIDER: Final = select(disputes).where(
     disputes.c.provider_account == bindparam("account"), disputes.c.provider_reference == bindparam("theirs")
 )
 _FIND: Final = select(disputes).where(disputes.c.reference == bindparam("ours"))
+#: A payment has one, or a few.
+_MOST_OF_A_PAYMENT: Final = 50
+_OF_PAYMENT: Final = (
+    select(disputes)
+    .where(disputes.c.payment_id == bindparam("payment_id"))
+    .order_by(disputes.c.id)
+    .limit(_MOST_OF_A_PAYMENT)
+)
 _UNDECIDED: Final = (
     select(disputes)
     .where(or_(disputes.c.status == "open", disputes.c.status == "lost"), disputes.c.borne_by.is_(None))
@@ -69,6 +77,11 @@ async def by_provider_reference(db: Reader, provider_account: str, provider_refe
 async def find(db: Reader, reference: str) -> Dispute | None:
     row = await db.one(_FIND, ours=reference)
     return Dispute(*row) if row else None
+
+
+async def of_payment(db: Reader, payment_id: PaymentId) -> list[Dispute]:
+    """The disputes about one payment, oldest first."""
+    return [Dispute(*row) for row in await db.all(_OF_PAYMENT, payment_id=payment_id)]
 
 
 async def undecided(db: Database) -> list[Dispute]:

@@ -137,6 +137,14 @@ def _new(account: str, facts: DisputeFacts, payment: Payment, now: Instant) -> D
     )
 
 
+def check(dispute: Dispute) -> None:
+    """Raises ActRefused for a dispute about which nothing is to be decided."""
+    if dispute.status != "lost" or dispute.borne_by is not None:
+        raise ActRefused(
+            f"The dispute {dispute.reference} is not lost, or somebody decided about it already.", "final_already"
+        )
+
+
 async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Actor, evidence: str) -> Dispute:
     """A person says who bears a lost dispute. The merchant bears at most its own part of the payment, and never more
     than its wallet holds. Raises ActRefused."""
@@ -149,7 +157,9 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
     async with ctx.db.transaction() as tx:
         charged = await dispute_repository.charge(tx, dispute.id, bearer)
         if charged is None:
-            raise ActRefused(f"The dispute {dispute.reference} is not lost, or somebody decided about it already.")
+            raise ActRefused(
+                f"The dispute {dispute.reference} is not lost, or somebody decided about it already.", "final_already"
+            )
         if merchant_part:
             await require_wallet(tx, payment, merchant_part, now)
         entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))

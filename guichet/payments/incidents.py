@@ -1,13 +1,14 @@
 """Incidents, which a person must look at."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, Literal, get_args
 
-from sqlalchemy import bindparam, or_, select, update
+from sqlalchemy import bindparam, literal_column, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Writer
+from guichet.db.engine import Database, Reader, Writer
 from guichet.db.sql_functions import lock_until_commit
 from guichet.db.tables import incidents
 from guichet.domain.ids import IncidentId, MerchantId
@@ -139,6 +140,12 @@ _CLOSE_ALL: Final = (
     .values(closed_at=bindparam("now"))
 )
 
+_ABOUT: Final = select(incidents).where(
+    incidents.c.merchant_id == bindparam("merchant"),
+    incidents.c.kind.in_([literal_column(f"'{kind}'") for kind in KINDS]),
+    incidents.c.reference == bindparam("about"),
+)
+
 
 async def report_about(
     writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
@@ -218,6 +225,12 @@ async def close_of_merchant(
 async def still_open(db: Database) -> list[Incident]:
     """The open incidents, live before test, oldest first, at most 500."""
     return [Incident(*row) for row in await db.scan(_LIST)]
+
+
+async def about(db: Reader, merchant_id: MerchantId, reference: str) -> list[Incident]:
+    """The incidents of one payment or refund, open and closed, oldest first: at most one of each kind."""
+    found = [Incident(*row) for row in await db.all(_ABOUT, merchant=merchant_id, about=reference)]
+    return sorted(found, key=attrgetter("id"))
 
 
 async def close(db: Writer, incident_id: IncidentId, now: Instant) -> bool:

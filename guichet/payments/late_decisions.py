@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, select
 from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, Instant, earlier, later
 from guichet.context import AppContext
-from guichet.db.engine import Database, Transaction, require
+from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.references import new_reference
 from guichet.db.tables import payments
 from guichet.domain import posting_rules
@@ -21,7 +21,7 @@ from guichet.domain.payee import payer_number
 from guichet.domain.payments import Payment, SubjectType
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.ledger import postings
-from guichet.payments import incidents
+from guichet.payments import incidents, refund_repository, repository
 from guichet.payments import late_result_repository as store
 from guichet.payments.wallet_checks import require_wallet
 
@@ -84,7 +84,7 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
     `payer`: the money is sent by the worker (`late_returns.py`); a refusal of the provider opens the question again.
     """
     _, payment = await store.subject_of(ctx.db, late)
-    _check(late, decision)
+    check(late, decision)
     now = ctx.clock.now()
     act = Act(
         actor=actor,
@@ -103,27 +103,44 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
         else:
             moved = await _post(tx, late, payment, decision, now)
         if moved is None:
-            raise ActRefused("Somebody else has just decided about it.")
+            raise ActRefused("Somebody else has just decided about it.", "changed_meanwhile")
         await audit_log.record(tx, act, now)
     ctx.wakeups.late_results.set()
     return moved
 
 
-def _check(late: LateResult, decision: Decision) -> None:
-    fitting = _FITTING.get((late.subject_type, late.stage))
-    if fitting is None:
-        raise ActRefused(f"Nothing is to be decided about {late.reference}: it is {late.stage}.")
-    if decision not in fitting:
-        raise ActRefused(f"About {late.reference}, which is {late.stage}, can be decided: {', '.join(fitting)}.")
+async def find(db: Reader, reference: str) -> LateResult:
+    """The late result about a payment or refund. Raises ActRefused when there is none that a person may look into."""
+    subject = await repository.find(db, reference) or await refund_repository.find(db, reference)
+    late = subject and await store.about(db, subject)
+    if not late or late.stage == "asking":
+        raise ActRefused(f"There is no late money about {reference}.", "unknown_subject")
+    return late
+
+
+def fitting(late: LateResult) -> tuple[Decision, ...]:
+    """What may be decided about it now."""
+    return _FITTING.get((late.subject_type, late.stage), ())
+
+
+def check(late: LateResult, decision: Decision) -> None:
+    """Raises ActRefused when this cannot be decided about it now."""
+    possible = fitting(late)
+    if not possible:
+        raise ActRefused(f"Nothing is to be decided about {late.reference}: it is {late.stage}.", "final_already")
+    if decision not in possible:
+        raise ActRefused(
+            f"About {late.reference}, which is {late.stage}, can be decided: {', '.join(possible)}.", "choice_missing"
+        )
 
 
 def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
     """Where only a payout to a number gives money back, the number that paid must be known (D94)."""
     provider = ctx.registry.provider(payment.provider_account or "")
     if not provider.can_refund(payment.operator, collected_here=True):
-        raise ActRefused(f"{payment.provider_account} cannot give money back.")
+        raise ActRefused(f"{payment.provider_account} cannot give money back.", "cannot_pay_back")
     if provider.pays_out(payment.operator, collected_here=True) and payer_number(payment) is None:
-        raise ActRefused("Nobody states which number paid, so it cannot be paid back by a payout.")
+        raise ActRefused("Nobody states which number paid, so it cannot be paid back by a payout.", "cannot_pay_back")
 
 
 async def _post(

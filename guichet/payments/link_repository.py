@@ -12,31 +12,50 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from sqlalchemy import Executable, Integer, bindparam, func, or_, select, update
+from sqlalchemy import Executable, Integer, bindparam, func, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant
-from guichet.db.engine import Database, Reader, Row, Transaction, require
+from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
 from guichet.db.tables import payment_links, payments
+from guichet.db.tables.payment_tables import LIVE_EXTERNAL_ID, TEST_EXTERNAL_ID
 from guichet.domain.ids import LinkId, MerchantId
+from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
 
-#: Inserts nothing and returns no row if the merchant has a link with this external_id.
+_MINE: Final = (
+    payment_links.c.merchant_id == bindparam("merchant_id"),
+    payment_links.c.test == bindparam("test"),
+)
+#: Inserts nothing and returns no row if the merchant has a link with this external_id in this environment.
 _INSERT: Final = (
     upsert(payment_links)
     .values({column.name: bindparam(column.name) for column in payment_links.c if column.name != "id"})
     .on_conflict_do_nothing()
     .returning(*payment_links.c)
 )
-_BY_ID: Final = select(payment_links).where(
-    payment_links.c.merchant_id == bindparam("merchant_id"), payment_links.c.id == bindparam("id")
+_BY_ID: Final = select(payment_links).where(*_MINE, payment_links.c.id == bindparam("id"))
+#: By environment: the conditions are those of the indexes.
+_EXTERNAL_ID: Final = (
+    payment_links.c.merchant_id == bindparam("merchant_id"),
+    payment_links.c.external_id == bindparam("external_id"),
 )
-_BY_EXTERNAL_ID: Final = select(payment_links).where(
-    payment_links.c.merchant_id == bindparam("merchant_id"), payment_links.c.external_id == bindparam("external_id")
-)
+_BY_EXTERNAL_ID: Final[dict[Environment, Executable]] = {
+    "live": select(payment_links).where(*_EXTERNAL_ID, text(LIVE_EXTERNAL_ID)),
+    "test": select(payment_links).where(*_EXTERNAL_ID, text(TEST_EXTERNAL_ID)),
+}
 _BY_TOKEN: Final = select(payment_links).where(payment_links.c.token == bindparam("token"))
-_COUNT: Final = (
-    select(func.count()).select_from(payment_links).where(payment_links.c.merchant_id == bindparam("merchant_id"))
+_COUNT: Final = select(func.count()).select_from(payment_links).where(*_MINE)
+#: Ends what is open, or opens later; what ended before keeps its end.
+_CLOSE: Final = (
+    update(payment_links)
+    .where(
+        *_MINE,
+        payment_links.c.id == bindparam("link_id"),
+        or_(payment_links.c.expires_at.is_(None), payment_links.c.expires_at > bindparam("now")),
+    )
+    .values(expires_at=bindparam("now"))
+    .returning(*payment_links.c)
 )
 _RESERVE: Final = (
     update(payment_links)
@@ -87,18 +106,24 @@ _END_RESERVATIONS: Final = (
 )
 
 
-async def insert_new(db: Database, link: PaymentLink) -> PaymentLink | None:
+async def insert_new(writer: Writer, link: PaymentLink) -> PaymentLink | None:
     """The link as stored; None when the merchant has one with the same external_id."""
     values = {column.name: getattr(link, column.name) for column in payment_links.c if column.name != "id"}
-    return _link(await db.write(_INSERT, **values))
+    return _link(await writer.write(_INSERT, **values))
 
 
-async def by_id(db: Reader, merchant_id: MerchantId, link_id: LinkId) -> PaymentLink | None:
-    return _link(await db.one(_BY_ID, merchant_id=merchant_id, id=link_id))
+async def by_id(db: Reader, merchant_id: MerchantId, env: Environment, link_id: LinkId) -> PaymentLink | None:
+    return _link(await db.one(_BY_ID, merchant_id=merchant_id, test=env == "test", id=link_id))
 
 
-async def by_external_id(db: Reader, merchant_id: MerchantId, external_id: str) -> PaymentLink | None:
-    return _link(await db.one(_BY_EXTERNAL_ID, merchant_id=merchant_id, external_id=external_id))
+async def by_external_id(db: Reader, merchant_id: MerchantId, env: Environment, external_id: str) -> PaymentLink | None:
+    return _link(await db.one(_BY_EXTERNAL_ID[env], merchant_id=merchant_id, external_id=external_id))
+
+
+async def close(tx: Transaction, link: PaymentLink, now: Instant) -> PaymentLink | None:
+    """The link as it is after it was closed at `now`; None when it had ended already."""
+    row = await tx.write(_CLOSE, merchant_id=link.merchant_id, test=link.test, link_id=link.id, now=now)
+    return _link(row)
 
 
 async def by_token(db: Reader, token: str) -> PaymentLink | None:
@@ -109,21 +134,24 @@ async def by_token(db: Reader, token: str) -> PaymentLink | None:
 async def page(
     db: Database,
     merchant_id: MerchantId,
+    env: Environment,
     limit: int,
     offset: int,
     *,
     after: LinkId | None = None,
     oldest_first: bool = False,
 ) -> tuple[list[PaymentLink], int]:
-    """One page, newest first unless `oldest_first`, and the exact total. Reads an index range of this merchant's links.
+    """One page, newest first unless `oldest_first`, and the exact total. Reads an index range of this merchant's links
+    in one environment.
 
     `after`: the link just before the page.
     """
-    total: int = (await db.scan(_COUNT, merchant_id=merchant_id))[0][0]
+    mine = {"merchant_id": merchant_id, "test": env == "test"}
+    total: int = (await db.scan(_COUNT, **mine))[0][0]
     if offset >= total:
         return [], total
     bound = {} if after is None else {"after": after}
-    rows = await db.scan(_page(bool(bound), oldest_first), merchant_id=merchant_id, most=limit, skipped=offset, **bound)
+    rows = await db.scan(_page(bool(bound), oldest_first), **mine, most=limit, skipped=offset, **bound)
     return [PaymentLink(*row) for row in rows], total
 
 
@@ -134,10 +162,49 @@ def _page(is_after: bool, oldest_first: bool) -> Executable:
     bounds = [number > bindparam("after") if oldest_first else number < bindparam("after")] if is_after else []
     return (
         select(payment_links)
-        .where(payment_links.c.merchant_id == bindparam("merchant_id"), *bounds)
+        .where(*_MINE, *bounds)
         .order_by(number.asc() if oldest_first else number.desc())
         .limit(bindparam("most"))
         .offset(bindparam("skipped"))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LinkList:
+    """A merchant's links in one environment, either those of the cash desk or all others."""
+
+    merchant_id: MerchantId
+    env: Environment
+    cash_desk: bool = False
+
+
+async def walk(
+    db: Reader, wanted: LinkList, most: int, key: LinkId | None = None, *, newer: bool = False
+) -> list[PaymentLink]:
+    """Up to `most` links, the newest first: those older than `key`, or the next newer ones; the newest of all without a
+    key. Reads as many entries of an index."""
+    bound = {} if key is None else {"key": key}
+    rows = await db.all(
+        _walk(key is not None, newer),
+        merchant_id=wanted.merchant_id,
+        test=wanted.env == "test",
+        cash_desk=wanted.cash_desk,
+        most=most,
+        **bound,
+    )
+    found = [PaymentLink(*row) for row in rows]
+    return found[::-1] if newer else found
+
+
+@cache
+def _walk(has_key: bool, newer: bool) -> Executable:
+    number = payment_links.c.id
+    bounds = [number > bindparam("key") if newer else number < bindparam("key")] if has_key else []
+    return (
+        select(payment_links)
+        .where(*_MINE, payment_links.c.cash_desk == bindparam("cash_desk"), *bounds)
+        .order_by(number.asc() if newer else number.desc())
+        .limit(bindparam("most"))
     )
 
 

@@ -60,15 +60,7 @@ class Settled:
 
 async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
     """Ends a pending live payment or refund as the person decided. Raises ActRefused."""
-    if subject.env == "test":
-        raise ActRefused("Only live payments and refunds are settled by hand.")
-    if subject.status != "pending":
-        raise ActRefused(
-            f"{subject.reference} is {subject.status} already. If the provider says otherwise now, "
-            "`guichet late-money list` shows it."
-        )
-    if isinstance(subject, Refund) and not subject.held:
-        raise ActRefused("The wallet did not cover this refund: the worker ends it as failed by itself.")
+    check(subject)
     leased = await _lease(ctx, subject)
     try:
         return await _settle(ctx, leased, decision)
@@ -76,11 +68,29 @@ async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: D
         await _end_lease(ctx, leased)
 
 
+def check(subject: Payment | Refund) -> None:
+    """Raises ActRefused for what no person may end."""
+    if subject.env == "test":
+        raise ActRefused("Only live payments and refunds are settled by hand.", "live_only")
+    if subject.status != "pending":
+        raise ActRefused(
+            f"{subject.reference} is {subject.status} already. If the provider says otherwise now, "
+            "`guichet late-money list` shows it.",
+            "final_already",
+        )
+    if isinstance(subject, Refund) and not subject.held:
+        raise ActRefused(
+            "The wallet did not cover this refund: the worker ends it as failed by itself.", "final_already"
+        )
+
+
 async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
     result = await _ask(ctx, subject)
     answer = await _read(ctx, subject, result)
     if not decision.override:
         _refuse_contrary(subject, decision, answer)
+    elif decision.is_approved:
+        pass
     elif (approved := await override_approvals.approved(ctx, subject, decision)) is None:
         await override_approvals.propose(ctx, _act(subject, override_approvals.PROPOSED, decision, answer))
         return Settled(subject, answer, approval_needed=True)
@@ -95,7 +105,9 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
         payment = require(await repository.by_id(ctx.db, subject.payment_id))
         settled = await settle_refund(ctx, subject, payment, outcome, act=act, overrides=decision.override)
     if (settled.status == "failed") == decision.succeeded:
-        raise ActRefused(f"{subject.reference} was settled as {settled.status} by another process meanwhile.")
+        raise ActRefused(
+            f"{subject.reference} was settled as {settled.status} by another process meanwhile.", "changed_meanwhile"
+        )
     return Settled(settled, answer)
 
 
@@ -108,7 +120,9 @@ async def _lease(ctx: AppContext, subject: Payment | Refund) -> Payment | Refund
     else:
         leased = await refund_repository.lease(ctx.db, subject.id, now, until, asked_before=now)
     if leased is None:
-        raise ActRefused(f"Another process is asking the provider about {subject.reference}: try again in a minute.")
+        raise ActRefused(
+            f"Another process is asking the provider about {subject.reference}: try again in a minute.", "being_asked"
+        )
     return leased
 
 
@@ -157,7 +171,8 @@ def _refuse_contrary(subject: Payment | Refund, decision: Decision, answer: Answ
         wanted = "succeeded" if decision.succeeded else "failed"
         raise ActRefused(
             f"The provider says that {subject.reference} is: {answer}. It cannot be settled as {wanted}; "
-            "two people can override the provider with --override."
+            "two people can override the provider with --override.",
+            "provider_contradicts",
         )
 
 
@@ -180,7 +195,8 @@ def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Ans
     }
     if decision.override:
         after["override"] = True
-        after["approved_by"] = decision.approver and f"{decision.approver.name} ({decision.approver.os_user})"
+        if not decision.is_approved:
+            after["approved_by"] = decision.approver and f"{decision.approver.name} ({decision.approver.os_user})"
     return Act(
         actor=require(decision.actor),
         action=action,

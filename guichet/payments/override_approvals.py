@@ -1,6 +1,7 @@
-"""Overrides of a provider's answer: one person proposes, another one approves within a day (D85).
+"""Overrides of a provider's answer in development: one name proposes, another one approves within a day (D85).
 
-The proposal and the approval are entries of the audit log; nothing else is stored.
+The proposal and the approval are entries of the audit log; nothing else is stored. In production, and in the console,
+two accounts decide by a request instead (`accounts/approvals.py`).
 """
 
 from dataclasses import dataclass, replace
@@ -23,17 +24,19 @@ PROPOSED: Final = "settlement.proposed"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`override`: settle even against the provider's answer; then `approver` is the second person, once there is one.
-
-    `names_suffice`: in development one person may play both; in production the operating-system users must differ too.
-    """
+    """`override`: settle even against the provider's answer; `approver` is then the second person, once there is
+    one."""
 
     succeeded: bool
     evidence: str
     actor: Actor | None
     override: bool = False
     approver: Actor | None = None
-    names_suffice: bool = False
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a second person approves it by a request (`domain/approvals.py`)."""
+        return self.actor is not None and self.actor.approval is not None
 
 
 async def propose(ctx: AppContext, act: Act) -> None:
@@ -54,16 +57,11 @@ async def approved(ctx: AppContext, subject: Payment | Refund, decision: Decisio
         decision = replace(decision, actor=Actor(proposal.actor, proposal.os_user), evidence=proposal.reason)
     first = decision.actor
     if first is None:
-        raise ActRefused(f"Nobody proposed to override the provider for {subject.reference} in the last day.")
-    if first.name.strip().casefold() == approver.name.strip().casefold():
-        raise ActRefused("The second person must be another one than the first.")
-    if first.os_user == approver.os_user and not decision.names_suffice:
-        if proposal is None:
-            return None
         raise ActRefused(
-            f"{approver.name} must approve from an account of their own: both acts come from "
-            f"the operating-system user {approver.os_user}."
+            f"Nobody proposed to override the provider for {subject.reference} in the last day.", "not_waiting"
         )
+    if first.name.strip().casefold() == approver.name.strip().casefold():
+        raise ActRefused("The second person must be another one than the first.", "own_request")
     return decision
 
 
@@ -76,4 +74,4 @@ async def _latest_proposal(ctx: AppContext, subject: Payment | Refund) -> Entry 
 def _refuse_another_outcome(proposal: Entry, decision: Decision) -> None:
     wanted = "succeeded" if decision.succeeded else "failed"
     if msgspec.json.decode(proposal.after)["status"] != wanted:
-        raise ActRefused(f"{proposal.actor} proposed another outcome than {wanted}.")
+        raise ActRefused(f"{proposal.actor} proposed another outcome than {wanted}.", "choice_missing")

@@ -14,9 +14,7 @@ from guichet.providers.fields import full_number
 async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Actor, evidence: str) -> Refund:
     """Stores `number` as the payee of a live refund, and makes the refund due at once. `evidence`: how the person knows
     who paid. Raises ActRefused."""
-    if refund.env != "live":
-        raise ActRefused("Only a live refund has a payee.")
-    payee = await _checked(ctx, refund, number)
+    payee = await check(ctx, refund, number)
     now = ctx.clock.now()
     act = Act(
         actor=actor,
@@ -31,7 +29,7 @@ async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Act
     async with ctx.db.transaction() as tx:
         confirmed = await refund_repository.confirm_payee(tx, refund.id, payee, now)
         if confirmed is None:
-            raise ActRefused("The refund was already sent to a provider, or is final.")
+            raise ActRefused("The refund was already sent to a provider, or is final.", "final_already")
         await incidents.close_all(tx, refund.merchant_id, refund.reference, now)
         await audit_log.record(tx, act, now)
     log.info("refund.payee_confirmed", reference=refund.reference, actor=actor.name)
@@ -39,16 +37,20 @@ async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Act
     return confirmed
 
 
-async def _checked(ctx: AppContext, refund: Refund, number: str) -> str:
+async def check(ctx: AppContext, refund: Refund, number: str) -> str:
     """The number as digits with the country code. Raises ActRefused when it cannot be the payer's."""
+    if refund.env != "live":
+        raise ActRefused("Only a live refund has a payee.", "live_only")
     payment = require(await repository.by_id(ctx.db, refund.payment_id))
     if payer_number(payment) is not None:
-        raise ActRefused("The number that paid is known: the refund goes there.")
+        raise ActRefused("The number that paid is known: the refund goes there.", "payee_known")
     mode = (await ctx.catalogues.of(payment.merchant_id)).by_operator(payment.operator)
     country_code = (mode.dial_code if mode else None) or ""
     payee = full_number(number)
     if payee is None:
-        raise ActRefused(f"{number} is not a phone number with its country code, such as 2290197001234.")
+        raise ActRefused(
+            f"{number} is not a phone number with its country code, such as 2290197001234.", "payee_invalid"
+        )
     if not payee.startswith(country_code):
-        raise ActRefused(f"A number of {payment.operator} begins with {country_code}.")
+        raise ActRefused(f"A number of {payment.operator} begins with {country_code}.", "payee_invalid")
     return payee

@@ -53,6 +53,7 @@ _TO_PHONE: Final = (
     .where(
         *_OTHER_PROMPTS,
         or_(payments.c.phone_number == bindparam("phone"), payments.c.phone_number == bindparam("other_form")),
+        payments.c.env == bindparam("env"),  # A test asks no telephone, and must not use up what live may ask.
         payments.c.created_at > bindparam("since_day"),
         _UNCONFIRMED,
     )
@@ -99,6 +100,7 @@ async def check(tx: Transaction, settings: Settings, payment: Payment) -> None:
         payment_id=payment.id,
         phone=phone,
         other_form=other_form,
+        env=payment.env,
         link_id=payment.link_id,
         until=later(now, _CLOCK_SKEW),
         since_day=earlier(now, DAY),

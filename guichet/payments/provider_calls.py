@@ -94,7 +94,7 @@ def charge_for(ctx: AppContext, payment: Payment, otp: str | None = None) -> Cha
         lastname=payment.lastname,
         email=payment.email,
         country=payment.country,
-        return_url=payment.return_url,
+        return_url=_return_url(ctx, payment),
         notify_url=_notify_url(ctx, payment.provider_account, payment.reference),
         provider_reference=payment.provider_reference,
         redirect_url=payment.redirect_url,
@@ -134,6 +134,15 @@ def reversal_for(ctx: AppContext, refund: Refund, payment: Payment) -> Reversal:
         sent_at=refund.sent_at,
         never_arrived=never_arrived.is_proven(refund),
     )
+
+
+def _return_url(ctx: AppContext, payment: Payment) -> str | None:
+    """Where the provider's page sends the customer: to our own address, which goes on to the merchant's page with
+    `reference` and `status`. A link's payment comes back to our page of it; a payment that was created before our own
+    address existed has no token, and its customer goes straight to the merchant."""
+    if payment.return_url is None or payment.link_id is not None or payment.checkout_token is None:
+        return payment.return_url
+    return f"{ctx.settings.public_url}/checkout/{payment.checkout_token}/return"
 
 
 def _notify_url(ctx: AppContext, provider_account: str | None, reference: str) -> str | None:

@@ -105,6 +105,21 @@ _OLDER_WAITS: Final = (
     )
     .limit(1)
 )
+#: The oldest refunds that wait for an account's balance. One that is locked is being worked on already.
+_NEXT_IN_LINE: Final = (
+    select(refunds.c.id)
+    .where(
+        refunds.c.float_empty_accounts.is_not(None),
+        refunds.c.float_empty_accounts.like(bindparam("account_between_commas")),
+        refunds.c.status == "pending",
+        refunds.c.sent_at.is_(None),
+    )
+    .order_by(refunds.c.id)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+    .cte("next_in_line")
+)
+_WAKE: Final = update(refunds).where(refunds.c.id.in_(select(_NEXT_IN_LINE.c.id))).values(next_poll_at=bindparam("now"))
 _MARK_NOT_SENT: Final = (
     update(refunds)
     .where(*_PENDING)
@@ -296,6 +311,11 @@ async def an_older_one_waits(db: Database, refund_id: RefundId, provider_account
     """
     pattern = f"%,{provider_account},%"
     return await db.one(_OLDER_WAITS, refund_id=refund_id, account_between_commas=pattern) is not None
+
+
+async def wake_next_in_line(db: Database, provider_account: str, most: int, now: Instant) -> None:
+    """Makes the oldest refunds that wait for the balance of this account due, at most so many."""
+    await db.write(_WAKE, account_between_commas=f"%,{provider_account},%", most=most, now=now)
 
 
 async def mark_not_sent(db: Database, refund_id: RefundId, next_poll_at: Instant) -> None:

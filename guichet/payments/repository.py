@@ -13,7 +13,7 @@ from guichet.db.engine import Database, Reader, Transaction, Writer, require
 from guichet.db.list_pages import ListScope, RowKey, follows, key_of, read_page
 from guichet.db.tables import payments
 from guichet.db.work_queue import Claim, WorkQueue
-from guichet.domain.ids import MerchantId, PaymentId
+from guichet.domain.ids import LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, PaymentStatus
 
@@ -29,12 +29,24 @@ _INSERT: Final = (
     .returning(payments.c.id)
 )
 
+#: No payment has this id or a greater one.
+_NEWEST: Final = PaymentId(2**63 - 1)
 _MINE: Final = (payments.c.merchant_id == bindparam("merchant_id"), payments.c.env == bindparam("env"))
 _BY_REFERENCE: Final = select(payments).where(*_MINE, payments.c.reference == bindparam("reference"))
 _FIND: Final = select(payments).where(payments.c.reference == bindparam("reference"))
 _BY_EXTERNAL_ID: Final = select(payments).where(*_MINE, payments.c.external_id == bindparam("external_id"))
 _BY_ID: Final = select(payments).where(payments.c.id == bindparam("id"))
 _BY_TOKEN: Final = select(payments).where(payments.c.checkout_token == bindparam("token"))
+#: The newest payments through a link, those before another if there is one. The condition on `link_id` is that of
+#: `ix_payments_link`.
+_OF_LINK: Final = (
+    select(payments)
+    .where(
+        payments.c.link_id.is_not(None), payments.c.link_id == bindparam("link_id"), payments.c.id < bindparam("before")
+    )
+    .order_by(payments.c.id.desc())
+    .limit(bindparam("most"))
+)
 _BY_CALLBACK: Final = select(payments).where(
     payments.c.provider_account == bindparam("provider_account"),
     payments.c.provider_reference == bindparam("provider_reference"),
@@ -176,6 +188,13 @@ async def by_id(db: Reader, payment_id: PaymentId) -> Payment | None:
 async def by_token(db: Reader, token: str) -> Payment | None:
     """The payment of a hosted page; the token itself is the authorisation."""
     return _payment(await db.one(_BY_TOKEN, token=token))
+
+
+async def of_link(db: Reader, link_id: LinkId, most: int, before: PaymentId | None = None) -> list[Payment]:
+    """Up to `most` payments through a link, the newest first, all older than `before`. Reads as many entries of an
+    index."""
+    rows = await db.all(_OF_LINK, link_id=link_id, most=most, before=_NEWEST if before is None else before)
+    return [Payment(*row) for row in rows]
 
 
 async def by_provider_reference(db: Database, provider_account: str, provider_reference: str) -> Payment | None:

@@ -6,11 +6,12 @@ UPDATE of the status decides who applies an outcome: a second success, a late fa
 another status and changes nothing.
 
 Outcomes that arrive at the same time share one transaction (D65). Rows are always written in one order (refunds by id,
-payments by id, links by id), so that two transactions cannot deadlock.
+payments by id, daily totals, links by id), so that two transactions cannot deadlock.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from guichet import tracing
 from guichet.audit_log import entries as audit_log
@@ -19,8 +20,9 @@ from guichet.context import AppContext
 from guichet.db.batching import Result
 from guichet.db.engine import Database, Transaction, require
 from guichet.db.errors import StorageError
+from guichet.db.lost_answers import repeat_when_lost
 from guichet.domain import posting_rules
-from guichet.domain.audit_log import Act
+from guichet.domain.audit_log import Act, ActRefused
 from guichet.domain.ids import PaymentId, RefundId
 from guichet.domain.payee import PAYEE_RETRY_SECONDS
 from guichet.domain.payments import (
@@ -38,7 +40,7 @@ from guichet.domain.payments import (
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.settlement import Settlement
 from guichet.ledger import postings, wallets
-from guichet.payments import incidents, late_result_repository, refund_repository, repository
+from guichet.payments import incidents, late_result_repository, merchant_limits, refund_repository, repository
 from guichet.payments import link_repository as links
 from guichet.providers.base import Refused, Succeeded
 from guichet.webhooks import outbox
@@ -132,8 +134,8 @@ async def settle_batch(db: Database, batch: Sequence[Settlement]) -> Sequence[Re
     """Applies settlements in one transaction. Returns for each its payment or refund as it is stored afterwards, or the
     error that concerns it alone: if the transaction fails, each settlement is tried again in its own."""
     try:
-        return await _settle_together(db, batch)
-    except StorageError as error:
+        return await repeat_when_lost(db, partial(_settle_together, db, batch))
+    except (StorageError, ActRefused) as error:
         if len(batch) == 1:
             return [error]
     return [result for settlement in batch for result in await settle_batch(db, [settlement])]
@@ -152,6 +154,9 @@ class _Change:
 async def _settle_together(db: Database, batch: Sequence[Settlement]) -> list[Payment | Refund]:
     async with db.transaction() as tx:
         changes = await _apply_transitions(tx, batch)
+        await merchant_limits.give_back(
+            tx, [each.payment for each in changes if each.transition.target == "failed" and each.refund is None]
+        )
         await postings.post(tx, await _movements(tx, changes))
         await _end_link_uses(tx, changes)
         await outbox.emit(tx, [event for change in changes if (event := _event(change))])

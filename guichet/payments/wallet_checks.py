@@ -14,6 +14,8 @@ async def require_wallet(tx: Transaction, payment: Payment, covers: Hundredths, 
     holds at least `covers`."""
     wallet = await wallets.lock(tx, payment.merchant_id, payment.env, payment.currency, now)
     if wallet.status != ACTIVE:
-        raise ActRefused("The merchant's wallet is not Actif: open it first.")
+        raise ActRefused("The merchant's wallet is not Actif: open it first.", "wallet_not_active")
     if wallet.balance < covers:
-        raise ActRefused(f"The wallet holds {plain(wallet.balance)}, which does not cover {plain(covers)}.")
+        raise ActRefused(
+            f"The wallet holds {plain(wallet.balance)}, which does not cover {plain(covers)}.", "wallet_too_low"
+        )

@@ -23,6 +23,7 @@ from guichet.domain.events import MAX_ATTEMPTS, Delivery, DeliveryError, Deliver
 from guichet.domain.ids import MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.records import Record
+from guichet.webhooks.history import PastAttempt, shown_answer, with_attempt
 
 _NEW_COLUMNS: Final = [column.name for column in webhook_deliveries.c if column.name != "id"]
 _INSERT: Final = insert(webhook_deliveries).values({name: bindparam(name) for name in _NEW_COLUMNS})
@@ -44,6 +45,21 @@ _BY_REFERENCE: Final = select(webhook_deliveries).where(
 _PAYMENT_REFERENCES: Final = select(payments.c.id, payments.c.reference).where(
     payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
 )
+
+#: Through the index of retries, in its words: `env` in a form that no other index answers.
+_RETRIED: Final = select(func.count()).select_from(
+    select(webhook_deliveries.c.id)
+    .where(
+        webhook_deliveries.c.merchant_id == bindparam("merchant_id"),
+        func.coalesce(webhook_deliveries.c.env, "") == bindparam("environment"),
+        webhook_deliveries.c.status == PENDING,
+        webhook_deliveries.c.attempts > literal_column("0"),
+    )
+    .limit(bindparam("most"))
+    .subquery()
+)
+#: More are not counted one by one.
+MOST_RETRIED: Final = 1000
 
 _earlier: Final = webhook_deliveries.alias("earlier")
 
@@ -97,6 +113,7 @@ _RECORD: Final = (
         delivered_at=bindparam("arrived_at", type_=webhook_deliveries.c.delivered_at.type),
         next_attempt_at=bindparam("next_due"),
         error=bindparam("why", type_=webhook_deliveries.c.error.type),
+        history=bindparam("told", type_=webhook_deliveries.c.history.type),
     )
 )
 #: An attempt that does not count, as nothing was sent. `last_attempt_at` stays: the payment's later events still wait.
@@ -118,7 +135,7 @@ _CANCEL: Final = (
 
 class AttemptResult(Record, frozen=True):
     """How one attempt ended. `next_due` of a failure: when to try again; None after the last attempt. `error`: why it
-    failed."""
+    failed. `answer`: the body that came back; `duration`: microseconds."""
 
     delivery: Delivery
     delivered: bool
@@ -126,6 +143,8 @@ class AttemptResult(Record, frozen=True):
     ended_at: Instant
     next_due: Instant | None = None
     error: DeliveryError | None = None
+    answer: bytes = b""
+    duration: int = 0
 
 
 async def insert_new(tx: Transaction, new: Sequence[Delivery]) -> None:
@@ -174,6 +193,18 @@ async def page(
     return rest[offset : offset + limit], len(found)
 
 
+async def failed_since(db: Database, merchant_id: MerchantId, env: Environment, since: Instant) -> int:
+    """How many deliveries of events since then have failed for good. Cost: `db/list_pages.py`."""
+    scope = ListScope(merchant_id, env, "failed")
+    return (await read_page(db, webhook_deliveries, scope, 1, 0, since))[1]
+
+
+async def retried(db: Reader, merchant_id: MerchantId, env: Environment) -> int:
+    """How many failed deliveries wait for another attempt; no more than MOST_RETRIED are counted."""
+    row = await db.one(_RETRIED, merchant_id=merchant_id, environment=env, most=MOST_RETRIED)
+    return row[0] if row is not None else 0
+
+
 async def by_reference(db: Reader, merchant_id: MerchantId, env: Environment, reference: str) -> Delivery | None:
     """`reference` must be a UUID."""
     row = await db.one(_BY_REFERENCE, merchant_id=merchant_id, environment=env, reference=reference)
@@ -212,6 +243,8 @@ async def give_back(db: Database, attempts: Sequence[Delivery], next_due: Instan
 
 def _recorded(result: AttemptResult) -> dict[str, object]:
     final = "success" if result.delivered else "failed"
+    answer, cut = shown_answer(result.answer)
+    ended = PastAttempt(result.ended_at, result.duration, result.response_code, result.error, answer, cut)
     return {
         "delivery_id": result.delivery.id,
         "tried": result.delivery.attempts,
@@ -221,6 +254,7 @@ def _recorded(result: AttemptResult) -> dict[str, object]:
         "arrived_at": result.ended_at if result.delivered else None,
         "next_due": result.next_due,
         "why": result.error,
+        "told": with_attempt(result.delivery.history, ended),
     }
 
 

@@ -1,5 +1,6 @@
 """The dispatcher: sends the webhooks that are due and records how each attempt ended."""
 
+import time
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from functools import partial
@@ -112,13 +113,15 @@ class DeliveryJobs:
 
     async def work(self, job: DueDelivery) -> Awaitable[None]:
         """Makes the attempt. Recording its result is returned as the rest: it keeps nobody's server busy (D76)."""
+        began = time.perf_counter()
         attempt = await self._send(job)
+        duration = round((time.perf_counter() - began) * SECOND)
         if not attempt.own_fault:
             merchant = str(job.delivery.merchant_id)
             self.limits.share.learn(merchant, success=attempt.delivered, timed_out=attempt.timed_out)
-        return self._conclude(job.delivery, attempt, self._ctx.clock.now())
+        return self._conclude(job.delivery, attempt, duration, self._ctx.clock.now())
 
-    async def _conclude(self, delivery: Delivery, attempt: Attempt, now: Instant) -> None:
+    async def _conclude(self, delivery: Delivery, attempt: Attempt, duration: int, now: Instant) -> None:
         if attempt.own_fault and now < later(delivery.created_at, UNCOUNTED_FOR):
             await self._give_back(delivery, attempt, now)
             return
@@ -127,7 +130,16 @@ class DeliveryJobs:
         delivered = attempt.delivered and not repeated
         delay = None if delivered else retry_delay(delivery.attempts)
         next_attempt_at = None if delay is None else later(now, delay * SECOND)
-        result = AttemptResult(delivery, delivered, attempt.response_code, now, next_attempt_at, attempt.error)
+        result = AttemptResult(
+            delivery,
+            delivered,
+            attempt.response_code,
+            now,
+            next_attempt_at,
+            attempt.error,
+            attempt.answer,
+            duration,
+        )
         await self._results.add(result)
         facts = {"delivery": delivery.reference, "webhook": delivery.event, "attempt": delivery.attempts}
         if attempt.delivered:

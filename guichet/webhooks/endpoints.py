@@ -3,14 +3,19 @@
 Source: docs/contract.md, "Webhooks".
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
-from guichet.db.engine import Database
+from guichet.db.engine import Database, Transaction
+from guichet.domain.audit_log import Act, Actor
 from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, new_webhook_secret
+from guichet.domain.warnings import RequestWarning, WarningCode, warning
+from guichet.http_client import HttpClient
 from guichet.merchants import repository as merchants
 from guichet.merchants.vault import Vault
 from guichet.schemas.notification import WebhookMessageObject
@@ -43,22 +48,78 @@ async def configure(
     now: Instant,
     *,
     rotate: bool,
+    actor: Actor | None = None,
 ) -> Configuration:
-    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34)."""
+    """Sets or, with None, disables the address. A rotated secret signs from the next attempt on (D34). `actor`: the
+    person who changes the address, for the audit log; None for a merchant's program."""
     new_secret = vault.encrypt(new_webhook_secret()) if rotate else None
     async with db.transaction() as tx:
+        before = await merchants.endpoint(tx, merchant_id, env) if actor else None
         endpoint = await merchants.configure_endpoint(tx, merchant_id, env, url, new_secret, now)
         if url is None:
             await deliveries.cancel_waiting(tx, merchant_id, env)
+        if actor and before and before.url != url:
+            urls = {"url": before.url}, {"url": url}
+            await _record(tx, actor, "webhook_endpoint.changed", merchant_id, env, now, *urls)
     return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
 
 
-async def queue_test(db: Database, merchant_id: MerchantId, env: Environment, now: Instant) -> Delivery | None:
-    """Queues a `webhook.test` for the configured address; None when there is none (D37)."""
+async def rotate_secret(
+    db: Database, vault: Vault, merchant_id: MerchantId, env: Environment, actor: Actor, now: Instant
+) -> None:
+    """A new secret for the same address. It signs from the next attempt on (D34)."""
+    encrypted = vault.encrypt(new_webhook_secret())
+    async with db.transaction() as tx:
+        endpoint = await merchants.endpoint(tx, merchant_id, env)
+        await merchants.configure_endpoint(tx, merchant_id, env, endpoint.url, encrypted, now)
+        await _record(tx, actor, "webhook_secret.rotated", merchant_id, env, now)
+
+
+async def reveal_secret(
+    db: Database, vault: Vault, merchant_id: MerchantId, env: Environment, actor: Actor, now: Instant
+) -> str:
+    """The secret in clear, for a person whom the audit log names from now on."""
+    async with db.transaction() as tx:
+        endpoint = await merchants.endpoint(tx, merchant_id, env)
+        await _record(tx, actor, "webhook_secret.shown", merchant_id, env, now)
+    return vault.decrypt(endpoint.secret)
+
+
+async def warnings_about(http_client: HttpClient, url: str | None) -> list[RequestWarning]:
+    """What speaks against an address that was just configured. Looks its name up, for a few seconds at most."""
+    found = None if url is None else await http_client.why_unreachable(url)
+    if found is None:
+        return []
+    code: WarningCode = "webhook_address_not_public" if found.is_refused else "webhook_host_not_resolvable"
+    return [warning(code, host=found.host)]
+
+
+async def queue_test(
+    db: Database, merchant_id: MerchantId, env: Environment, now: Instant, actor: Actor | None = None
+) -> Delivery | None:
+    """Queues a `webhook.test` for the configured address; None when there is none (D37). `actor`: as for
+    `configure`."""
     async with db.transaction() as tx:
         endpoint = await merchants.endpoint(tx, merchant_id, env)
         if endpoint.url is None:
             return None
         delivery = outbox.new_delivery(merchant_id, env, WEBHOOK_TEST, outbox.ACCOUNT, endpoint.url, _TEST_DATA, now)
         await deliveries.insert_new(tx, [delivery])
+        if actor is not None:
+            await _record(tx, actor, "webhook_test.sent", merchant_id, env, now, after={"delivery": delivery.reference})
     return delivery
+
+
+async def _record(
+    tx: Transaction,
+    actor: Actor,
+    action: str,
+    merchant_id: MerchantId,
+    env: Environment,
+    now: Instant,
+    before: Mapping[str, object] | None = None,
+    after: Mapping[str, object] | None = None,
+) -> None:
+    facts = {"env": env, **(after or {})}
+    act = Act(actor, action, "webhook_endpoint", f"{merchant_id} {env}", merchant_id, before=before or {}, after=facts)
+    await audit_log.record(tx, act, now)

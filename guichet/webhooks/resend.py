@@ -11,7 +11,8 @@ from sqlalchemy import String, bindparam, or_, select, update
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant, iso
 from guichet.context import AppContext
-from guichet.db.engine import Reader
+from guichet.db.engine import Database, Reader
+from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import merchants, webhook_deliveries
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.events import Delivery, DeliveryStatus
@@ -43,17 +44,6 @@ _LATEST: Final = (
     .limit(LISTED)
 )
 _LAST_ID: Final = select(_rows.id).order_by(_rows.id.desc()).limit(1)
-_OF_MERCHANT: Final = (
-    select(webhook_deliveries)
-    .where(
-        _rows.merchant_id == bindparam("merchant_id"),
-        _rows.env == bindparam("environment"),
-        _rows.created_at >= bindparam("since"),
-        _STATUS_OR_ANY,
-    )
-    .order_by(_rows.created_at.desc(), _rows.id.desc())
-    .limit(LISTED)
-)
 _NEXT: Final = (
     select(_rows.id, _rows.created_at, _rows.status, _rows.target)
     .where(
@@ -81,17 +71,18 @@ async def find(db: Reader, reference: str) -> Delivery | None:
 
 
 async def listed(
-    db: Reader, merchant_id: MerchantId | None, since: Instant, status: DeliveryStatus | None
+    db: Database, merchant_id: MerchantId | None, since: Instant, status: DeliveryStatus | None
 ) -> list[Delivery]:
-    """Newest first, at most LISTED: of a merchant since an instant, or among the LATEST of all."""
-    wanted = {"wanted_status": status or ""}
+    """Newest first, at most LISTED: of a merchant since an instant (0: all), or among the LATEST of all. Cost:
+    `db/list_pages.py`, or the LATEST."""
     if merchant_id is None:
         last = await db.one(_LAST_ID)
-        rows = await db.all(_LATEST, after=last[0] - LATEST if last else 0, **wanted)
+        rows = await db.all(_LATEST, after=last[0] - LATEST if last else 0, wanted_status=status or "")
         return [Delivery(*row) for row in rows if row[_CREATED_AT] >= since]
     found: list[Delivery] = []
     for env in ENVS:
-        rows = await db.all(_OF_MERCHANT, merchant_id=merchant_id, environment=env, since=since, **wanted)
+        scope = ListScope(merchant_id, env, status)
+        rows, _ = await read_page(db, webhook_deliveries, scope, LISTED, 0, since or None)
         found += [Delivery(*row) for row in rows]
     return sorted(found, key=lambda each: each.id, reverse=True)[:LISTED]
 
@@ -100,14 +91,14 @@ async def resend(ctx: AppContext, delivery: Delivery, actor: Actor) -> None:
     """Sends one delivery again, a delivered one too. Raises ActRefused when it is still being tried, or when it was
     meant for an endpoint that is disabled now."""
     if delivery.status == "pending":
-        raise ActRefused("This delivery is still being tried.")
+        raise ActRefused("This delivery is still being tried.", "still_tried")
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
         endpoint = await repository.endpoint(tx, delivery.merchant_id, delivery.env)
         if delivery.target == "account" and endpoint.url is None:
-            raise ActRefused("The merchant has disabled its endpoint.")
+            raise ActRefused("The merchant has disabled its endpoint.", "endpoint_disabled")
         if not await tx.write(_RESEND, delivery_id=delivery.id, was=delivery.status, now=now):
-            raise ActRefused("This delivery has changed meanwhile: look at it again.")
+            raise ActRefused("This delivery has changed meanwhile: look at it again.", "changed_meanwhile")
         before = {
             "status": delivery.status,
             "attempts": delivery.attempts,

@@ -11,6 +11,8 @@ from guichet.http_client import HttpClient, Lost, NotSent, failure_kind
 from guichet.webhooks.signing import sign
 
 USER_AGENT: Final = "Guichet-Webhooks/1.0"
+#: The header that is another one in each attempt.
+SIGNATURE: Final = "X-Service-Signature"
 
 
 class Attempt(Record, frozen=True):
@@ -26,6 +28,8 @@ class Attempt(Record, frozen=True):
     stopped: bool = False
     #: Why it was not delivered.
     error: DeliveryError | None = None
+    #: What came back, as far as it did.
+    answer: bytes = b""
 
 
 async def send(
@@ -61,20 +65,24 @@ async def _post(http_client: HttpClient, delivery: Delivery, secret: str, now: I
         if error.status is None:
             return Attempt(False, None, timed_out=error.timed_out, error=failure_kind(error))
         return _answered(error.status, timed_out=error.timed_out)
-    return _answered(response.status)
+    return _answered(response.status, response.body)
 
 
-def _answered(status: int, *, timed_out: bool = False) -> Attempt:
+def _answered(status: int, body: bytes = b"", *, timed_out: bool = False) -> Attempt:
     delivered = 200 <= status < 300
-    return Attempt(delivered, status, timed_out=timed_out, error=None if delivered else "bad_status")
+    return Attempt(delivered, status, timed_out=timed_out, error=None if delivered else "bad_status", answer=body)
 
 
 def signed_headers(delivery: Delivery, secret: str, timestamp: int) -> dict[str, str]:
     """The headers of an attempt at `timestamp` (Unix seconds)."""
+    return {**headers_of(delivery), SIGNATURE: sign(secret, timestamp, delivery.body.encode())}
+
+
+def headers_of(delivery: Delivery) -> dict[str, str]:
+    """Those that are the same in each attempt: all but the signature."""
     return {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
         "X-Service-Event": delivery.event,
         "X-Service-Delivery": delivery.reference,
-        "X-Service-Signature": sign(secret, timestamp, delivery.body.encode()),
     }

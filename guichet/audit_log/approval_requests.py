@@ -1,0 +1,115 @@
+"""Requests for money acts that a second person approves: SQL and row mapping.
+
+A request is used up by the audit log's entry of its act, in the transaction of the act (`entries.py`), so that what was
+approved is done once.
+"""
+
+from typing import Final
+
+import msgspec
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant, later
+from guichet.db.engine import Database, Reader, Transaction
+from guichet.db.tables import approval_requests
+from guichet.domain.accounts import UserId
+from guichet.domain.approvals import APPROVAL_LASTS, ApprovalRequest, ApprovalStatus, WantedAct
+from guichet.domain.audit_log import Actor, ActRefused, Approval
+from guichet.domain.ids import ApprovalId, MerchantId
+
+#: Requests that one list shows.
+_MOST: Final = 200
+
+_rows: Final = approval_requests.c
+_PENDING: Final = _rows.status == "pending"
+_DECISION: Final = ("id", "decided_by", "decided_at", "decision_reason")
+_INSERT: Final = (
+    upsert(approval_requests)
+    .values({column.name: bindparam(column.name) for column in _rows if column.name not in _DECISION})
+    .on_conflict_do_nothing()
+    .returning(*_rows)
+)
+_EXPIRE: Final = (
+    update(approval_requests)
+    .where(_rows.subject == bindparam("about"), _PENDING, _rows.expires_at <= bindparam("now"))
+    .values(status="expired")
+)
+_DECIDE: Final = (
+    update(approval_requests)
+    .where(_rows.id == bindparam("request"), _PENDING, _rows.expires_at > bindparam("now"))
+    .values(
+        status=bindparam("new_status"),
+        decided_by=bindparam("by"),
+        decided_at=bindparam("now"),
+        decision_reason=bindparam("why"),
+    )
+    .returning(*_rows)
+)
+_GET: Final = select(approval_requests).where(_rows.id == bindparam("request"))
+_WAITING: Final = select(approval_requests).where(_PENDING, _rows.expires_at > bindparam("now")).limit(_MOST)
+_LATEST: Final = select(approval_requests).order_by(_rows.id.desc()).limit(bindparam("most"))
+_ABOUT: Final = select(approval_requests).where(
+    _rows.subject == bindparam("about"), _PENDING, _rows.expires_at > bindparam("now")
+)
+
+
+async def add(
+    tx: Transaction, wanted: WantedAct, merchant_id: MerchantId, user_id: UserId, actor: Actor, now: Instant
+) -> ApprovalRequest:
+    """A new request. Raises ActRefused while another about the same subject waits."""
+    await tx.write(_EXPIRE, about=wanted.subject, now=now)
+    row = await tx.write(
+        _INSERT,
+        act=wanted.act,
+        subject=wanted.subject,
+        merchant_id=merchant_id,
+        arguments=msgspec.json.encode(dict(wanted.arguments), order="sorted").decode(),
+        reason=wanted.reason,
+        status="pending",
+        requested_by=actor.name,
+        user_id=user_id,
+        os_user=actor.os_user,
+        created_at=now,
+        expires_at=later(now, APPROVAL_LASTS),
+    )
+    if row is None:
+        raise ActRefused(f"A request about {wanted.subject} waits already: it must be decided first.", "waits_already")
+    return ApprovalRequest(*row)
+
+
+async def use(tx: Transaction, approval: Approval, now: Instant) -> ApprovalRequest:
+    """Marks the request as approved. Raises ActRefused when it does not wait any more."""
+    return await decide(tx, approval.request_id, "approved", approval.approver, approval.reason, now)
+
+
+async def decide(
+    tx: Transaction, request: ApprovalId, status: ApprovalStatus, by: Actor, why: str, now: Instant
+) -> ApprovalRequest:
+    """Raises ActRefused when the request does not wait any more."""
+    row = await tx.write(_DECIDE, request=request, new_status=status, by=by.name, why=why, now=now)
+    if row is None:
+        raise ActRefused(f"The request {request} does not wait any more.", "not_waiting")
+    return ApprovalRequest(*row)
+
+
+async def get(db: Reader, request: ApprovalId) -> ApprovalRequest | None:
+    row = await db.one(_GET, request=request)
+    return ApprovalRequest(*row) if row else None
+
+
+async def waiting(db: Database, now: Instant) -> list[ApprovalRequest]:
+    """Those that can still be approved, at most 200, oldest first. Reads what was not decided: a few rows."""
+    found = [ApprovalRequest(*row) for row in await db.scan(_WAITING, now=now)]
+    return sorted(found, key=lambda request: request.id)
+
+
+async def latest(db: Database, most: int = _MOST) -> list[ApprovalRequest]:
+    """The newest requests, whatever became of them."""
+    return [ApprovalRequest(*row) for row in await db.scan(_LATEST, most=most)]
+
+
+async def about(db: Reader, subject: str, now: Instant) -> ApprovalRequest | None:
+    """The request about this subject that waits."""
+    row = await db.one(_ABOUT, about=subject, now=now)
+    return ApprovalRequest(*row) if row else None

@@ -1,0 +1,1 @@
+"""Exports: files for a spreadsheet, streamed or prepared by the worker."""

@@ -1,0 +1,173 @@
+"""Exports and the pieces of their files: SQL. A worker writes only with the claim it began with (`attempts`)."""
+
+from typing import Final
+
+from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
+
+from guichet.clock import Instant, later
+from guichet.db.engine import Database, Reader, Row, Transaction, Writer, require
+from guichet.db.tables import export_chunks, exports
+from guichet.db.work_queue import Claim, WorkQueue
+from guichet.domain.exports import EXPORT_LEASE, Export
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.exports.errors import ExportTakenOver
+
+#: Exports that the page lists.
+MOST_LISTED: Final = 20
+#: Pieces that one statement deletes: each is a hundred kilobytes, and SQLite frees their pages on the event loop.
+_CHUNKS_AT_ONCE: Final = 8
+
+_NEW: Final = [column.name for column in exports.c if column.name != "id"]
+_INSERT: Final = insert(exports).values({name: bindparam(name) for name in _NEW}).returning(*exports.c)
+_MINE: Final = (exports.c.merchant_id == bindparam("merchant_id"), exports.c.env == bindparam("environment"))
+_FIND: Final = select(exports).where(exports.c.id == bindparam("export"), *_MINE)
+_LATEST: Final = select(exports).where(*_MINE).order_by(exports.c.id.desc()).limit(MOST_LISTED)
+_PREPARED: Final = select(func.count()).where(
+    exports.c.merchant_id == bindparam("merchant_id"),
+    exports.c.expires_at > bindparam("now"),
+    (exports.c.status == literal_column("'pending'")) | (exports.c.status == literal_column("'ready'")),
+)
+_CLAIMED: Final = (
+    exports.c.id == bindparam("export"),
+    exports.c.attempts == bindparam("attempt"),
+    exports.c.status == "pending",
+)
+_ADVANCE: Final = (
+    update(exports)
+    .where(*_CLAIMED)
+    .values(
+        due_at=bindparam("next_due"),
+        reached_at=bindparam("reached"),
+        row_count=bindparam("rows_written"),
+    )
+    .returning(exports.c.id)
+)
+_FINISH: Final = (
+    update(exports)
+    .where(*_CLAIMED)
+    .values(
+        status=bindparam("outcome"),
+        due_at=None,
+        expires_at=bindparam("expires"),
+        row_count=bindparam("rows_written"),
+        size=bindparam("bytes_written"),
+    )
+    .returning(exports.c.id)
+)
+_ADD_CHUNK: Final = insert(export_chunks).values(
+    export_id=bindparam("export"), number=bindparam("number"), content=bindparam("content"), created_at=bindparam("now")
+)
+_CHUNK: Final = select(export_chunks.c.content).where(
+    export_chunks.c.export_id == bindparam("export"), export_chunks.c.number == bindparam("number")
+)
+_CHUNK_IDS: Final = select(export_chunks.c.id).order_by(export_chunks.c.id)
+_CHUNK_BY_ID: Final = select(export_chunks.c.content).where(export_chunks.c.id == bindparam("chunk"))
+_REPLACE_CHUNK: Final = (
+    update(export_chunks)
+    .where(export_chunks.c.id == bindparam("chunk"))
+    .values(content=bindparam("new"))
+    .returning(export_chunks.c.id)
+)
+_DROP_CHUNKS: Final = (
+    delete(export_chunks)
+    .where(
+        export_chunks.c.id.in_(
+            select(export_chunks.c.id).where(export_chunks.c.export_id == bindparam("export")).limit(_CHUNKS_AT_ONCE)
+        )
+    )
+    .returning(export_chunks.c.id)
+)
+
+
+def _export(row: Row) -> Export:
+    return Export(*row)
+
+
+_QUEUE: Final[WorkQueue[Export]] = WorkQueue(
+    exports, "due_at", ("merchant_id",), {"attempts": exports.c.attempts + 1}, tuple(exports.c), _export
+)
+
+
+async def add(tx: Transaction, export: Export) -> Export:
+    """`id` is given by the database."""
+    return _export(require(await tx.write(_INSERT, **{name: getattr(export, name) for name in _NEW})))
+
+
+async def find(db: Reader, merchant_id: MerchantId, env: Environment, export_id: int) -> Export | None:
+    row = await db.one(_FIND, merchant_id=merchant_id, environment=env, export=export_id)
+    return None if row is None else _export(row)
+
+
+async def latest(db: Reader, merchant_id: MerchantId, env: Environment) -> list[Export]:
+    """The newest exports of the merchant, newest first."""
+    return [_export(row) for row in await db.all(_LATEST, merchant_id=merchant_id, environment=env)]
+
+
+async def prepared(db: Reader, merchant_id: MerchantId, now: Instant) -> int:
+    """How many the worker prepares, or keeps, for the merchant."""
+    return int(require(await db.one(_PREPARED, merchant_id=merchant_id, now=now))[0])
+
+
+async def claim(db: Database, now: Instant, most: int, saturated: list[list[str]]) -> Claim[Export]:
+    return await _QUEUE.claim(db, now, later(now, EXPORT_LEASE), most, saturated)
+
+
+async def drop_chunks(db: Database, export: Export) -> None:
+    """What an attempt before this one left."""
+    while await db.execute_returning(_DROP_CHUNKS, export=export.id):
+        pass
+
+
+async def add_chunk(
+    db: Database, export: Export, number: int, content: str, *, reached: Instant | None, rows: int, now: Instant
+) -> None:
+    """Stores one encrypted piece, says how far the export is, and renews the claim. Raises ExportTakenOver."""
+    async with db.transaction() as tx:
+        claimed = await tx.write(
+            _ADVANCE,
+            export=export.id,
+            attempt=export.attempts,
+            next_due=later(now, EXPORT_LEASE),
+            reached=reached,
+            rows_written=rows,
+        )
+        if claimed is None:
+            raise ExportTakenOver
+        await tx.write(_ADD_CHUNK, export=export.id, number=number, content=content, now=now)
+
+
+async def finish(db: Database, export: Export, *, ready: bool, expires: Instant, rows: int = 0, size: int = 0) -> None:
+    """The file is complete, or was given up. Raises ExportTakenOver."""
+    done = await db.write(
+        _FINISH,
+        export=export.id,
+        attempt=export.attempts,
+        outcome="ready" if ready else "failed",
+        expires=expires,
+        rows_written=rows,
+        bytes_written=size,
+    )
+    if done is None:
+        raise ExportTakenOver
+
+
+async def chunk(db: Reader, export: Export, number: int) -> str | None:
+    """A piece of the file; None after the last one."""
+    row = await db.one(_CHUNK, export=export.id, number=number)
+    return None if row is None else str(row[0])
+
+
+async def every_chunk(db: Database) -> list[int]:
+    """The ids of all pieces, for the rotation of `GUICHET_SECRET_KEYS`. They are kept for a day."""
+    return [row[0] for row in await db.scan(_CHUNK_IDS)]
+
+
+async def chunk_by_id(db: Reader, chunk_id: int) -> str | None:
+    row = await db.one(_CHUNK_BY_ID, chunk=chunk_id)
+    return None if row is None else str(row[0])
+
+
+async def replace_chunk(db: Writer, chunk_id: int, content: str) -> bool:
+    """The same piece in another encryption; False when it was removed meanwhile."""
+    return await db.write(_REPLACE_CHUNK, chunk=chunk_id, new=content) is not None

@@ -1,0 +1,169 @@
+"""Reads the rows of an export, a piece at a time, in the order of time. Memory: one piece."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import BigInteger, Select, Table, bindparam, select, tuple_
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Row
+from guichet.db.tables import payments, postings, refunds
+from guichet.domain.exports import MOST_DIRECT_ROWS, Export, ExportKind
+from guichet.domain.posting_rules import WALLET
+from guichet.exports.columns import STATUSES
+from guichet.ledger.balance_checkpoints import WalletKey
+from guichet.ledger.movement_names import movement_name
+from guichet.ledger.wallet_statement import Movement, Statement
+
+#: Rows that one statement reads.
+PIECE: Final = 500
+#: The values of a row, in the order of the columns (`columns.py`).
+Values = Sequence[Any]
+
+
+class Piece(NamedTuple):
+    """Some rows, and when the last one of them was made."""
+
+    rows: list[Values]
+    reached: Instant
+
+
+def _rows_of(table: Table, *columns: Any) -> Select[Any]:
+    """One piece: the two columns that order the rows, then `columns`. Found through the index that orders them."""
+    key = (table.c.created_at, table.c.id)
+    after = (bindparam("at", type_=BigInteger), bindparam("after", type_=BigInteger))
+    return (
+        select(*key, *columns)
+        .where(
+            table.c.merchant_id == bindparam("merchant_id"),
+            table.c.env == bindparam("env"),
+            table.c.created_at <= bindparam("until"),
+            tuple_(*key) > tuple_(*after),
+        )
+        .order_by(*key)
+        .limit(PIECE)
+    )
+
+
+_PAYMENTS: Final = _rows_of(
+    payments,
+    payments.c.reference,
+    payments.c.external_id,
+    payments.c.status,
+    payments.c.currency,
+    payments.c.amount,
+    payments.c.fee_amount,
+    payments.c.total_amount,
+    payments.c.operator,
+    payments.c.phone_number,
+    payments.c.firstname,
+    payments.c.lastname,
+    payments.c.email,
+    payments.c.description,
+    payments.c.failure_reason,
+    payments.c.updated_at,
+)
+_REFUNDS: Final = _rows_of(
+    refunds,
+    refunds.c.reference,
+    refunds.c.payment_reference,
+    refunds.c.status,
+    refunds.c.currency,
+    refunds.c.amount,
+    refunds.c.reason,
+    refunds.c.failure_reason,
+    refunds.c.processed_at,
+)
+
+
+def _first_rows(table: Table, *conditions: Any) -> Select[Any]:
+    """As many ids as a direct export may have rows, and one more."""
+    return (
+        select(table.c.id)
+        .where(
+            table.c.merchant_id == bindparam("merchant_id"),
+            table.c.env == bindparam("env"),
+            *conditions,
+            table.c.created_at >= bindparam("since"),
+            table.c.created_at <= bindparam("until"),
+        )
+        .limit(MOST_DIRECT_ROWS + 1)
+    )
+
+
+_FIRST_ROWS: Final[dict[ExportKind, Select[Any]]] = {
+    "payments": _first_rows(payments),
+    "refunds": _first_rows(refunds),
+    "movements": _first_rows(
+        postings,
+        postings.c.currency == bindparam("currency"),
+        (postings.c.source == WALLET) | (postings.c.destination == WALLET),
+    ),
+}
+
+
+async def is_short(db: Database, wanted: Export) -> bool:
+    """Whether it has few enough rows to be written while it is downloaded. Cost: that many entries of an index."""
+    params: dict[str, Any] = {
+        "merchant_id": wanted.merchant_id,
+        "env": wanted.env,
+        "since": wanted.since,
+        "until": wanted.until,
+    }
+    if wanted.currency is not None:
+        params["currency"] = wanted.currency
+    return len(await db.scan(_FIRST_ROWS[wanted.kind], **params)) <= MOST_DIRECT_ROWS
+
+
+async def pieces(db: Database, export: Export, now: Instant) -> AsyncIterator[Piece]:
+    """The rows of the export, oldest first."""
+    if export.kind == "movements":
+        async for piece in _movements(db, export, now):
+            yield piece
+        return
+    statement = _PAYMENTS if export.kind == "payments" else _REFUNDS
+    mine = {"merchant_id": export.merchant_id, "env": export.env, "until": export.until}
+    at, after = export.since, 0
+    while found := await db.scan(statement, **mine, at=at, after=after):
+        at, after = found[-1][0], found[-1][1]
+        yield Piece([_values(row, export) for row in found], at)
+        if len(found) < PIECE:
+            return
+
+
+def _values(row: Row, export: Export) -> Values:
+    created_at, row_id, *rest = row
+    statuses = STATUSES[export.language]
+    rest[2] = statuses.get(rest[2], rest[2])
+    return (created_at, row_id, *rest) if export.kind == "payments" else (created_at, *rest)
+
+
+async def _movements(db: Database, export: Export, now: Instant) -> AsyncIterator[Piece]:
+    assert export.currency is not None
+    wallet = WalletKey(export.merchant_id, export.env, export.currency)
+    statement = Statement(db, wallet, export.since, export.until, now)
+    await statement.opening()
+    rows: list[Values] = []
+    at = export.since
+    async for each in statement.movements():
+        rows.append(_movement(each, export))
+        at = each.at
+        if len(rows) == PIECE:
+            yield Piece(rows, at)
+            rows = []
+    if rows:
+        yield Piece(rows, at)
+
+
+def _movement(each: Movement, export: Export) -> Values:
+    return (
+        each.at,
+        movement_name(each.cause, export.language),
+        each.payment_reference,
+        each.refund_reference,
+        each.external_id,
+        -each.amount if each.amount < 0 else None,
+        each.amount if each.amount > 0 else None,
+        each.balance,
+        each.posting_id,
+    )

@@ -1,0 +1,144 @@
+"""The documents in a merchant's file: SQL and row mapping. Every statement goes through a primary key or a unique
+index; the content is encrypted by the caller."""
+
+from typing import Final
+
+from sqlalchemy import bindparam, delete, func, insert, select, update
+
+from guichet.clock import Instant
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.tables import merchant_document_chunks, merchant_documents
+from guichet.domain.documents import MAX_DOCUMENTS, Document, DocumentId, DocumentType
+from guichet.domain.ids import MerchantId
+
+_INSERT: Final = (
+    insert(merchant_documents)
+    .values(
+        merchant_id=bindparam("merchant_id"),
+        name=bindparam("name"),
+        media_type=bindparam("media_type"),
+        size=bindparam("size"),
+        sha256=bindparam("sha256"),
+        uploaded_by=bindparam("uploaded_by"),
+        created_at=bindparam("now"),
+    )
+    .returning(*merchant_documents.c)
+)
+_INSERT_CHUNK: Final = insert(merchant_document_chunks).values(
+    document_id=bindparam("document_id"), number=bindparam("number"), content=bindparam("content")
+)
+_ONE: Final = select(merchant_documents).where(
+    merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant")
+)
+_OF: Final = (
+    select(merchant_documents)
+    .where(merchant_documents.c.merchant_id == bindparam("merchant"))
+    .order_by(merchant_documents.c.id.desc())
+    .limit(MAX_DOCUMENTS)
+)
+_COUNT: Final = (
+    select(func.count())
+    .select_from(merchant_documents)
+    .where(merchant_documents.c.merchant_id == bindparam("merchant"))
+)
+_SAME: Final = select(merchant_documents.c.id).where(
+    merchant_documents.c.merchant_id == bindparam("merchant"), merchant_documents.c.sha256 == bindparam("digest")
+)
+_CHUNK: Final = select(merchant_document_chunks.c.content).where(
+    merchant_document_chunks.c.document_id == bindparam("document"),
+    merchant_document_chunks.c.number == bindparam("number"),
+)
+_DELETE_CHUNKS: Final = delete(merchant_document_chunks).where(
+    merchant_document_chunks.c.document_id == bindparam("document")
+)
+_DELETE: Final = (
+    delete(merchant_documents)
+    .where(merchant_documents.c.id == bindparam("document"), merchant_documents.c.merchant_id == bindparam("merchant"))
+    .returning(*merchant_documents.c)
+)
+_KEYS: Final = select(merchant_document_chunks.c.document_id, merchant_document_chunks.c.number).order_by(
+    merchant_document_chunks.c.document_id, merchant_document_chunks.c.number
+)
+_REPLACE_CHUNK: Final = (
+    update(merchant_document_chunks)
+    .where(
+        merchant_document_chunks.c.document_id == bindparam("document"),
+        merchant_document_chunks.c.number == bindparam("chunk"),
+    )
+    .values(content=bindparam("new"))
+    .returning(merchant_document_chunks.c.number)
+)
+
+
+async def add(
+    tx: Transaction,
+    merchant_id: MerchantId,
+    chunks: list[str],
+    *,
+    name: str,
+    media_type: DocumentType,
+    size: int,
+    sha256: str,
+    uploaded_by: str,
+    now: Instant,
+) -> Document:
+    """`chunks`: the encrypted parts of the content, in order."""
+    row = await tx.write(
+        _INSERT,
+        merchant_id=merchant_id,
+        name=name,
+        media_type=media_type,
+        size=size,
+        sha256=sha256,
+        uploaded_by=uploaded_by,
+        now=now,
+    )
+    document = Document(*require(row))
+    for number, content in enumerate(chunks):
+        await tx.write(_INSERT_CHUNK, document_id=document.id, number=number, content=content)
+    return document
+
+
+async def get(db: Reader, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:
+    """None also for the document of another merchant."""
+    row = await db.one(_ONE, merchant=merchant_id, document=document_id)
+    return Document(*row) if row else None
+
+
+async def list_of(db: Reader, merchant_id: MerchantId) -> list[Document]:
+    """Newest first."""
+    return [Document(*row) for row in await db.all(_OF, merchant=merchant_id)]
+
+
+async def count(db: Reader, merchant_id: MerchantId) -> int:
+    number: int = require(await db.one(_COUNT, merchant=merchant_id))[0]
+    return number
+
+
+async def has_same(db: Reader, merchant_id: MerchantId, sha256: str) -> bool:
+    return await db.one(_SAME, merchant=merchant_id, digest=sha256) is not None
+
+
+async def chunk(db: Reader, document_id: DocumentId, number: int) -> str | None:
+    """One encrypted part; None after the last one."""
+    row = await db.one(_CHUNK, document=document_id, number=number)
+    return row[0] if row else None
+
+
+async def remove(tx: Transaction, merchant_id: MerchantId, document_id: DocumentId) -> Document | None:
+    """Removes the document and its content; None if the merchant has no such document."""
+    if await get(tx, merchant_id, document_id) is None:
+        return None
+    await tx.write(_DELETE_CHUNKS, document=document_id)
+    row = await tx.write(_DELETE, document=document_id, merchant=merchant_id)
+    return Document(*row) if row else None
+
+
+async def every_chunk(db: Database) -> list[tuple[DocumentId, int]]:
+    """The keys of all parts of all documents: for the rotation of `GUICHET_SECRET_KEYS`."""
+    return [(document_id, number) for document_id, number in await db.scan(_KEYS)]
+
+
+async def replace_chunk(db: Writer, document_id: DocumentId, number: int, content: str) -> bool:
+    """The same part in another encryption; False when the document was removed meanwhile."""
+    return await db.write(_REPLACE_CHUNK, document=document_id, chunk=number, new=content) is not None

@@ -1,0 +1,194 @@
+"""The log of the requests that merchants' programs send: method, path without query, status, duration, error code, key.
+No body, no query, no address.
+
+The server only remembers a request; once a second the process writes what it remembers, in batches
+(`server/request_log.py`). What is not written yet is lost with a process that is killed. Of a merchant that sends more
+than the sample allows, or more than MOST_ROWS in a week, a part is kept.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import structs
+from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+
+from guichet import metrics
+from guichet.clock import MINUTE, Clock, Instant, earlier
+from guichet.db.engine import Database
+from guichet.db.tables import api_keys, api_requests
+from guichet.domain.ids import ApiKeyId, MerchantId
+from guichet.domain.merchants import Caller, Environment
+from guichet.domain.records import Record
+from guichet.domain.token_buckets import TokenBuckets
+
+#: Requests that a process remembers until they are written; beyond them it drops what comes (`/metrics` counts that).
+MOST_WAITING: Final = 5000
+#: Rows that one statement inserts, and that one deletes: a few milliseconds on SQLite's event loop.
+BATCH: Final = 200
+#: Rows that are kept for a merchant in one environment; the oldest go first.
+MOST_ROWS: Final = 100_000
+#: After how many rows of a merchant's the oldest are looked for.
+_TRIM_EVERY: Final = 1000
+#: Requests of a merchant in one environment that a process keeps: 20 a second, and 200 at once.
+SAMPLE: Final = (200, 20.0)
+#: How long a key's last use is not written again.
+_USE_EVERY: Final = MINUTE
+#: Characters of a path: ours have 90 at most, unless an `external_id` is longer.
+_LONGEST_PATH: Final = 200
+
+_rows: Final = api_requests.c
+_NEW: Final = [column.name for column in _rows if column.name != "id"]
+_INSERT: Final = insert(api_requests).values({name: bindparam(name) for name in _NEW})
+_MINE: Final = (_rows.merchant_id == bindparam("merchant"), _rows.env == bindparam("environment"))
+_PREFIX: Final = bindparam("prefix", type_=_rows.path.type)
+_WANTED: Final = (
+    *_MINE,
+    _rows.status.between(bindparam("lowest"), bindparam("highest")),
+    func.substr(_rows.path, 1, func.length(_PREFIX)) == _PREFIX,
+)
+_OLDER: Final = (
+    select(api_requests)
+    .where(*_WANTED, _rows.id < bindparam("before"))
+    .order_by(_rows.id.desc())
+    .limit(bindparam("most"))
+)
+_NEWER: Final = (
+    select(api_requests).where(*_WANTED, _rows.id > bindparam("after")).order_by(_rows.id).limit(bindparam("most"))
+)
+_LAST_KEPT: Final = select(_rows.id).where(*_MINE).order_by(_rows.id.desc()).limit(1).offset(MOST_ROWS - 1)
+_OLDEST: Final = (
+    select(_rows.id).where(*_MINE, _rows.id < bindparam("kept")).order_by(_rows.id).limit(bindparam("most"))
+)
+_TRIM: Final = delete(api_requests).where(*_MINE, _rows.id <= bindparam("last"))
+_USED: Final = (
+    update(api_keys)
+    .where(
+        api_keys.c.id == bindparam("key"),
+        or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < bindparam("used_at")),
+    )
+    .values(last_used_at=bindparam("used_at"))
+)
+_NO_ID: Final = 2**63 - 1
+
+
+class LoggedRequest(Record, frozen=True):
+    """A row of the log. `at`: when it was answered; `duration`: microseconds; `path`: as it was sent, percent-encoded;
+    `error_code`: the stable code of an error's answer."""
+
+    id: int
+    merchant_id: MerchantId
+    env: Environment
+    key_id: ApiKeyId
+    at: Instant
+    method: str
+    path: str
+    status: int
+    duration: int
+    error_code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFilter:
+    """`status_class`: 2 for 2xx and so on, None for all. `path`: how the path begins."""
+
+    status_class: int | None = None
+    path: str = ""
+
+
+class RequestLog:
+    """The requests of this process that are not in the table yet, and the keys that were used."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._waiting: list[LoggedRequest] = []
+        self._sample = TokenBuckets(burst=SAMPLE[0], per_second=SAMPLE[1])
+        self._used: dict[ApiKeyId, Instant] = {}
+        #: When each key's last use was written, by this process.
+        self._told: dict[ApiKeyId, Instant] = {}
+        #: Rows written since the oldest ones were looked for.
+        self._written: Counter[tuple[MerchantId, Environment]] = Counter()
+
+    def add(
+        self, caller: Caller, key_id: ApiKeyId, method: str, path: str, status: int, seconds: float, code: str | None
+    ) -> None:
+        """Remembers one request. Takes a few microseconds and waits for nothing."""
+        now = self._clock.now()
+        merchant_id = caller.merchant.id
+        self._used[key_id] = now
+        if not self._sample.take((merchant_id, caller.env), self._clock.monotonic()):
+            metrics.LOGGED_REQUESTS["sampled_out"].inc()
+        elif len(self._waiting) >= MOST_WAITING:
+            metrics.LOGGED_REQUESTS["dropped"].inc()
+        else:
+            duration = round(seconds * 1_000_000)
+            row = LoggedRequest(
+                0, merchant_id, caller.env, key_id, now, method, path[:_LONGEST_PATH], status, duration, code
+            )
+            self._waiting.append(row)
+
+    async def flush(self, db: Database) -> None:
+        """Writes everything. What could not be written is kept for the next time. Raises StorageError."""
+        while self._waiting:
+            batch = self._waiting[:BATCH]
+            await db.execute_many(_INSERT, [structs.asdict(each) for each in batch])
+            del self._waiting[: len(batch)]
+            metrics.LOGGED_REQUESTS["written"].inc(len(batch))
+            self._written.update((each.merchant_id, each.env) for each in batch)
+        await self._note_uses(db)
+        await self._trim(db)
+
+    async def _note_uses(self, db: Database) -> None:
+        """One small UPDATE for a key, once a minute. They are not put together: two processes that name the same keys
+        in another order would wait for each other."""
+        now = self._clock.now()
+        for key_id, used_at in list(self._used.items()):
+            told = self._told.get(key_id)
+            if told is None or used_at >= told + _USE_EVERY:
+                await db.write(_USED, key=key_id, used_at=used_at)
+                self._told[key_id] = used_at
+                del self._used[key_id]
+        self._told = {key: told for key, told in self._told.items() if told > earlier(now, _USE_EVERY)}
+
+    async def _trim(self, db: Database) -> None:
+        """Deletes what is over MOST_ROWS. Cost: MOST_ROWS index entries for each _TRIM_EVERY rows of a merchant, read
+        away from the event loop, and the rows that are deleted."""
+        for (merchant_id, env), written in list(self._written.items()):
+            if written < _TRIM_EVERY:
+                continue
+            mine = {"merchant": merchant_id, "environment": env}
+            kept = await db.scan(_LAST_KEPT, **mine)
+            for _ in range(2 * _TRIM_EVERY // BATCH if kept else 0):
+                oldest = await db.all(_OLDEST, **mine, kept=kept[0][0], most=BATCH)
+                if not oldest:
+                    break
+                await db.write(_TRIM, **mine, last=oldest[-1][0])
+            del self._written[merchant_id, env]
+
+
+async def page(
+    db: Database,
+    merchant_id: MerchantId,
+    env: Environment,
+    wanted: RequestFilter,
+    most: int,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+) -> list[LoggedRequest]:
+    """Newest first: the rows just before the id `before` (None: the newest), or those just after `after`. Cost: the
+    index entries down to the last row shown, at most the merchant's MOST_ROWS."""
+    lowest, highest = (0, 999)
+    if wanted.status_class is not None:
+        lowest, highest = wanted.status_class * 100, wanted.status_class * 100 + 99
+    given = {
+        "merchant": merchant_id,
+        "environment": env,
+        "lowest": lowest,
+        "highest": highest,
+        "prefix": wanted.path,
+        "most": most,
+    }
+    if after is not None:
+        return [LoggedRequest(*row) for row in await db.scan(_NEWER, **given, after=after)][::-1]
+    return [LoggedRequest(*row) for row in await db.scan(_OLDER, **given, before=_NO_ID if before is None else before)]

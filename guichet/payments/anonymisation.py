@@ -1,0 +1,255 @@
+"""Removes what is known of one customer of a merchant, and leaves the books as they are (docs/privacy.md).
+
+A customer is who paid with a telephone number or gave an e-mail address. Amounts, dates, references, postings and the
+audit log stay: neither hash chain covers a column that is changed here.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import Instant
+from guichet.context import AppContext
+from guichet.db.engine import Database, Transaction
+from guichet.db.sql_functions import json_numbers
+from guichet.db.tables import (
+    disputes,
+    incidents,
+    late_results,
+    payments,
+    refunds,
+    unmatched_callbacks,
+    webhook_deliveries,
+)
+from guichet.domain.audit_log import Act, Actor
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import ENVS, Environment
+from guichet.domain.payments import DEFAULT_DESCRIPTION
+from guichet.webhooks.history import without_answers
+
+#: Payments that one statement reads, and that one transaction changes.
+_PAGE: Final = 5_000
+_BATCH: Final = 50
+#: What stands in place of a text that cannot be empty.
+REMOVED: Final = "…"
+#: In a pattern of LIKE these characters stand for themselves.
+_LITERALLY: Final = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+#: Members of a webhook's body that say something of the customer, or that the merchant fills freely.
+_PERSONAL: Final = frozenset(
+    {"phone_number", "name", "firstname", "lastname", "email", "address", "country", "metadata", "redirect_url"}
+)
+_FREE_TEXTS: Final = frozenset({"description", "reason"})
+
+_page: Final = (
+    select(payments.c.created_at, payments.c.id, payments.c.phone_number, payments.c.payer_number, payments.c.email)
+    .where(
+        payments.c.merchant_id == bindparam("merchant"),
+        payments.c.env == bindparam("environment"),
+        payments.c.created_at >= bindparam("since"),
+        or_(
+            payments.c.created_at > bindparam("since"),
+            and_(payments.c.created_at == bindparam("since"), payments.c.id > bindparam("after")),
+        ),
+    )
+    .order_by(payments.c.created_at, payments.c.id)
+    .limit(_PAGE)
+)
+_THESE: Final = payments.c.id.bool_op("IN")(json_numbers(bindparam("ids")))
+_LOCK: Final = select(payments.c.id, payments.c.reference, payments.c.status).where(_THESE).with_for_update()
+
+
+def _of_these(column: Any) -> Any:
+    return column.bool_op("IN")(json_numbers(bindparam("ids")))
+
+
+#: What is still on its way needs the number: a refund, a late result, a dispute, a webhook.
+_REFUNDS: Final = select(refunds.c.payment_id, refunds.c.id, refunds.c.reference, refunds.c.status).where(
+    # The merchant begins the index.
+    refunds.c.merchant_id == bindparam("merchant"),
+    _of_these(refunds.c.payment_id),
+)
+_LATE: Final = select(late_results.c.subject_type, late_results.c.subject_id).where(
+    late_results.c.merchant_id == bindparam("merchant"), late_results.c.status != "closed"
+)
+_DISPUTES: Final = select(disputes.c.payment_id).where(_of_these(disputes.c.payment_id), disputes.c.status == "open")
+_DELIVERIES: Final = select(
+    webhook_deliveries.c.id,
+    webhook_deliveries.c.payment_id,
+    webhook_deliveries.c.status,
+    webhook_deliveries.c.body,
+    webhook_deliveries.c.history,
+).where(_of_these(webhook_deliveries.c.payment_id))
+
+_CLEAR_PAYMENTS: Final = (
+    update(payments)
+    .where(_THESE)
+    .values(
+        **dict.fromkeys(
+            ("phone_number", "payer_number", "firstname", "lastname", "email", "address", "country", "return_url",
+             "metadata", "redirect_url")
+        ),
+        description=DEFAULT_DESCRIPTION,
+    )
+)  # fmt: skip
+_CLEAR_REFUNDS: Final = (
+    update(refunds)
+    .where(refunds.c.merchant_id == bindparam("merchant"), _of_these(refunds.c.payment_id))
+    .values(payee_number=None, reason=REMOVED)
+)
+_CLEAR_DELIVERY: Final = (
+    update(webhook_deliveries)
+    .where(webhook_deliveries.c.id == bindparam("delivery_id"), webhook_deliveries.c.status != "pending")
+    .values(body=bindparam("new_body"), history=bindparam("new_history"))
+)
+#: A sentence for the staff; it may repeat a number.
+_CLEAR_INCIDENTS: Final = (
+    update(incidents)
+    .where(incidents.c.merchant_id == bindparam("merchant"), incidents.c.detail.like(bindparam("pattern"), escape="\\"))
+    .values(detail=func.replace(incidents.c.detail, bindparam("text"), REMOVED))
+    .returning(incidents.c.id)
+)
+_DELETE_UNMATCHED: Final = (
+    delete(unmatched_callbacks)
+    .where(unmatched_callbacks.c.body.like(bindparam("pattern"), escape="\\"))
+    .returning(unmatched_callbacks.c.id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerKeys:
+    """By what a customer is recognised: digits with the country's code, an e-mail address, or both."""
+
+    phone_number: str | None
+    email: str | None
+
+    def texts(self) -> list[str]:
+        return [text for text in (self.phone_number, self.email) if text]
+
+    def has(self, phone_number: str | None, payer_number: str | None, email: str | None) -> bool:
+        by_phone = self.phone_number is not None and self.phone_number in (phone_number, payer_number)
+        return by_phone or (self.email is not None and (email or "").lower() == self.email)
+
+
+@dataclass(slots=True)
+class Anonymised:
+    """What was changed, in rows. `waiting`: references of payments that are not at their end; they are done by asking
+    again later."""
+
+    payments: int = 0
+    refunds: int = 0
+    deliveries: int = 0
+    incidents: int = 0
+    unmatched_callbacks: int = 0
+    waiting: list[str] = field(default_factory=list)
+
+
+async def anonymise_customer(
+    ctx: AppContext, merchant_id: MerchantId, customer: CustomerKeys, actor: Actor, reason: str
+) -> Anonymised:
+    """Asked again, it changes what came since, and nothing else. Each transaction has its entry in the audit log.
+
+    Cost: reads every payment of the merchant, 5 000 at a time; the rest are index probes, and the table of callbacks
+    that match nothing, which is bounded.
+    """
+    done = Anonymised()
+    for env in ENVS:
+        found = await _payments_of(ctx.db, merchant_id, env, customer)
+        for at in range(0, len(found), _BATCH):
+            async with ctx.db.transaction() as tx:
+                await _anonymise(ctx, tx, merchant_id, found[at : at + _BATCH], actor, reason, done)
+    async with ctx.db.transaction() as tx:
+        for text in customer.texts():
+            pattern = f"%{text.translate(_LITERALLY)}%"
+            told = await tx.execute_returning(_CLEAR_INCIDENTS, merchant=merchant_id, text=text, pattern=pattern)
+            done.incidents += len(told)
+            done.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
+        if done.incidents or done.unmatched_callbacks:
+            counts = {"incidents": done.incidents, "unmatched_callbacks": done.unmatched_callbacks}
+            await _record(ctx, tx, merchant_id, actor, reason, counts)
+    return done
+
+
+async def _payments_of(db: Database, merchant_id: MerchantId, env: Environment, customer: CustomerKeys) -> list[int]:
+    """The ids of the customer's payments in this environment."""
+    found: list[int] = []
+    since, after = Instant(0), 0
+    while rows := await db.scan(_page, merchant=merchant_id, environment=env, since=since, after=after):
+        found += [row_id for _, row_id, phone, payer, email in rows if customer.has(phone, payer, email)]
+        since, after = rows[-1][0], rows[-1][1]
+    return found
+
+
+async def _anonymise(
+    ctx: AppContext,
+    tx: Transaction,
+    merchant_id: MerchantId,
+    ids: list[int],
+    actor: Actor,
+    reason: str,
+    done: Anonymised,
+) -> None:
+    locked = await tx.all(_LOCK, ids=json.dumps(ids))
+    refunded = await tx.all(_REFUNDS, merchant=merchant_id, ids=json.dumps(ids))
+    deliveries = await tx.all(_DELIVERIES, ids=json.dumps(ids))
+    on_their_way = {payment_id for payment_id, _, _, status in refunded if status == "pending"}
+    on_their_way |= {payment_id for _, payment_id, status, _, _ in deliveries if status == "pending"}
+    on_their_way |= {payment_id for (payment_id,) in await tx.all(_DISPUTES, ids=json.dumps(ids))}
+    late = {(kind, subject) for kind, subject in await tx.all(_LATE, merchant=merchant_id)}
+    on_their_way |= {payment_id for payment_id, refund_id, _, _ in refunded if ("refund", refund_id) in late}
+    ready: dict[int, str] = {}
+    for payment_id, reference, status in locked:
+        if status == "pending" or payment_id in on_their_way or ("payment", payment_id) in late:
+            done.waiting.append(reference)
+        else:
+            ready[payment_id] = reference
+    if not ready:
+        return
+    chosen = json.dumps(sorted(ready))
+    await tx.write(_CLEAR_PAYMENTS, ids=chosen)
+    await tx.write(_CLEAR_REFUNDS, merchant=merchant_id, ids=chosen)
+    bodies = [
+        # A receiver may have repeated what it was sent.
+        {"delivery_id": delivery_id, "new_body": without_customer(body), "new_history": without_answers(history)}
+        for delivery_id, payment_id, _, body, history in deliveries
+        if payment_id in ready
+    ]
+    for body in bodies:
+        await tx.write(_CLEAR_DELIVERY, **body)
+    done.payments += len(ready)
+    done.refunds += sum(payment_id in ready for payment_id, _, _, _ in refunded)
+    done.deliveries += len(bodies)
+    await _record(ctx, tx, merchant_id, actor, reason, {"payments": sorted(ready.values()), "deliveries": len(bodies)})
+
+
+async def _record(
+    ctx: AppContext, tx: Transaction, merchant_id: MerchantId, actor: Actor, reason: str, facts: Mapping[str, object]
+) -> None:
+    """The log says which payments, never whose."""
+    act = Act(actor, "customer.anonymised", "merchant", str(merchant_id), merchant_id, reason, after=facts)
+    await audit_log.record(tx, act, ctx.clock.now())
+
+
+def without_customer(body: str) -> str:
+    """The JSON of a webhook without what it says of the customer; its other members stay as they are."""
+    return msgspec.json.encode(_cleared(msgspec.json.decode(body))).decode()
+
+
+def _cleared(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_cleared(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: None if name in _PERSONAL and not _is_mode(value) else REMOVED if name in _FREE_TEXTS else _cleared(each)
+        for name, each in value.items()
+    }
+
+
+def _is_mode(value: dict[str, Any]) -> bool:
+    """The object of a payment mode has a name and a country that are nobody's."""
+    return "operator" in value

@@ -1,0 +1,155 @@
+"""The acts of the staff that move money, as a request describes them (`domain/approvals.py`): whether one is possible,
+and how it is done once a second person approves it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, get_args
+
+from guichet.context import AppContext
+from guichet.db.references import parse_reference
+from guichet.domain.approvals import MoneyAct, WantedAct
+from guichet.domain.audit_log import Actor, ActRefused
+from guichet.domain.disputes import BEARERS, Bearer, Dispute
+from guichet.domain.ids import MerchantId
+from guichet.domain.late_results import LateResult
+from guichet.domain.money import CURRENCIES, Currency
+from guichet.domain.payments import Payment, Refund
+from guichet.domain.posting_rules import ACTIVE
+from guichet.ledger import wallets
+from guichet.payments import (
+    dispute_repository,
+    disputes,
+    late_decisions,
+    manual_settlement,
+    payee_confirmation,
+    refund_repository,
+    repository,
+    wallet_status,
+)
+from guichet.payments.late_decisions import Decision as LateDecision
+from guichet.payments.override_approvals import Decision
+
+
+async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
+    """The merchant that the act is about. Raises ActRefused when it could not be done now; no provider is asked."""
+    match wanted.act:
+        case "payment.settle" | "refund.settle":
+            subject = await _subject(ctx, wanted)
+            manual_settlement.check(subject)
+            return subject.merchant_id
+        case "refund.confirm_payee":
+            refund = await _refund(ctx, wanted)
+            await payee_confirmation.check(ctx, refund, str(wanted.arguments.get("phone")))
+            return refund.merchant_id
+        case "late_money.resolve":
+            late, decision = await _late(ctx, wanted)
+            late_decisions.check(late, decision)
+            return late.merchant_id
+        case "dispute.resolve":
+            return (await _dispute(ctx, wanted))[0].merchant_id
+        case "wallet.reopen":
+            merchant_id, currency = _wallet(wanted)
+            if await wallets.wallet_status(ctx.db, merchant_id, "live", currency) == ACTIVE:
+                raise ActRefused(
+                    f"The {currency} wallet of merchant {merchant_id} is {ACTIVE} already.", "final_already"
+                )
+            return merchant_id
+
+
+async def perform(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    """Does it. `actor` carries the approval, which the transaction of the act uses up. Raises ActRefused."""
+    await _PERFORMED[wanted.act](ctx, wanted, actor)
+
+
+async def _settle(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    decision = Decision(
+        succeeded=wanted.arguments.get("succeeded") is True,
+        evidence=wanted.reason,
+        actor=actor,
+        override=wanted.arguments.get("override") is True,
+    )
+    await manual_settlement.settle_by_hand(ctx, await _subject(ctx, wanted), decision)
+
+
+async def _confirm_payee(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    number = str(wanted.arguments.get("phone"))
+    await payee_confirmation.confirm_payee(ctx, await _refund(ctx, wanted), number, actor, wanted.reason)
+
+
+async def _resolve_late_money(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    late, decision = await _late(ctx, wanted)
+    await late_decisions.resolve(ctx, late, decision, actor, wanted.reason)
+
+
+async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    dispute, bearer = await _dispute(ctx, wanted)
+    await disputes.resolve(ctx, dispute, bearer, actor, wanted.reason)
+
+
+async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    await wallet_status.change_status(ctx, *_wallet(wanted), ACTIVE, actor, wanted.reason)
+
+
+_PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {
+    "payment.settle": _settle,
+    "refund.settle": _settle,
+    "refund.confirm_payee": _confirm_payee,
+    "late_money.resolve": _resolve_late_money,
+    "dispute.resolve": _resolve_dispute,
+    "wallet.reopen": _reopen_wallet,
+}
+
+
+async def _subject(ctx: AppContext, wanted: WantedAct) -> Payment | Refund:
+    if wanted.act == "refund.settle":
+        return await _refund(ctx, wanted)
+    payment = await repository.find(ctx.db, _reference(wanted))
+    if payment is None:
+        raise ActRefused(f"There is no payment {wanted.subject}.", "unknown_subject")
+    return payment
+
+
+async def _refund(ctx: AppContext, wanted: WantedAct) -> Refund:
+    refund = await refund_repository.find(ctx.db, _reference(wanted))
+    if refund is None:
+        raise ActRefused(f"There is no refund {wanted.subject}.", "unknown_subject")
+    return refund
+
+
+async def _late(ctx: AppContext, wanted: WantedAct) -> tuple[LateResult, LateDecision]:
+    late = await late_decisions.find(ctx.db, _reference(wanted))
+    decision = next((each for each in get_args(LateDecision) if each == wanted.arguments.get("to")), None)
+    if decision is None:
+        raise ActRefused(f"One of {', '.join(get_args(LateDecision))} must be decided.", "choice_missing")
+    return late, decision
+
+
+async def _dispute(ctx: AppContext, wanted: WantedAct) -> tuple[Dispute, Bearer]:
+    dispute = await dispute_repository.find(ctx.db, _reference(wanted))
+    if dispute is None:
+        raise ActRefused(f"There is no dispute {wanted.subject}.", "unknown_subject")
+    disputes.check(dispute)
+    bearer = next((each for each in BEARERS if each == wanted.arguments.get("from")), None)
+    if bearer is None:
+        raise ActRefused(f"One of {', '.join(BEARERS)} must bear it.", "choice_missing")
+    return dispute, bearer
+
+
+def _reference(wanted: WantedAct) -> str:
+    """A column of identifiers refuses other text on PostgreSQL."""
+    found = parse_reference(wanted.subject)
+    if found is None:
+        raise ActRefused(f"{wanted.subject} is no reference.", "unknown_subject")
+    return found
+
+
+def wallet_subject(merchant_id: MerchantId, currency: Currency) -> str:
+    """How a request names a live wallet."""
+    return f"{merchant_id}/{currency}"
+
+
+def _wallet(wanted: WantedAct) -> tuple[MerchantId, Currency]:
+    merchant, _, text = wanted.subject.partition("/")
+    currency = next((each for each in CURRENCIES if each == text), None)
+    if currency is None or not (merchant.isascii() and merchant.isdigit()):
+        raise ActRefused(f"{wanted.subject} is no wallet.", "unknown_subject")
+    return MerchantId(int(merchant)), currency
