@@ -15,20 +15,14 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from guichet import __version__, tracing
-from guichet.audit_log import entries as audit_log
+from guichet.administration.merchants import create_merchant as create_merchant  # noqa: PLC0414 - for commands and tests
 from guichet.clock import Clock, SystemClock
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.errors import DatabaseMissing, SchemaOutdated
 from guichet.db.schema_check import check_schema
 from guichet.db.sqlite import SqliteDatabase
-from guichet.domain.audit_log import Act, Actor
-from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
-from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
-from guichet.merchants import api_keys
-from guichet.merchants import repository as merchants
-from guichet.merchants.api_keys import new_key
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.catalogue_file import load_catalogue
 from guichet.merchants.provider_merchants import ProviderMerchants
@@ -180,10 +174,10 @@ async def service(
 async def _end_tasks(ctx: AppContext) -> None:
     """Ends calls to providers that still run: the leases of their rows run out, and the providers are asked again."""
     await finish_slow_initiations(ctx, grace=0)
-    polls = [*ctx.questions.values(), *ctx.awaited_polls]
-    for poll in polls:
-        poll.cancel()
-    await asyncio.gather(*polls, return_exceptions=True)
+    tasks = [*ctx.questions.values(), *ctx.awaited_polls, *ctx.ledger_audits]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
     await ctx.write_probe.close()
 
 
@@ -273,17 +267,20 @@ def running_simulator(simulator: Starlette | None) -> AbstractAsyncContextManage
 
 
 def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
-    """The whole server: the API and its documentation, the hosted pages, callbacks, and what a load balancer asks.
+    """The whole server: the API and its documentation, the hosted pages, the console, callbacks, and what a load
+    balancer asks.
 
     `worker`: the one of this process, whose health `/readyz` shows; None when it runs elsewhere.
     """
     from starlette.middleware import Middleware
     from starlette.routing import BaseRoute, Mount, Route
 
+    from guichet.accounts.passwords import Passwords
     from guichet.api.app import ROOT, api_routes
     from guichet.api.callbacks import PREFIX, callback_routes
     from guichet.api.docs import routes as doc_routes
     from guichet.checkout.app import checkout_routes
+    from guichet.console.app import console_routes
     from guichet.server import error_handler
     from guichet.server.health import healthz, readyz
     from guichet.server.metrics_endpoint import routes_behind_token
@@ -301,41 +298,15 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
         *doc_routes(ctx.settings),
         *callback_routes(ctx),
         *checkout_routes(ctx, limiter),
+        *console_routes(ctx, limiter, Passwords()),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))
     limits = {f"{ROOT}/": api_limit(ctx.settings), f"{PREFIX}/": CALLBACKS}
-    rate_limit = Middleware(RateLimitMiddleware, limiter, limits, ClientAddresses.of(ctx.settings))
-    app: ASGIApp = RequestContext(error_handler.application(routes, [rate_limit]))
+    rate_limit = Middleware(RateLimitMiddleware, limiter, limits, f"{ROOT}/", ClientAddresses.of(ctx.settings))
+    app: ASGIApp = RequestContext(error_handler.application(routes, [rate_limit]), ctx.request_log)
     if tracer := tracing.tracer():
         from guichet.server.request_tracing import TracedRequests
 
         return TracedRequests(app, tracer)
     return app
-
-
-async def create_merchant(
-    ctx: AppContext,
-    name: str,
-    status: MerchantStatus = "active",
-    currency: Currency = "XOF",
-    keys: Mapping[Environment, str] | None = None,
-    actor: Actor | None = None,
-) -> tuple[Merchant, dict[Environment, str]]:
-    """Creates a merchant with an API key, a webhook endpoint and a wallet for each environment.
-
-    Returns the merchant and its keys by environment, which are stored only as hashes. `keys` are new unless given.
-    `actor`: the person who creates it; None for the demonstration merchant.
-    """
-    now = ctx.clock.now()
-    secrets = {env: ctx.vault.encrypt(new_webhook_secret()) for env in ENVS}
-    keys = dict(keys) if keys else {env: new_key(env) for env in ENVS}
-    async with ctx.db.transaction() as tx:
-        merchant = await merchants.create(tx, name, status, currency, secrets, now)
-        for env, key in keys.items():
-            await api_keys.add(tx, merchant.id, env, key, None, now)
-        if actor is not None:
-            facts = {"name": name, "status": status, "currency": currency}
-            act = Act(actor, "merchant.created", "merchant", str(merchant.id), merchant.id, after=facts)
-            await audit_log.record(tx, act, now)
-    return merchant, keys

@@ -14,6 +14,7 @@ from guichet.clock import Clock
 from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
 from guichet.db.write_probe import WriteProbe
+from guichet.domain.accounts import SignInLink, UserId
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.settlement import Settlement
@@ -21,6 +22,7 @@ from guichet.domain.token_buckets import TokenBuckets
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.provider_merchants import ProviderMerchants
+from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
@@ -39,6 +41,7 @@ class WakeUps:
     late_results: asyncio.Event = field(default_factory=asyncio.Event)
     disputes: asyncio.Event = field(default_factory=asyncio.Event)
     deliveries: asyncio.Event = field(default_factory=asyncio.Event)
+    exports: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class AppContext:
     repeated_callbacks: TokenBuckets = field(default_factory=partial(TokenBuckets, burst=60, per_second=1))
     #: Initiations that this process counted and the worker has not written yet.
     attempts: AttemptCounts = field(default_factory=AttemptCounts)
+    #: Requests of merchants' keys that this process has not written yet.
+    request_log: RequestLog = field(init=False)
     availability: AvailabilityReader = field(init=False)
     settlements: Batching[Settlement, Payment | Refund] = field(init=False)
     write_probe: WriteProbe = field(init=False)
@@ -85,12 +90,20 @@ class AppContext:
     awaited_polls: set[asyncio.Task[Any]] = field(init=False, default_factory=set)
     #: Initiations whose request was answered before they ended (`payments/slow_initiation.py`).
     slow_initiations: set[asyncio.Task[Payment]] = field(init=False, default_factory=set)
+    #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
+    ledger_audits: set[asyncio.Task[None]] = field(init=False, default_factory=set)
+    #: Development only: the links that sign somebody in without a password, by the hash of their secret
+    #: (`accounts/sign_in_links.py`).
+    sign_in_links: dict[str, SignInLink] = field(init=False, default_factory=dict)
+    #: Development only: the demo's people, whose codes pages show (`accounts/demo_telephones.py`).
+    demo_people: set[UserId] = field(init=False, default_factory=set)
     #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         batching = Batching(partial(self.settle_batch, self.db), SETTLEMENTS_PER_TRANSACTION)
         object.__setattr__(self, "settlements", batching)
+        object.__setattr__(self, "request_log", RequestLog(self.clock))
         object.__setattr__(self, "availability", AvailabilityReader(self.db, self.clock))
         disk = self.settings.sqlite_path.parent if self.settings.embedded else None
         object.__setattr__(self, "write_probe", WriteProbe(self.db, self.clock, disk, self.monitoring_db))

@@ -103,7 +103,7 @@ _PROVIDER_CALLS: Final = Timings(
 )
 RATE_LIMITED: Final = Counter(
     "guichet_rate_limited_requests",
-    "Requests refused because their address sent too many, by interface (api, callbacks, checkout).",
+    "Requests refused because their address sent too many, by interface (api, callbacks, checkout), or their merchant.",
     ("interface",),
     registry=REGISTRY,
 )
@@ -141,8 +141,15 @@ WEBHOOK_ATTEMPTS: Final = Counter(
     ("result",),
     registry=REGISTRY,
 )
+_LOGGED_REQUESTS: Final = Counter(
+    "guichet_logged_requests",
+    "Requests of merchants' keys and the log that the console shows: written; sampled_out (more than 20 a second of one"
+    " merchant); dropped (the database did not take them in time).",
+    ("result",),
+    registry=REGISTRY,
+)
 # Shown as 0 from the start: a series that begins with its first event shows no increase, so no alert would fire.
-for _interface in ("api", "callbacks", "checkout"):
+for _interface in ("api", "callbacks", "checkout", "merchant"):
     RATE_LIMITED.labels(_interface)
 for _result in ("kept", "dropped"):
     UNMATCHED_CALLBACKS_SAMPLED.labels("unknown", _result)
@@ -161,6 +168,7 @@ CLOSED_CONNECTIONS: Final = {
         "target_size",
     )
 }
+LOGGED_REQUESTS: Final = {result: _LOGGED_REQUESTS.labels(result) for result in ("written", "sampled_out", "dropped")}
 WEBHOOK_ATTEMPTS_BY_RESULT: Final = {
     result: WEBHOOK_ATTEMPTS.labels(result)
     for result in ("delivered", "refused", "unanswered", "unsigned", "own_fault")

@@ -18,7 +18,7 @@ def printable(text: str, keep: str = "") -> str:
 
 def printable_json(text: str) -> str:
     """The same for a JSON text: it still says the same, because a JSON string may hold any character as `\\uXXXX`."""
-    if text.isprintable():
+    if text.replace("\n", "").isprintable():
         return text
     return "".join(each if _is_shown(each) or each in "\n\t" else json.dumps(each)[1:-1] for each in text)
 

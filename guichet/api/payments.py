@@ -178,8 +178,8 @@ def _created(call: Call, result: CreatedPayment) -> PaymentObject:
     payment, mode = result.payment, result.mode
     if not mode.is_card:
         return payment_object(payment, mode)
-    page = f"{call.ctx.settings.public_url}/checkout/{payment.checkout_token}" if payment.checkout_token else None
-    return payment_object(payment, mode, payment.redirect_url or page)
+    test_page = f"{call.ctx.settings.public_url}/checkout/{payment.checkout_token}" if payment.env == "test" else None
+    return payment_object(payment, mode, payment.redirect_url or test_page)
 
 
 def _status(text: str | None) -> PaymentStatus | None:

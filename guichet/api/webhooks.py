@@ -7,8 +7,6 @@ from guichet.api.payments import payment_of_reference
 from guichet.db.list_pages import RowKey, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES
-from guichet.domain.warnings import RequestWarning, warning
-from guichet.http_client import Unreachable
 from guichet.schemas.webhook_delivery import webhook_delivery_object
 from guichet.schemas.webhook_endpoint import (
     EndpointBody,
@@ -36,17 +34,10 @@ async def configure_endpoint(call: Call) -> Response:
         call.ctx.clock.now(),
         rotate=body.rotate_secret,
     )
-    unreachable = None if body.url is None else await call.ctx.http_client.why_unreachable(body.url)
     return success_response(
         written_webhook_endpoint_object(configured.url, configured.secret, livemode=call.caller.livemode),
-        warnings=[_unreachable(unreachable)] if unreachable else [],
+        warnings=await endpoints.warnings_about(call.ctx.http_client, body.url),
     )
-
-
-def _unreachable(found: Unreachable) -> RequestWarning:
-    if found.is_refused:
-        return warning("webhook_address_not_public", host=found.host)
-    return warning("webhook_host_not_resolvable", host=found.host)
 
 
 async def send_test(call: Call) -> Response:

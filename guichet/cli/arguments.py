@@ -41,9 +41,10 @@ def _end_instant(text: str) -> Instant:
 if TYPE_CHECKING:
     MerchantIdValue = ids.MerchantId
     WalletStatusValue = posting_rules.WalletStatus
+    InstantValue = Instant
 else:
     # The help of a command prints the name of an argument's type.
-    MerchantIdValue, WalletStatusValue = int, str
+    MerchantIdValue, WalletStatusValue, InstantValue = int, str, str
 
 
 #: A reference for the examples in the help of commands.

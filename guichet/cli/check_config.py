@@ -19,12 +19,13 @@ from guichet.cli.arguments import Json
 from guichet.cli.check_config_services import database, listen_address, redis, secret_keys
 from guichet.cli.check_config_tls import certificate
 from guichet.cli.console import error_console, fail
-from guichet.cli.doctor_check import Check, report
-from guichet.cli.doctor_storage import file_modes
+from guichet.cli.doctor_check import report
 from guichet.cli.runner import run_async
 from guichet.clock import SystemClock
 from guichet.logs import configure_logs
 from guichet.merchants.catalogue_file import load_catalogue
+from guichet.server.doctor.check import Check
+from guichet.server.doctor.storage import file_modes
 from guichet.server.http_server import Tls
 from guichet.settings import Settings, SettingsError, faults, load
 

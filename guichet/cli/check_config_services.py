@@ -10,7 +10,6 @@ import asyncpg
 from redis.exceptions import RedisError
 
 from guichet import bootstrap
-from guichet.cli.doctor_check import Check
 from guichet.clock import SystemClock
 from guichet.db.engine import Database
 from guichet.db.errors import StorageError
@@ -18,6 +17,7 @@ from guichet.db.schema_check import check_schema
 from guichet.db.write_probe import WriteProbe
 from guichet.merchants import webhook_secrets
 from guichet.merchants.vault import UnreadableSecret, Vault
+from guichet.server.doctor.check import Check
 from guichet.server.rate_limit import shared_counters
 from guichet.settings import Settings, SettingsError, with_development_key
 from guichet.settings.database_address import shown_address

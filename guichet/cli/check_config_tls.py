@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from cryptography import x509
 
-from guichet.cli.doctor_check import Check, age
 from guichet.clock import DAY, Instant, from_datetime, iso
+from guichet.server.doctor.check import Check, age
 from guichet.server.errors import StartupError
 from guichet.server.http_server import Tls
 from guichet.settings import Settings

@@ -4,7 +4,7 @@ import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
@@ -24,6 +24,9 @@ from guichet.merchants.api_keys import key_env, key_hash, new_key
 from guichet.private_files import make_private_folder
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
+
+if TYPE_CHECKING:
+    from guichet.cli.demo_people import DemoLinks
 
 NAME: Final = "Boutique Démo"
 
@@ -53,12 +56,16 @@ def demo(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8000,
 ) -> None:
-    """Serve everything with a demo merchant, and print its keys and commands to try. Development only."""
+    """Serve everything with two demo merchants, and print keys, commands to try and links into the console. Development
+    only."""
     settings = load_settings()
     refuse_in_production(settings)
 
     async def welcome(opened: Service) -> None:
-        _print_welcome(opened.ctx, await demo_merchant(opened.ctx))
+        from guichet.cli.demo_people import demo_people  # noqa: PLC0415 - other commands need neither people nor sales
+
+        found = await demo_merchant(opened.ctx)
+        _print_welcome(opened.ctx, found, await demo_people(opened.ctx, found.merchant_id))
 
     serve_process(settings, Listen(host, port), with_worker=True, on_ready=welcome, migrate_first=True)
 
@@ -117,7 +124,7 @@ def _write_keys(file: Path, keys: dict[Environment, str]) -> dict[Environment, s
     return keys
 
 
-def _print_welcome(ctx: AppContext, found: Demo) -> None:
+def _print_welcome(ctx: AppContext, found: Demo, links: "DemoLinks") -> None:
     settings = ctx.settings
     base = f"{settings.public_url}/v1"
     database = "SQLite" if settings.embedded else "PostgreSQL"
@@ -126,6 +133,16 @@ def _print_welcome(ctx: AppContext, found: Demo) -> None:
     )
     console.print(title, soft_wrap=True)
     console.print()
+    _print_facts(
+        {
+            "Console": f"{settings.browser_url}/console (a merchant's owner, with a month of test payments to look at)",
+            "Sign in": links.owner,
+            "Back office": f"{settings.browser_url}/admin (the staff of the service)",
+            "Sign in as staff": links.staff,
+        }
+    )
+    console.print(Text("  Each of these two links works once, for 15 minutes, on this machine.", "dim"))
+    console.print(Text("  A page that asks for a code of a telephone shows it.\n", "dim"))
     facts = {
         "API base URL": f"{base} (described at {settings.public_url}/docs)",
         "Test key": found.keys["test"],
@@ -135,12 +152,16 @@ def _print_welcome(ctx: AppContext, found: Demo) -> None:
     }
     if settings.providers_file is None:
         facts["Simulated phone"] = f"{settings.public_url}/simulator/phone (validates live payments)"
-    for label, value in facts.items():
-        console.print(Text.assemble((f"  {label:<16}", "dim"), value), soft_wrap=True)
+    _print_facts(facts)
     for label, command in _first_commands(base, found.keys["test"]):
         console.print(Text(f"\n# {label}", "dim"))
         console.print(command, soft_wrap=True)
     console.print(Text("\nCtrl-C stops it.\n", "dim"))
+
+
+def _print_facts(facts: dict[str, str]) -> None:
+    for label, value in facts.items():
+        console.print(Text.assemble((f"  {label:<18}", "dim"), value), soft_wrap=True)
 
 
 def _first_commands(base: str, key: str) -> list[tuple[str, str]]:

@@ -5,10 +5,12 @@ from typing import Annotated, get_args
 import typer
 
 from guichet.bootstrap import Service
+from guichet.cli.approvals import ask_for_approval, needs_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference, actor
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import iso
+from guichet.domain.approvals import WantedAct
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.money import plain
 from guichet.payments import dispute_repository, disputes
@@ -51,6 +53,10 @@ def resolve(
     """Say who bears a lost dispute. A merchant bears at most its part of the payment, never our fees."""
     if bearer not in get_args(Bearer):
         raise typer.BadParameter("--from merchant or --from service is expected.")
+    if needs_approval():
+        wanted = WantedAct("dispute.resolve", reference, {"from": bearer}, evidence)
+        ask_for_approval(wanted, by, as_json=as_json)
+        return
     chosen: Bearer = bearer  # type: ignore[assignment]  # checked above
 
     async def work(opened: Service) -> Dispute:

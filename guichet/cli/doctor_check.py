@@ -1,23 +1,11 @@
-"""What `guichet doctor` and `guichet check-config` share: the result of a check, and how results are shown."""
+"""How `guichet doctor` and `guichet check-config` show the results of their checks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import typer
 
 from guichet.cli.console import console, print_json
-from guichet.clock import DAY, HOUR, MINUTE, Instant
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result of one check. `problems`: one sentence each; `rows`: the details, for `--json`; `note`: what was
-    checked, for people."""
-
-    name: str
-    problems: Sequence[str]
-    rows: list[dict[str, object]] = field(default_factory=list)
-    note: str = ""
+from guichet.server.doctor.check import Check
 
 
 def report(checks: Sequence[Check], *, as_json: bool) -> None:
@@ -36,11 +24,3 @@ def report(checks: Sequence[Check], *, as_json: bool) -> None:
                 console.print(f"    {problem}", soft_wrap=True)
     if not healthy:
         raise typer.Exit(1)
-
-
-def age(since: Instant, now: Instant) -> str:
-    """The time between two instants in its largest whole unit: days, hours or minutes."""
-    for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
-        if (count := (now - since) // unit) >= 1:
-            return f"{count} {name}{'s' if count > 1 else ''}"
-    return "a moment"

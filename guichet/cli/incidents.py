@@ -6,15 +6,13 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.acts import record_act
-from guichet.cli.arguments import Json, OptionalBy, row_id
+from guichet.cli.arguments import Json, OptionalBy, actor, row_id
 from guichet.cli.console import CommandError, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
-from guichet.context import AppContext
 from guichet.domain.ids import IncidentId
+from guichet.payments import incident_acts, unmatched_callbacks
 from guichet.payments import incidents as repository
-from guichet.payments import unmatched_callbacks
 
 
 def register(app: typer.Typer) -> None:
@@ -42,8 +40,8 @@ def incidents(
 
     async def work(opened: Service) -> _Found:
         db = opened.ctx.db
-        if close is not None:
-            await _close(opened.ctx, IncidentId(close), by)
+        if close is not None and not await incident_acts.close(opened.ctx, IncidentId(close), actor(by)):
+            raise CommandError(f"There is no open incident {close}.")
         return _Found(
             [_incident(each) for each in await repository.still_open(db)],
             [_callback(*each) for each in await unmatched_callbacks.list_latest(db)],
@@ -58,13 +56,6 @@ def incidents(
     if found.unmatched_callbacks:
         callback_columns = ("Id", "Account", "Path", "Reason", "Received")
         print_table(callback_columns, [tuple(row.values()) for row in found.unmatched_callbacks])
-
-
-async def _close(ctx: AppContext, incident_id: IncidentId, by: str | None) -> None:
-    async with ctx.db.transaction() as tx:
-        if not await repository.close(tx, incident_id, ctx.clock.now()):
-            raise CommandError(f"There is no open incident {incident_id}.")
-        await record_act(ctx, tx, by, "incident.closed", "incident", incident_id)
 
 
 def _incident(incident: repository.Incident) -> dict[str, object]:

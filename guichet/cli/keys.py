@@ -4,18 +4,19 @@ from typing import Annotated
 
 import typer
 
+from guichet.accounts import key_management
 from guichet.bootstrap import Service
-from guichet.cli.acts import record_act
-from guichet.cli.arguments import Json, MerchantId, OptionalBy, instant, row_id
-from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.arguments import InstantValue, Json, MerchantId, OptionalBy, actor, instant, row_id
+from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import Instant, SystemClock, iso
 from guichet.domain.ids import ApiKeyId
 from guichet.domain.merchants import ApiKey, Environment
 from guichet.merchants import api_keys
-from guichet.merchants.api_keys import new_key
 
 app = typer.Typer(no_args_is_help=True, help="API keys. A running server sees a change within a second.")
+
+_KeyId = Annotated[int, typer.Argument(parser=row_id, metavar="KEY_ID", help="As `guichet key list` shows it.")]
 
 
 def register(commands: typer.Typer) -> None:
@@ -34,21 +35,11 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Give a merchant one more key; the others keep working. It is shown only once."""
-    key = new_key(env)
 
-    async def work(opened: Service) -> ApiKey:
-        ctx = opened.ctx
-        now = ctx.clock.now()
-        if expires_at is not None and expires_at <= now:
-            raise CommandError(f"A key that expired on {iso(expires_at)} would never work.")
-        await get_merchant(ctx.db, merchant_id)
-        async with ctx.db.transaction() as tx:
-            created = await api_keys.add(tx, merchant_id, env, key, expires_at, now)
-            facts = {"env": env, "preview": created.preview, "expires_at": iso_or_none(expires_at)}
-            await record_act(ctx, tx, by, "key.created", "key", created.id, merchant_id, after=facts)
-        return created
+    async def work(opened: Service) -> tuple[ApiKey, str]:
+        return await key_management.create(opened.ctx, merchant_id, env, expires_at, actor(by))
 
-    created = run(work)
+    created, key = run(work)
     if as_json:
         print_json({"id": created.id, "key": key, "env": created.env, "expires_at": iso_or_none(created.expires_at)})
         return
@@ -74,21 +65,40 @@ def list_keys(merchant_id: MerchantId, as_json: Json = False) -> None:
         print_table(columns, [tuple(_described(key, now).values()) for key in found])
 
 
+@app.command(epilog="Example: `guichet key expire 3 2030-01-31T00:00:00Z`")
+def expire(
+    key_id: _KeyId,
+    expires_at: Annotated[
+        InstantValue,
+        typer.Argument(parser=instant, metavar="DATE", help="When it stops working (UTC without an offset)."),
+    ],
+    by: OptionalBy = None,
+    as_json: Json = False,
+) -> None:
+    """Set when a key stops working. One that has stopped already stays so: create another one."""
+
+    async def work(opened: Service) -> ApiKey:
+        found = existing(await api_keys.by_id(opened.ctx.db, ApiKeyId(key_id)), "key", key_id)
+        return await key_management.expire(opened.ctx, found, expires_at, actor(by))
+
+    key = run(work)
+    if as_json:
+        print_json({**_described(key, SystemClock().now()), "merchant_id": key.merchant_id})
+    else:
+        console.print(f"Key {key.id} ({key.preview}) of merchant {key.merchant_id} works until {iso(expires_at)}.")
+
+
 @app.command(epilog="Example: `guichet key revoke 3`")
 def revoke(
-    key_id: Annotated[int, typer.Argument(parser=row_id, metavar="KEY_ID", help="As `guichet key list` shows it.")],
+    key_id: _KeyId,
     by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Revoke a key for ever. Every process refuses it within a second. Revoking it again changes nothing."""
 
     async def work(opened: Service) -> ApiKey:
-        ctx = opened.ctx
-        async with ctx.db.transaction() as tx:
-            revoked = existing(await api_keys.revoke(tx, ApiKeyId(key_id), ctx.clock.now()), "key", key_id)
-            facts = {"env": revoked.env, "preview": revoked.preview, "revoked_at": iso_or_none(revoked.revoked_at)}
-            await record_act(ctx, tx, by, "key.revoked", "key", key_id, revoked.merchant_id, after=facts)
-        return revoked
+        revoked = await key_management.revoke(opened.ctx, ApiKeyId(key_id), actor(by))
+        return existing(revoked, "key", key_id)
 
     key = run(work)
     if as_json:
@@ -98,12 +108,11 @@ def revoke(
 
 
 def _described(key: ApiKey, now: Instant) -> dict[str, object]:
-    expired = key.expires_at is not None and key.expires_at <= now
     return {
         "id": key.id,
         "env": key.env,
         "preview": key.preview,
-        "state": "revoked" if key.revoked_at is not None else "expired" if expired else "active",
+        "state": key.state(now),
         "created_at": iso(key.created_at),
         "expires_at": iso_or_none(key.expires_at),
         "revoked_at": iso_or_none(key.revoked_at),

@@ -6,16 +6,18 @@ from typing import Annotated, get_args
 import typer
 
 from guichet.bootstrap import Service
+from guichet.cli.approvals import ask_for_approval, needs_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Reference, actor
-from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings, run
 from guichet.clock import iso
 from guichet.context import AppContext
+from guichet.domain.approvals import WantedAct
 from guichet.domain.late_results import LateResult
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment
-from guichet.payments import late_decisions, late_returns, refund_repository, repository
+from guichet.payments import late_decisions, late_returns
 from guichet.payments import late_result_repository as store
 from guichet.payments.late_decisions import Decision
 
@@ -89,6 +91,10 @@ def resolve(
     """Decide about late money. The statuses that merchants were told stay as they are."""
     if decision not in get_args(Decision):
         raise typer.BadParameter(f"--to: one of {', '.join(get_args(Decision))} is expected.")
+    if needs_approval():
+        wanted = WantedAct("late_money.resolve", reference, {"to": decision}, evidence)
+        ask_for_approval(wanted, by, as_json=as_json)
+        return
     chosen: Decision = decision  # type: ignore[assignment]  # checked above
     providers = load_providers(load_settings())
     if chosen == "wallet" and not yes:
@@ -110,10 +116,7 @@ def resolve(
 
 
 async def _find(ctx: AppContext, reference: str) -> _Found:
-    subject = await repository.find(ctx.db, reference) or await refund_repository.find(ctx.db, reference)
-    late = subject and await store.about(ctx.db, subject)
-    if not late or late.stage == "asking":
-        raise CommandError(f"There is no late money about {reference}.")
+    late = await late_decisions.find(ctx.db, reference)
     _, payment = await store.subject_of(ctx.db, late)
     return _Found(late, payment, await late_decisions.paid_again(ctx.db, payment))
 

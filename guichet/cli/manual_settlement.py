@@ -5,10 +5,12 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import Service
+from guichet.cli.approvals import ask_for_approval, needs_approval
 from guichet.cli.arguments import actor
 from guichet.cli.console import CommandError, console, print_json
 from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings, run
+from guichet.domain.approvals import MoneyAct, WantedAct
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.payments import refund_repository, repository
 from guichet.payments.manual_settlement import Settled, settle_by_hand
@@ -39,6 +41,13 @@ def settle(
 ) -> None:
     """Ends a pending payment or refund by hand, and prints what was done."""
     decision = _decision(succeeded, evidence, by, override, approve)
+    if needs_approval():
+        if approve is not None:
+            raise typer.BadParameter("--approve is for development: in production the console is where to approve.")
+        act: MoneyAct = "payment.settle" if subject_type == "payment" else "refund.settle"
+        arguments = {"succeeded": decision.succeeded, "override": override}
+        ask_for_approval(WantedAct(act, reference, arguments, decision.evidence), by, as_json=as_json)
+        return
     providers = load_providers(load_settings())
 
     async def work(opened: Service) -> Settled:
@@ -51,7 +60,7 @@ def settle(
             raise CommandError(f"There is no {subject_type} {reference}.")
         return await settle_by_hand(opened.ctx, found, decision)
 
-    _print(subject_type, run(work, "Asking the provider…", providers), approve, as_json=as_json)
+    _print(subject_type, run(work, "Asking the provider…", providers), as_json=as_json)
 
 
 def _decision(
@@ -69,11 +78,10 @@ def _decision(
         actor=actor(by) if by else None,
         override=override,
         approver=actor(approve) if approve else None,
-        names_suffice=load_settings().development,
     )
 
 
-def _print(subject_type: SubjectType, done: Settled, approve: str | None, *, as_json: bool) -> None:
+def _print(subject_type: SubjectType, done: Settled, *, as_json: bool) -> None:
     subject = done.subject
     if as_json:
         print_json(
@@ -87,7 +95,7 @@ def _print(subject_type: SubjectType, done: Settled, approve: str | None, *, as_
     elif done.approval_needed:
         console.print(
             f"Nothing is settled yet (the provider says: {done.answer}). Within a day a second person must run this "
-            f"command with --override --approve NAME{', from an account of their own' if approve else ''}."
+            "command with --override --approve NAME."
         )
     else:
         console.print(f"The {subject_type} {subject.reference} is {subject.status} (the provider says: {done.answer}).")

@@ -1,27 +1,28 @@
-"""`guichet merchant …`: merchants, their status and their time zone."""
+"""`guichet merchant …`: merchants, their status, their time zone and their limits."""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Final, Literal
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, TypeVar
 
 import typer
 
-from guichet.bootstrap import Service, create_merchant
-from guichet.cli.acts import record_act
-from guichet.cli.arguments import Json, MerchantId, MerchantIdValue, OptionalBy, actor
+from guichet.administration import merchants as administration
+from guichet.administration.merchant_limits import MAX_RATE, read_amount, read_rate, set_limits
+from guichet.bootstrap import Service
+from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor
 from guichet.cli.console import console, print_json, print_table
 from guichet.cli.runner import existing, get_merchant, run
 from guichet.clock import iso
-from guichet.db.engine import Transaction
-from guichet.domain.merchants import Environment, Merchant, MerchantStatus
-from guichet.domain.money import DEFAULT_CURRENCY, Currency
+from guichet.domain.accounts import normal_email
+from guichet.domain.merchants import Environment, Merchant, MerchantLimits, MerchantStatus, merchant_name
+from guichet.domain.money import DEFAULT_CURRENCY, Currency, plain
 from guichet.merchants import repository as merchants
+from guichet.payments.anonymisation import Anonymised, CustomerKeys, anonymise_customer
 from guichet.settings import parsers
 
+Value = TypeVar("Value", bound=int)
+
 app = typer.Typer(no_args_is_help=True, help="Merchants.")
-
-
-_MAX_NAME: Final = 100
-Change = Callable[[Transaction], Awaitable[Merchant | None]]
 
 
 def register(commands: typer.Typer) -> None:
@@ -29,9 +30,10 @@ def register(commands: typer.Typer) -> None:
 
 
 def _name(text: str) -> str:
-    if not text.strip() or len(text) > _MAX_NAME or not text.isprintable():
-        raise typer.BadParameter(f"1 to {_MAX_NAME} printable characters are expected.")
-    return text.strip()
+    found = merchant_name(text)
+    if found is None:
+        raise typer.BadParameter("1 to 100 printable characters are expected.")
+    return found
 
 
 def _zone(text: str) -> str:
@@ -39,6 +41,20 @@ def _zone(text: str) -> str:
         return str(parsers.time_zone(text))
     except ValueError as fault:
         raise typer.BadParameter(f"It {fault}.") from None
+
+
+def _phone(text: str) -> str:
+    digits = text.removeprefix("+")
+    if not (digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 15):
+        raise typer.BadParameter("8 to 15 digits with the country's code are expected.")
+    return digits
+
+
+def _email(text: str) -> str:
+    found = normal_email(text)
+    if found is None:
+        raise typer.BadParameter("An e-mail address is expected.")
+    return found
 
 
 @app.command(epilog='Example: `guichet merchant create "Boutique Awa" --status pending --json`')
@@ -57,7 +73,7 @@ def create(
     """Create a merchant with a test key and a live key. The keys are shown only once."""
 
     async def work(opened: Service) -> tuple[Merchant, dict[Environment, str]]:
-        return await create_merchant(opened.ctx, name, status, currency, actor=actor(by))
+        return await administration.create_merchant(opened.ctx, name, status, currency, actor=actor(by))
 
     merchant, keys = run(work, create=True)
     if as_json:
@@ -93,10 +109,11 @@ def status(
 ) -> None:
     """Change a merchant's status: its live keys work only while it is active."""
 
-    async def change(tx: Transaction) -> Merchant | None:
-        return await merchants.set_status(tx, merchant_id, new_status)
+    async def work(opened: Service) -> Merchant:
+        changed = await administration.set_status(opened.ctx, merchant_id, new_status, actor(by))
+        return existing(changed, "merchant", merchant_id)
 
-    merchant = _change(merchant_id, change, "status", by)
+    merchant = run(work)
     if as_json:
         print_json(_described(merchant))
     else:
@@ -114,10 +131,11 @@ def time_zone(
 ) -> None:
     """Set the time zone of the dates on a merchant's hosted pages and receipts."""
 
-    async def change(tx: Transaction) -> Merchant | None:
-        return await merchants.set_time_zone(tx, merchant_id, zone)
+    async def work(opened: Service) -> Merchant:
+        changed = await administration.set_time_zone(opened.ctx, merchant_id, zone, actor(by))
+        return existing(changed, "merchant", merchant_id)
 
-    merchant = _change(merchant_id, change, "time_zone", by)
+    merchant = run(work)
     if as_json:
         print_json(_described(merchant))
     else:
@@ -125,23 +143,100 @@ def time_zone(
         console.print(f"The pages of merchant {merchant.id}, {merchant.name}, show dates in {shown}.")
 
 
-def _change(
-    merchant_id: MerchantIdValue, change: Change, field: Literal["status", "time_zone"], by: str | None
-) -> Merchant:
-    """Changes one field of a merchant; the act is in the audit log, with the field before and after."""
+@app.command(epilog="Example: `guichet merchant limits 1 --rate 600 --payment 200000 --day none`")
+def limits(
+    merchant_id: MerchantId,
+    rate: Annotated[
+        str | None, typer.Option(metavar="N", help="Requests a minute of all its keys together, instead of an address.")
+    ] = None,
+    payment: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="Highest amount of one live payment, in its currency.")
+    ] = None,
+    day: Annotated[
+        str | None, typer.Option(metavar="AMOUNT", help="Highest total of the live payments of a day that do not fail.")
+    ] = None,
+    by: OptionalBy = None,
+    as_json: Json = False,
+) -> None:
+    """Show or change a merchant's own limits. `none` is the common limit again; what is not given stays."""
+    new_rate = _limit(rate, "--rate", read_rate, f"a whole number from 1 to {MAX_RATE}")
+    new_payment, new_day = (
+        _limit(typed, option, read_amount, "an amount of at least 1, such as 200000")
+        for typed, option in ((payment, "--payment"), (day, "--day"))
+    )
 
     async def work(opened: Service) -> Merchant:
-        ctx = opened.ctx
-        before = await get_merchant(ctx.db, merchant_id)
-        async with ctx.db.transaction() as tx:
-            changed = existing(await change(tx), "merchant", merchant_id)
-            await record_act(
-                ctx, tx, by, f"merchant.{field}_changed", "merchant", merchant_id, merchant_id,
-                before={field: getattr(before, field)}, after={field: getattr(changed, field)},
-            )  # fmt: skip
-        return changed
+        found = await get_merchant(opened.ctx.db, merchant_id)
+        wanted = MerchantLimits(
+            found.rate_limit if rate is None else new_rate,
+            found.payment_limit if payment is None else new_payment,
+            found.daily_limit if day is None else new_day,
+        )
+        if wanted == found.limits:
+            return found
+        changed = await set_limits(opened.ctx, merchant_id, wanted, actor(by))
+        return existing(changed, "merchant", merchant_id)
 
-    return run(work)
+    merchant = run(work)
+    if as_json:
+        print_json(_described(merchant))
+        return
+    shown = [
+        ("Requests a minute", merchant.rate_limit),
+        (f"One live payment, {merchant.currency}", _plain(merchant.payment_limit)),
+        (f"Live payments of a day, {merchant.currency}", _plain(merchant.daily_limit)),
+    ]
+    print_table(("Limit", "Of this merchant"), [(name, value or "as for everybody") for name, value in shown])
+
+
+def _limit(typed: str | None, option: str, read: Callable[[str], Value | None], expected: str) -> Value | None:
+    if typed is None or typed == "none":
+        return None
+    found = read(typed)
+    if found is None:
+        raise typer.BadParameter(f"{expected} or `none` is expected.", param_hint=option)
+    return found
+
+
+def _plain(amount: int | None) -> str | None:
+    return None if amount is None else plain(amount)
+
+
+@app.command(
+    "anonymise-customer",
+    epilog='Example: `guichet merchant anonymise-customer 1 --phone 2290197001234 --evidence "Letter of 3 May" --json`',
+)
+def anonymise(
+    merchant_id: MerchantId,
+    evidence: Evidence,
+    phone: Annotated[
+        str | None, typer.Option(parser=_phone, metavar="NUMBER", help="Number that paid, with the country's code.")
+    ] = None,
+    email: Annotated[str | None, typer.Option(parser=_email, metavar="EMAIL", help="E-mail address given.")] = None,
+    by: OptionalBy = None,
+    as_json: Json = False,
+) -> None:
+    """Remove what is known of one customer of a merchant, in both environments. The books and the logs stay whole.
+
+    Payments that are not at their end are left for the next time: they need the number.
+    """
+    if phone is None and email is None:
+        raise typer.BadParameter("give --phone, --email, or both.")
+
+    async def work(opened: Service) -> Anonymised:
+        ctx = opened.ctx
+        await get_merchant(ctx.db, merchant_id)
+        return await anonymise_customer(ctx, merchant_id, CustomerKeys(phone, email), actor(by), evidence)
+
+    done = run(work)
+    if as_json:
+        print_json({"merchant_id": merchant_id, **asdict(done)})
+        return
+    console.print(f"{done.payments} payments, {done.refunds} refunds and {done.deliveries} webhooks name nobody now.")
+    if done.waiting:
+        console.print("Not at their end yet, so ask again later:")
+        for reference in done.waiting:
+            console.print(f"  {reference}", soft_wrap=True)
 
 
 def _described(merchant: Merchant) -> dict[str, object]:
@@ -152,4 +247,9 @@ def _described(merchant: Merchant) -> dict[str, object]:
         "currency": merchant.currency,
         "created_at": iso(merchant.created_at),
         "time_zone": merchant.time_zone,
+        "limits": {
+            "requests_per_minute": merchant.rate_limit,
+            "payment": _plain(merchant.payment_limit),
+            "day": _plain(merchant.daily_limit),
+        },
     }

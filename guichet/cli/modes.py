@@ -6,17 +6,16 @@ from typing import Annotated, Final
 
 import typer
 
+from guichet.administration.errors import ClosedForEverybody, UnknownOperator
+from guichet.administration.payment_modes import change_mode, current_catalogue
 from guichet.bootstrap import Service
-from guichet.cli.acts import record_act
-from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, row_id
+from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, row_id
 from guichet.cli.console import CommandError, console, fail, print_json, print_table
 from guichet.cli.runner import get_merchant, run
-from guichet.context import AppContext
 from guichet.domain.availability import UP, OperatorState
 from guichet.domain.catalogue import RATE_PLACES, Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.domain.money import Hundredths, parse_decimal, plain
-from guichet.merchants.catalogue import Catalogues, set_override
 from guichet.schemas.json_codec import percent
 from guichet.schemas.payment_mode import payment_mode_object
 
@@ -45,7 +44,10 @@ def list_modes(merchant: Merchant = None, as_json: Json = False) -> None:
     """List every payment mode, open or closed, with its fees: the general ones, or those of one merchant."""
 
     async def work(opened: Service) -> tuple[Catalogue, States]:
-        return await _catalogue(opened.ctx, merchant), await opened.ctx.availability.states()
+        ctx = opened.ctx
+        if merchant is not None:
+            await get_merchant(ctx.db, merchant)
+        return await current_catalogue(ctx, merchant), await ctx.availability.states()
 
     catalogue, states = run(work)
     modes = catalogue.modes
@@ -110,21 +112,21 @@ def _change(
 ) -> None:
     """Changes an override and prints the payment mode as it is from now on. None leaves a value as it is."""
 
+    change = ModeOverride(merchant_id, operator, active, fee_percent, fee_fixed)
+
     async def work(opened: Service) -> tuple[PaymentMode, States]:
         ctx = opened.ctx
-        mode = _find(await _catalogue(ctx, merchant_id), operator)
-        if active and merchant_id is not None and not _find(await _catalogue(ctx, None), operator).active:
+        if merchant_id is not None:
+            await get_merchant(ctx.db, merchant_id)
+        try:
+            changed = await change_mode(ctx, change, actor(by))
+        except UnknownOperator:
+            raise CommandError(f"There is no operator {operator!r}; `guichet mode list` shows the codes.") from None
+        except ClosedForEverybody as closed:
             raise CommandError(
-                f"{mode.operator} is closed for everybody; open it first with `guichet mode enable {mode.operator}`."
-            )
-        async with ctx.db.transaction() as tx:
-            await set_override(tx, ModeOverride(merchant_id, mode.operator, active, fee_percent, fee_fixed))
-            given = {"active": active, "fee_percent": fee_percent, "fee_fixed": fee_fixed}
-            facts = {name: value for name, value in given.items() if value is not None}
-            before = {name: getattr(mode, name) for name in facts}
-            told = {"before": before, "after": facts}
-            await record_act(ctx, tx, by, "mode.changed", "mode", mode.operator, merchant_id, **told)
-        return _find(await _catalogue(ctx, merchant_id), operator), await ctx.availability.states()
+                f"{closed} is closed for everybody; open it first with `guichet mode enable {closed}`."
+            ) from None
+        return changed, await ctx.availability.states()
 
     mode, states = run(work)
     if as_json:
@@ -132,20 +134,6 @@ def _change(
         return
     whom = "everybody" if merchant_id is None else f"merchant {merchant_id}"
     console.print(f"{mode.operator} is {_state(mode)} for {whom}, at {_fee(mode)}.")
-
-
-def _find(catalogue: Catalogue, operator: str) -> PaymentMode:
-    mode = catalogue.by_operator(operator)
-    if mode is None:
-        raise CommandError(f"There is no operator {operator!r}; `guichet mode list` shows the codes.")
-    return mode
-
-
-async def _catalogue(ctx: AppContext, merchant_id: MerchantId | None) -> Catalogue:
-    """The catalogue as it is now; the cached one of the service may be a second old."""
-    if merchant_id is not None:
-        await get_merchant(ctx.db, merchant_id)
-    return await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(merchant_id)
 
 
 def _described(mode: PaymentMode, states: States) -> dict[str, object]:

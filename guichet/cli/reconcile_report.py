@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from guichet.cli import spreadsheets
 from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.clock import Instant
 from guichet.domain.money import plain
 from guichet.domain.reconciliation import DIFFERENT, MATCHED, MISSING_HERE, MISSING_THERE, Finding
+from guichet.exports import cells
 from guichet.ledger.reconciliation_runs import describe
 
 _RESULTS: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
@@ -51,7 +51,7 @@ class CsvReport:
 
     def __init__(self, path: Path | None) -> None:
         self._file = path.open("w", encoding="utf-8", newline="") if path else None
-        self._rows = spreadsheets.writer(self._file, _COLUMNS) if self._file else None
+        self._rows = cells.writer(self._file, _COLUMNS) if self._file else None
 
     def __enter__(self) -> "CsvReport":
         return self
@@ -75,14 +75,14 @@ def _row(finding: Finding) -> tuple[object, ...]:
         ours.reference if ours else "",
         ours.merchant_id if ours else "",
         ours.status if ours else "",
-        spreadsheets.amount(ours.amount) if ours else "",
-        spreadsheets.text(" ".join(line.references)) if line else "",
-        spreadsheets.amount(line.amount) if line and line.amount is not None else "",
+        cells.amount(ours.amount) if ours else "",
+        cells.text(" ".join(line.references)) if line else "",
+        cells.amount(line.amount) if line and line.amount is not None else "",
         currency or "",
-        spreadsheets.moment(ours.at) if ours and ours.at else "",
-        spreadsheets.moment(line.at) if line else "",
+        cells.moment(ours.at) if ours and ours.at else "",
+        cells.moment(line.at) if line else "",
         line.number if line else "",
-        spreadsheets.text(finding.note),
+        cells.text(finding.note),
     )
 
 
@@ -97,7 +97,7 @@ def show(comparison: Comparison, *, as_json: bool) -> None:
         columns = ("Result", "Type", "Ours", "Amount here", "Theirs", "Amount there", "Line", "Note")
         print_table(columns, [_screen(each) for each in comparison.differences])
     if comparison.since is not None and comparison.until is not None:
-        console.print(f"From {spreadsheets.moment(comparison.since)} to {spreadsheets.moment(comparison.until)} UTC:")
+        console.print(f"From {cells.moment(comparison.since)} to {cells.moment(comparison.until)} UTC:")
     console.print(", ".join(f"{count} {result}" for result, count in counts.items()) + ".")
     if comparison.ignored:
         console.print(f"{comparison.ignored} lines were ignored as requested.")

@@ -6,10 +6,12 @@ import typer
 
 from guichet.bootstrap import Service
 from guichet.cli import manual_settlement
+from guichet.cli.approvals import ask_for_approval, needs_approval
 from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, OptionalBy, OptionalEvidence, Reference, actor
 from guichet.cli.console import CommandError, console, print_json
 from guichet.cli.manual_settlement import Approver, Outcome, Override
 from guichet.cli.runner import run
+from guichet.domain.approvals import WantedAct
 from guichet.domain.payments import Refund
 from guichet.payments import payee_confirmation, refund_repository
 
@@ -53,6 +55,10 @@ def confirm_payee(
     """Say which number gets a refund that waits because no provider states who paid (incident `payee_unconfirmed`). The
     refund is sent there at once.
     """
+    if needs_approval():
+        wanted = WantedAct("refund.confirm_payee", reference, {"phone": phone}, evidence)
+        ask_for_approval(wanted, by, as_json=as_json)
+        return
 
     async def work(opened: Service) -> Refund:
         found = await refund_repository.find(opened.ctx.db, reference)

@@ -28,6 +28,7 @@ from guichet.server.http_server import Server, ServerOptions
 from guichet.server.metrics_port import metrics_port
 from guichet.server.process_tuning import tune_allocator, tune_garbage_collector
 from guichet.server.processes import on_stop, stop_with_parent
+from guichet.server.request_log import writing_request_log
 from guichet.server.sockets import bind_socket, inherited_socket, start_listening, url_of
 from guichet.settings import DEFAULT_PUBLIC_URL, Settings
 from guichet.worker.availability_loop import writing_attempts
@@ -112,6 +113,7 @@ async def _serve_until_stopped(
     async with (
         wakeups(ctx, working=with_worker),
         nullcontext() if worker else writing_attempts(ctx),
+        writing_request_log(ctx),
         metrics_port(ctx, listen.number),
         running_simulator(simulated),
     ):

@@ -6,28 +6,20 @@ from typing import Annotated, Any, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli import spreadsheets
 from guichet.cli.arguments import Json, MerchantId, Since, Until
 from guichet.cli.console import CommandError, console, iso_or_none, json_text, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import Instant, iso
-from guichet.domain import posting_rules as ledger
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency, plain
+from guichet.exports import cells
+from guichet.ledger.balance_checkpoints import WalletKey
+from guichet.ledger.movement_names import MOVEMENT_NAMES
 from guichet.ledger.wallet_statement import Movement, Statement
 from guichet.schemas.json_codec import number
 
 #: Rows of one table on screen; a longer statement continues in another table.
 _PAGE_ROWS: Final = 500
-_KINDS: Final = {
-    ledger.COLLECTED: ("collection", "Encaissement"),
-    ledger.UNSUSPENDED: ("collection, after suspension", "Encaissement (après suspens)"),
-    ledger.HELD: ("refund", "Remboursement"),
-    ledger.RELEASED: ("refund cancelled", "Remboursement annulé"),
-    ledger.LATE_CREDITED: ("collection, paid late", "Encaissement tardif"),
-    ledger.RECEIVABLE_PAID: ("refund, paid late", "Remboursement tardif"),
-    ledger.REFUND_LATE_CREDITED: ("refund that came back", "Remboursement revenu"),
-}
 _FRENCH: Final = (
     "Date (UTC)",
     "Nature",
@@ -61,10 +53,11 @@ def print_statement(
     async def work(opened: Service) -> None:
         ctx = opened.ctx
         await get_merchant(ctx.db, merchant_id)
-        upto = ctx.clock.now() if until is None else until
+        now = ctx.clock.now()
+        upto = now if until is None else until
         if since is not None and since > upto:
             raise CommandError("--from is later than --to.")
-        statement = Statement(ctx.db, merchant_id, env, currency, since, upto)
+        statement = Statement(ctx.db, WalletKey(merchant_id, env, currency), since, upto, now)
         await (_csv(statement) if as_csv else _json(statement) if as_json else _screen(statement))
 
     run(work, message=None)
@@ -72,21 +65,21 @@ def print_statement(
 
 async def _csv(statement: Statement) -> None:
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
-    rows = spreadsheets.writer(sys.stdout, _FRENCH)
+    rows = cells.writer(sys.stdout, _FRENCH)
     opening = await statement.opening()
     rows.writerow(_line(statement.since, "Solde à l'ouverture", balance=opening))
     async for each in statement.movements():
         debit, credit = _sides(each)
         rows.writerow(
             (
-                spreadsheets.moment(each.at),
+                cells.moment(each.at),
                 _kind(each)[1],
                 each.payment_reference,
                 each.refund_reference,
-                spreadsheets.text(each.external_id),
-                spreadsheets.amount(debit) if debit else "",
-                spreadsheets.amount(credit) if credit else "",
-                spreadsheets.amount(each.balance),
+                cells.text(each.external_id),
+                cells.amount(debit) if debit else "",
+                cells.amount(credit) if credit else "",
+                cells.amount(each.balance),
                 each.posting_id,
             )
         )
@@ -100,8 +93,8 @@ async def _csv(statement: Statement) -> None:
 def _line(
     at: Instant | None, label: str, debit: int | None = None, credit: int | None = None, balance: int | None = None
 ) -> tuple[str, ...]:
-    amounts = ("" if each is None else spreadsheets.amount(each) for each in (debit, credit, balance))
-    return (spreadsheets.moment(at), label, "", "", "", *amounts, "")
+    amounts = ("" if each is None else cells.amount(each) for each in (debit, credit, balance))
+    return (cells.moment(at), label, "", "", "", *amounts, "")
 
 
 async def _screen(statement: Statement) -> None:
@@ -129,7 +122,7 @@ def _print_page(page: list[Movement]) -> None:
         debit, credit = _sides(each)
         amounts = (plain(debit) if debit else "", plain(credit) if credit else "", plain(each.balance))
         references = (each.payment_reference, each.refund_reference, each.external_id)
-        rows.append((spreadsheets.moment(each.at), _kind(each)[0], *references, *amounts))
+        rows.append((cells.moment(each.at), _kind(each)[0], *references, *amounts))
     if rows:
         print_table(columns, rows)
 
@@ -167,7 +160,7 @@ async def _json(statement: Statement) -> None:
 
 def _kind(movement: Movement) -> tuple[str, str]:
     """Its name on screen and in French; an unknown cause is shown as it is stored."""
-    return _KINDS.get(movement.cause, (movement.cause, movement.cause))
+    return MOVEMENT_NAMES.get(movement.cause, (movement.cause, movement.cause))
 
 
 def _sides(movement: Movement) -> tuple[int, int]:
@@ -176,4 +169,4 @@ def _sides(movement: Movement) -> tuple[int, int]:
 
 
 def _on(instant: Instant | None) -> str:
-    return "" if instant is None else f" on {spreadsheets.moment(instant)} UTC"
+    return "" if instant is None else f" on {cells.moment(instant)} UTC"

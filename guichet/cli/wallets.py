@@ -6,17 +6,20 @@ from typing import Annotated, Final
 import typer
 
 from guichet.bootstrap import Service
-from guichet.cli.acts import record_act
-from guichet.cli.arguments import Json, MerchantId, OptionalBy, WalletStatusValue
+from guichet.cli.approvals import ask_for_approval, needs_approval
+from guichet.cli.arguments import Json, MerchantId, OptionalBy, OptionalEvidence, WalletStatusValue, actor
 from guichet.cli.console import console, error_console, print_json, print_table
 from guichet.cli.runner import get_merchant, run
 from guichet.clock import iso
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain import ids
+from guichet.domain.approvals import WantedAct
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
 from guichet.ledger import suspense, wallets
+from guichet.payments import wallet_status
+from guichet.payments.money_acts import wallet_subject
 from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")
@@ -61,22 +64,23 @@ def status(
     merchant_id: MerchantId,
     currency: Annotated[Currency, typer.Argument(case_sensitive=False, metavar="CURRENCY")],
     new_status: Annotated[WalletStatusValue, typer.Argument(parser=_status, metavar="|".join(WALLET_STATUSES))],
+    evidence: OptionalEvidence = None,
     by: OptionalBy = None,
     as_json: Json = False,
 ) -> None:
     """Freeze, close or reopen a live wallet. Unless it is `Actif`, new live payments and refunds are refused, and
     credits of payments that customers have already validated are suspended until it is `Actif` again.
-    Test wallets are always `Actif`.
+    Test wallets are always `Actif`. In production another person approves before a wallet is `Actif` again.
     """
+    if new_status == ACTIVE and needs_approval():
+        wanted = WantedAct("wallet.reopen", wallet_subject(merchant_id, currency), {}, evidence or "")
+        ask_for_approval(wanted, by, as_json=as_json)
+        return
 
     async def work(opened: Service) -> tuple[Wallet, int]:
         ctx = opened.ctx
         await get_merchant(ctx.db, merchant_id)
-        async with ctx.db.transaction() as tx:
-            before = await wallets.wallet_status(tx, merchant_id, "live", currency)
-            await wallets.set_wallet_status(tx, merchant_id, "live", currency, new_status, ctx.clock.now())
-            told = {"before": {"status": before}, "after": {"status": new_status}}
-            await record_act(ctx, tx, by, "wallet.status_changed", "wallet", currency, merchant_id, **told)
+        await wallet_status.change_status(ctx, merchant_id, currency, new_status, actor(by), evidence or "")
         released = await _release(ctx, merchant_id, currency) if new_status == ACTIVE else 0
         return require(await wallets.wallet(ctx.db, merchant_id, "live", currency)), released
 

@@ -1,5 +1,6 @@
 """The heads that a chain must still contain: what was published last, and what was kept outside the database."""
 
+import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,14 +15,16 @@ async def known_heads(db: Database, settings: Settings, digests: Iterable[str], 
     """What a check of either chain compares by itself: the last publication, the file that `GUICHET_LEDGER_HEADS`
     names, and `file`, in which somebody else kept heads. `digests`: single ones that a person typed.
 
-    Reads the files whole, in one go: it is for commands.
+    Reads the files whole, in a thread.
     """
     last = await last_published(db)
     typed = [KnownHead(digest, None, "the known head") for digest in digests]
     ledger = [*typed, *_published(last, last.posting_id, last.digest)]
     acts = [*typed, *_published(last, last.act, last.act_digest)]
     try:
-        heads = [head for source in _files(settings, last, file) for head in _read(source, last.database_id)]
+        heads = await asyncio.to_thread(
+            lambda: [head for source in _files(settings, last, file) for head in _read(source, last.database_id)]
+        )
     except (OSError, UnreadableHead) as error:
         return KnownHeads((*ledger,), (*acts,), f"The known heads cannot all be compared: {error}.")
     for head in heads:

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
-from guichet.clock import DAY, SECOND, Clock, Instant, earlier, from_datetime, later
+from guichet.clock import DAY, MINUTE, SECOND, Clock, Instant, earlier, from_datetime, later
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
@@ -40,6 +40,9 @@ _NETWORKS: Final = frozenset(
 #: Microseconds for which one answer serves all searches that ask the same. Responses are lost in numbers, and a search
 #: may read thousands of rows: a gateway in trouble must not be asked for all of them by every payment.
 _SHARED_FOR: Final = 10 * SECOND
+#: The same for an answer that was cut off. There will not be fewer rows a minute later, and each answer is the longest
+#: there is: of a busy day they are most of what the gateway would have to do.
+_FULL_SHARED_FOR: Final = 5 * MINUTE
 _REFERENCES: Final = ("callback_info", "reference", "financial_transaction_id", "custom_id")
 _KINDS: Final[tuple[Kind, ...]] = ("PAYIN", "PAYOUT")
 _STATUSES: Final[tuple[Status, ...]] = ("SUCCESSFUL", "FAILED", "PENDING")
@@ -59,8 +62,13 @@ class _Search:
     asked_at: Instant | None = None
 
     def knows(self, sent_at: Instant, now: Instant) -> bool:
-        """Whether what was sent then may be in this answer, which is not older than others may use it."""
-        return self.asked_at is not None and sent_at <= self.asked_at <= now < later(self.asked_at, _SHARED_FOR)
+        """Whether others may still use this answer: one that is whole if what was sent then may be in it; one that was
+        cut off in any case, since it says that a narrower question must be asked, or that there is none."""
+        if self.asked_at is None or now < self.asked_at:
+            return False
+        if self.answered[1] >= _MAX_ROWS:
+            return now < later(self.asked_at, _FULL_SHARED_FOR)
+        return sent_at <= self.asked_at and now < later(self.asked_at, _SHARED_FOR)
 
 
 class FeexPayHistory:
@@ -81,7 +89,7 @@ class FeexPayHistory:
         missing = Unknown("not in the history")
         around = days(earlier(sent_at, DAY), later(sent_at, DAY))
         read = partial(self._references, sent_at)
-        async for references in self._answers(read, around, (kind,), _network(operator)):
+        async for references in self._answers(read, around, (kind,), network_name(operator)):
             if isinstance(references, Unknown):
                 missing = references
             elif found := references.get(reference):
@@ -181,7 +189,7 @@ class FeexPayHistory:
         return rows, len(rows)
 
 
-def _network(operator: str) -> str | None:
+def network_name(operator: str) -> str | None:
     """FeexPay's documented name of an operator's network, such as `MTN CG`; None for cards and a few networks."""
     name = operator.upper().replace("_", " ")
     return name if name in _NETWORKS else None

@@ -145,6 +145,10 @@ class Registry:
         """The provider of an account. For an account that left the file every status is unknown."""
         return self._accounts.get(name) or MissingAccount(name)
 
+    def names(self) -> list[str]:
+        """The names of all accounts."""
+        return list(self._accounts)
+
     def with_disputes(self) -> dict[str, HasDisputes]:
         """The accounts whose payers can contest a payment with their bank."""
         return {name: each for name, each in self._accounts.items() if isinstance(each, HasDisputes)}

@@ -66,6 +66,8 @@ class ConnectionGuard:
         self.head = Phase("head", limits.head)
         #: A full head, no full body yet.
         self.body = Phase("body", limits.body)
+        #: The same for an address that takes more.
+        self.upload = Phase("upload", limits.upload)
         self.idle = Phase("idle", limits.idle)
         #: The client does not read what we send.
         self.stalled = Phase("stalled", limits.stalled)
@@ -127,7 +129,7 @@ class ConnectionGuard:
         return self._make_room("full", None)
 
     def _make_room(self, reason: str, address: str | None) -> bool:
-        waiting = (self.head, self.idle, self.body)
+        waiting = (self.head, self.idle, self.body, self.upload)
         found = next((oldest for phase in waiting if (oldest := phase.oldest(address))), None)
         if found is not None:
             self._evict(found, reason)
@@ -147,7 +149,7 @@ class ConnectionGuard:
     def _sweep_again(self) -> None:
         self._next_sweep = self._loop.call_later(_SWEEP_INTERVAL, self._sweep_again)
         now = self._now()
-        for phase in (self.head, self.body, self.idle, self.stalled, self.refused):
+        for phase in (self.head, self.body, self.upload, self.idle, self.stalled, self.refused):
             while (oldest := phase.oldest()) is not None and phase.deadlines[oldest] <= now:
                 self.enter(oldest, None)
                 oldest.end(phase)

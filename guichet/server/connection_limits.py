@@ -4,6 +4,7 @@ An attacker may fill each of them: together they bound the memory of a process. 
 of their own (docs/contract.md, "Limits"; D6), which is answered first.
 """
 
+import re
 import resource
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +19,9 @@ MAX_TARGET: Final = 8 * 1024
 MAX_HEADERS: Final = 100
 #: Bytes of a body, with the framing of its chunks; what is received after the response counts too.
 MAX_BODY: Final = 1024 * 1024
+#: The one address that takes more: a document for a merchant's file (`console/admin/merchants/`), of 5 MiB.
+UPLOADS: Final = re.compile(rb"/admin/merchants/[0-9]{1,19}/documents(?:\?.*)?")
+MAX_UPLOAD: Final = 5 * 1024 * 1024 + 128 * 1024
 #: Requests that a client may send before the first of them is answered.
 MAX_PIPELINED: Final = 16
 #: Bytes of a response that may wait in memory before the application waits for the client to read.
@@ -44,6 +48,8 @@ HEAD: Final = PhaseLimit(10, most=512)
 TLS_HEAD: Final = PhaseLimit(10, most=128)
 #: From the end of the head to the end of the body: 16 KiB on a line of 3 kbit/s.
 BODY: Final = PhaseLimit(60, most=256)
+#: The same for UPLOADS: 5 MiB on a line of 140 kbit/s.
+UPLOAD: Final = PhaseLimit(300, most=16)
 #: Between two requests. The proxies of docs/operations close earlier, so they never lose a request to this.
 IDLE: Final = PhaseLimit(5, most=1_000_000)
 #: While the client does not read a response: it must read 64 KiB in this time.
@@ -61,6 +67,7 @@ class ConnectionLimits:
     addresses: ClientAddresses = _EVERYBODY
     head: PhaseLimit = HEAD
     body: PhaseLimit = BODY
+    upload: PhaseLimit = UPLOAD
     idle: PhaseLimit = IDLE
     stalled: PhaseLimit = STALLED
     refused: PhaseLimit = REFUSED

@@ -20,6 +20,7 @@ from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, MethodNotAllowed, NotFound, ServerError
 from guichet.logs import log
 from guichet.server.json_response import error_response
+from guichet.server.request_context import ERROR_CODE
 
 #: What nginx logs for a client that went away before it was answered. Nobody receives it; logs and metrics show it.
 CLIENT_CLOSED_REQUEST: Final = 499
@@ -51,23 +52,32 @@ def log_storage_error(error: Exception) -> None:
         log.error("request.storage", error=repr(error))
 
 
-async def handle_error(_: Request, error: Exception) -> Response:
+async def handle_error(request: Request, error: Exception) -> Response:
     """Starlette's exception handler for everything outside the hosted pages."""
     if isinstance(error, ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED_REQUEST)
     if isinstance(error, HTTPException) and error.status_code not in (404, 405):
         return Response(status_code=error.status_code, headers=error.headers)
     log_storage_error(error)
-    response = error_response(contract_error(error))
+    stated = contract_error(error)
+    request.scope[ERROR_CODE] = stated.code
+    response = error_response(stated)
     response.headers.update(error_headers(error))
     return response
 
 
 def application(
-    routes: Sequence[BaseRoute], middleware: Sequence[Middleware] = (), handler: ExceptionHandler = handle_error
+    routes: Sequence[BaseRoute],
+    middleware: Sequence[Middleware] = (),
+    handler: ExceptionHandler = handle_error,
+    own_errors: Sequence[type[Exception]] = (),
 ) -> Starlette:
-    """A Starlette application that answers errors with `handler`; a slash too many is a 404, never a redirect."""
-    handlers: dict[Any, ExceptionHandler] = dict.fromkeys((GuichetError, StorageError, HTTPException), handler)
+    """A Starlette application that answers errors with `handler`; a slash too many is a 404, never a redirect.
+
+    `own_errors`: what its handlers raise besides the contract's errors. Anything else is a bug, and is logged as one.
+    """
+    expected = (GuichetError, StorageError, HTTPException, *own_errors)
+    handlers: dict[Any, ExceptionHandler] = dict.fromkeys(expected, handler)
     app = Starlette(
         routes=routes,
         middleware=middleware,

@@ -20,6 +20,8 @@ from guichet.server.connection_limits import (
     MAX_HEADERS,
     MAX_PIPELINED,
     MAX_TARGET,
+    MAX_UPLOAD,
+    UPLOADS,
     WRITE_BUFFER,
 )
 from guichet.server.request_refusals import (
@@ -54,6 +56,8 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         self._part = _NOTHING
         #: Bytes of that part that were received, and after a refusal bytes that were thrown away.
         self._received = 0
+        #: The request's address takes an upload.
+        self._is_upload = False
         self._fault: Refusal | None = None
         self._is_refused = False
         #: Of a request that asks for an upgrade, until it is read again.
@@ -116,7 +120,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
 
     def _fault_of_part(self) -> Refusal | None:
         if self._part is _IN_BODY:
-            return BODY_SIZE if self._received > MAX_BODY else None
+            return BODY_SIZE if self._received > (MAX_UPLOAD if self._is_upload else MAX_BODY) else None
         if len(self.url) > MAX_TARGET:
             return TARGET_SIZE
         return HEAD_SIZE if self._received > MAX_HEAD or len(self.headers) > MAX_HEADERS else None
@@ -135,6 +139,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
             return
         super().on_headers_complete()
         self._part = _IN_BODY
+        self._is_upload = UPLOADS.fullmatch(self.url) is not None
 
     def _written_without_upgrade(self) -> bytes:
         lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())]
@@ -182,7 +187,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         if self._is_refused:
             return guard.refused
         if self._part is _IN_BODY:
-            return guard.body
+            return guard.upload if self._is_upload else guard.body
         if self._part is _IN_HEAD or self.cycle is None:
             return guard.head
         return guard.idle if self.cycle.response_complete else None
@@ -191,7 +196,7 @@ class GuardedHttpProtocol(HttpToolsProtocol):
         """The guard calls this when the time of a phase is up."""
         if phase is self._guard.head and self._part is _IN_HEAD:
             self._refuse(HEAD_TIME)
-        elif phase is self._guard.body:
+        elif phase in (self._guard.body, self._guard.upload):
             self._refuse(BODY_TIME)
         elif phase is self._guard.idle:
             self.transport.close()

@@ -24,6 +24,7 @@ from guichet.clock import SECOND, Clock
 from guichet.domain.errors import RateLimited
 from guichet.logs import log
 from guichet.server.json_response import error_response
+from guichet.server.merchant_rates import MerchantRate, MerchantRates
 from guichet.server.rate_limits import RateLimit
 from guichet.server.request_context import ClientAddresses, add_header
 
@@ -35,6 +36,9 @@ REDIS_RETRY: Final = 2.0
 MAX_KEYS: Final = 20_000
 #: Expired keys that are removed with each request: more than one, so that they become fewer.
 _REMOVED_AT_ONCE: Final = 8
+
+
+_OF_MERCHANT: Final = "Trop de requêtes : votre compte en accepte {} par minute. Réessayez dans un instant."
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,34 +181,54 @@ async def shared_counters(redis_url: str | None) -> AsyncIterator[Redis | None]:
 
 
 class RateLimitMiddleware:
-    """`limits`: by the beginning of the path; other paths are not counted.
+    """`limits`: by the beginning of the path; other paths are not counted. `keyed`: how the paths begin that merchants
+    call with their keys. A merchant with a limit of its own is counted by it, instead of by its address.
 
     Every answer under a limit carries `X-RateLimit-Remaining`, a refusal also `Retry-After`
     (docs/contract.md, "Limits").
     """
 
     def __init__(
-        self, app: ASGIApp, limiter: RateLimiter, limits: Mapping[str, RateLimit], addresses: ClientAddresses
+        self,
+        app: ASGIApp,
+        limiter: RateLimiter,
+        limits: Mapping[str, RateLimit],
+        keyed: str,
+        addresses: ClientAddresses,
     ) -> None:
         self._app = app
         self._limiter = limiter
         self._limits = {prefix: limit for prefix, limit in limits.items() if limit.requests}
+        self._keyed = keyed
         self._addresses = addresses
+        self._merchants = MerchantRates()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limit = self._limit(scope["path"]) if scope["type"] == "http" else None
+        if scope["type"] != "http" or not scope["path"].startswith(self._keyed):
+            await self._count(scope, receive, send, None)
+            return
+        await self._count(scope, receive, send, self._merchants.of(scope))
+        if learnt := self._merchants.learn(scope):
+            await self._limiter.hit(learnt.limit, learnt.key)
+
+    async def _count(self, scope: Scope, receive: Receive, send: Send, own: MerchantRate | None) -> None:
+        limit = own.limit if own is not None else self._limit(scope)
         if limit is None:
             await self._app(scope, receive, send)
             return
-        allowance = await self._limiter.count(limit, self._addresses.counted(scope))
+        allowance = await self._limiter.count(limit, own.key if own is not None else self._addresses.counted(scope))
         announced = _announcing(allowance, send)
         if allowance.allowed:
             await self._app(scope, receive, announced)
         else:
             metrics.RATE_LIMITED.labels(limit.name).inc()
-            await error_response(RateLimited())(scope, receive, announced)
+            refusal = RateLimited() if own is None else RateLimited(_OF_MERCHANT.format(limit.requests))
+            await error_response(refusal)(scope, receive, announced)
 
-    def _limit(self, path: str) -> RateLimit | None:
+    def _limit(self, scope: Scope) -> RateLimit | None:
+        if scope["type"] != "http":
+            return None
+        path = scope["path"]
         return next((limit for prefix, limit in self._limits.items() if path.startswith(prefix)), None)
 
 

@@ -42,6 +42,11 @@ def pages_limit(settings: Settings) -> RateLimit:
     return RateLimit("checkout", settings.page_rate_limit * KNOWN_PAGES)
 
 
+def console_limit(settings: Settings) -> RateLimit:
+    """Pages of the console, by address. Sign-ins have limits of their own (`console/sign_in_limits.py`)."""
+    return RateLimit("console", settings.page_rate_limit * KNOWN_PAGES)
+
+
 def unknown_pages_limit(settings: Settings) -> RateLimit:
     """Hosted pages that do not exist, by address.
 

@@ -19,6 +19,7 @@ from guichet.domain.errors import ServerError
 from guichet.domain.merchants import Caller
 from guichet.domain.token_buckets import TokenBuckets
 from guichet.logs import log, request_id_of_line
+from guichet.merchants.request_log import RequestLog
 from guichet.server.json_response import error_response
 from guichet.settings import Network, Settings
 
@@ -27,6 +28,8 @@ _CALLBACKS: Final = "/providers/"
 _UNKNOWN: Final = "unknown"
 #: Where the scope of a request has the caller of its key (a `Caller`), once it is known.
 CALLER: Final = "guichet.caller"
+#: The stable code of the error that a request was answered with.
+ERROR_CODE: Final = "guichet.error_code"
 _ACCEPTED_ID: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
@@ -37,8 +40,9 @@ class RequestContext:
     Routing sees the path percent-encoded as it was sent, so that an `external_id` may hold a slash (D10).
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, request_log: RequestLog) -> None:
         self._app = app
+        self._request_log = request_log
         #: The lines of requests that anybody can send without a key, of all addresses together.
         self._strangers_lines = TokenBuckets(burst=200, per_second=10)
 
@@ -76,11 +80,14 @@ class RequestContext:
         refused by the rate limit, and callbacks): anybody could fill the disk with them (D101)."""
         method, route = scope["method"], route_template(scope)
         metrics.request(method, route, status, seconds)
+        caller: Caller | None = scope.get(CALLER)
+        if caller is not None and caller.key_id is not None:
+            code = scope.get(ERROR_CODE)
+            self._request_log.add(caller, caller.key_id, method, scope["path"], status, seconds, code)
         strangers = status < 500 and (route is None or route.startswith(_CALLBACKS))
         if strangers and not self._strangers_lines.take("all", time.monotonic_ns() // 1000):
             return
         path = route or _first_segment(scope["path"])
-        caller: Caller | None = scope.get(CALLER)
         whose = {} if caller is None else {"merchant": caller.merchant.id, "env": caller.env}
         log.info("request", method=method, path=path, status=status, ms=round(seconds * 1000, 1), **whose)
 

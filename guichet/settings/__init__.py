@@ -68,6 +68,8 @@ class Settings:
     keep_incidents_days: int
     ledger_heads: Path | str | None
     ledger_heads_secret: str | None
+    smtp_url: str | None
+    mail_from: str
     log_level: str
     metrics_port: int | None
     metrics_host: str
@@ -99,6 +101,12 @@ class Settings:
         if not self.pgbouncer or self.listen_url is None:
             return self
         return replace(self, database_url=self.listen_url, pgbouncer=False)
+
+    @property
+    def browser_url(self) -> str:
+        """The public address as people should open it: in development with a host name in place of 127.0.0.1, because
+        browsers accept passkeys for names only."""
+        return self.public_url.replace("://127.0.0.1:", "://localhost:") if self.development else self.public_url
 
     @property
     def timelines_file(self) -> Path:

@@ -6,6 +6,7 @@ import os
 import re
 import ssl
 from collections.abc import Callable
+from email.utils import formataddr, parseaddr
 from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -144,6 +145,21 @@ def redis_url(raw: str) -> str:
         raise ValueError("must start with redis://, rediss:// or unix://")
     _split(raw)
     return raw
+
+
+def smtp_url(raw: str) -> str:
+    parts = _split(raw)
+    if parts.scheme not in ("smtp", "smtps") or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise ValueError("must be smtps://user:password@host:465 or smtp://user:password@host:587")
+    return raw
+
+
+def mail_sender(raw: str) -> str:
+    name, address = parseaddr(raw)
+    local, _, domain = address.rpartition("@")
+    if not local or not domain or any(each.isspace() for each in address) or not raw.isprintable():
+        raise ValueError("must be a sender such as Guichet <no-reply@pay.example.com>")
+    return formataddr((name, address))
 
 
 def flag(raw: str) -> bool:

@@ -194,6 +194,20 @@ VARIABLES: Final = (
         "Signs the heads that are sent to an `https://…` address: 16 characters or more.",
     ),
     Variable(
+        "GUICHET_SMTP_URL",
+        parsers.smtp_url,
+        None,
+        "`smtps://user:password@host:465` (TLS) or `smtp://user:password@host:587` (STARTTLS, which only a loopback "
+        "address may lack): sends invitations and links for new passwords. Unset: in development `/console/mailbox` "
+        "shows them; in production `guichet user invite` prints the link.",
+    ),
+    Variable(
+        "GUICHET_MAIL_FROM",
+        parsers.mail_sender,
+        "Guichet <no-reply@localhost>",
+        "Sender of the mails: `Name <address>`.",
+    ),
+    Variable(
         "GUICHET_LOG_LEVEL", parsers.choice("debug", "info", "warning", "error"), "info", "Least severe level logged."
     ),
     Variable(

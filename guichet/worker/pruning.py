@@ -1,5 +1,5 @@
 """Deletes old rows of logs: webhook deliveries that ended, closed incidents and those of the test environment,
-callbacks of providers (D70), finished comparisons with providers.
+callbacks of providers (D70), finished comparisons with providers, requests of merchants' keys.
 
 Payments, refunds, postings, the hash chain, audits and wallets are never pruned. Ids rise with the time of creation, so
 a round walks from the oldest id, a batch at a time, and ends at the first batch without an old row. Its cost is the
@@ -15,10 +15,17 @@ from sqlalchemy import Column, ColumnElement, Executable, Table, bindparam, dele
 from guichet.clock import DAY, HOUR, Instant, earlier, later
 from guichet.db.engine import Database
 from guichet.db.tables import (
+    api_requests,
+    export_chunks,
+    exports,
     incidents,
+    mail_links,
+    mails,
+    passkey_challenges,
     provider_callbacks,
     reconciliation_runs,
     unmatched_callbacks,
+    user_sessions,
     webhook_deliveries,
 )
 from guichet.logs import log
@@ -33,7 +40,8 @@ PAUSE: Final = HOUR
 class Log:
     """A table with `id`, the column that dates its rows, and the condition under which an old row may be deleted."""
 
-    def __init__(self, table: Table, made: Column[Any], ended: ColumnElement[bool]) -> None:
+    def __init__(self, table: Table, made: Column[Any], ended: ColumnElement[bool], batch: int = BATCH) -> None:
+        self.batch: Final = batch
         number = table.c.id
         deletable = (
             select(number)
@@ -65,7 +73,33 @@ PROVIDER_CALLBACKS: Final = Log(
     provider_callbacks, provider_callbacks.c.received_at, provider_callbacks.c.status != "pending"
 )
 UNMATCHED_CALLBACKS: Final = Log(unmatched_callbacks, unmatched_callbacks.c.received_at, true())
+#: A session has ended after twelve hours, a link after a week; both are kept longer than anybody could use them.
+SESSIONS: Final = Log(user_sessions, user_sessions.c.created_at, true())
+MAIL_LINKS: Final = Log(mail_links, mail_links.c.created_at, true())
+PASSKEY_CHALLENGES: Final = Log(passkey_challenges, passkey_challenges.c.created_at, true())
+MAILS: Final = Log(mails, mails.c.created_at, mails.c.status != "pending")
+#: Each is a hundred kilobytes.
+EXPORT_CHUNKS: Final = Log(export_chunks, export_chunks.c.created_at, true(), batch=8)
+EXPORTS: Final = Log(
+    exports,
+    exports.c.created_at,
+    (exports.c.status != "pending")
+    & ~select(export_chunks.c.id).where(export_chunks.c.export_id == exports.c.id).exists(),
+)
 RECONCILIATION_RUNS: Final = Log(reconciliation_runs, reconciliation_runs.c.day, reconciliation_runs.c.due_at.is_(None))
+REQUESTS: Final = Log(api_requests, api_requests.c.at, true())
+#: How many days these are kept, whatever the settings say (docs/operations/retention.md).
+_DAYS: Final = {
+    SESSIONS: 1,
+    PASSKEY_CHALLENGES: 1,
+    MAIL_LINKS: 30,
+    MAILS: 30,
+    EXPORT_CHUNKS: 1,
+    EXPORTS: 30,
+    REQUESTS: 7,
+}
+#: Batches of one step, where it is not one: there may be several requests for a payment.
+_BATCHES: Final = {REQUESTS: 5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +132,13 @@ class Pruning:
         logs = {DELIVERIES: settings.keep_deliveries_days}
         others = (INCIDENTS, PROVIDER_CALLBACKS, UNMATCHED_CALLBACKS, RECONCILIATION_RUNS)
         logs |= dict.fromkeys(others, settings.keep_incidents_days)
+        logs |= _DAYS
         self._rounds = [_Round(each, days * DAY) for each, days in logs.items() if days]
 
     async def step(self, now: Instant) -> int:
-        """How many rows were deleted. Cost: at most BATCH rows of each log; nothing while all of them pause."""
-        return sum([await each.step(self._db, now) for each in self._rounds])
+        """How many rows were deleted. Cost: at most BATCH rows of each log, five times that of requests; nothing while
+        all of them pause."""
+        return sum([await each.step(self._db, now) for each in self._rounds for _ in range(each.batches)])
 
 
 class _Round:
@@ -111,6 +147,7 @@ class _Round:
     def __init__(self, log_table: Log, age: int) -> None:
         self._log = log_table
         self._age = age
+        self.batches: Final = _BATCHES.get(log_table, 1)
         self._after = 0
         self._pruned = 0
         self._pauses_until = Instant(0)
@@ -118,7 +155,7 @@ class _Round:
     async def step(self, db: Database, now: Instant) -> int:
         if now < self._pauses_until:
             return 0
-        done = await prune(db, self._log, earlier(now, self._age), self._after)
+        done = await prune(db, self._log, earlier(now, self._age), self._after, self._log.batch)
         self._pruned += done.pruned
         if done.reached is None:
             if self._pruned:

@@ -11,8 +11,11 @@ from typing import Final, Protocol, TypeVar
 from guichet import metrics
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
+from guichet.exports.jobs import ExportJobs, ExportLimits
 from guichet.http_client import HttpClient
 from guichet.logs import log
+from guichet.mail.outbox import Mail, Outbox
+from guichet.mail.sender import MailJobs
 from guichet.payments.disbursement import RefundJobs
 from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
@@ -33,6 +36,9 @@ GIVE_BACK_LIMIT: Final = 0.5
 #: Payments polled at once, callbacks asked about at once, and refunds worked on at once, for one provider account.
 PER_PROVIDER_ACCOUNT: Final = 128
 
+#: Mails of one kind that are sent at once.
+MAILS_AT_ONCE: Final = 8
+
 T = TypeVar("T")
 
 
@@ -50,6 +56,8 @@ class Worker:
             _by_account("refunds", wakeups.refunds, ctx, RefundJobs(ctx)),
             _by_account("late results", wakeups.late_results, ctx, LateResultJobs(ctx)),
             self.deliveries,
+            _mails(ctx),
+            QueueLoop("exports", wakeups.exports, ctx.clock, ExportJobs(ctx), ExportLimits()),
             BalanceReader(ctx),
             DisputeLoop(ctx),
             Housekeeping(ctx),
@@ -119,6 +127,13 @@ class Worker:
                         await loop.wake.wait()
                 except TimeoutError:
                     continue
+
+
+def _mails(ctx: AppContext) -> QueueLoop[Mail]:
+    jobs = MailJobs(ctx, Outbox(ctx.vault))
+    limits = PartitionLimits(jobs.partition_key, MAILS_AT_ONCE)
+    # Nobody wakes it: a mail may leave a second later.
+    return QueueLoop("mails", asyncio.Event(), ctx.clock, jobs, limits)
 
 
 class _AccountJobs(QueueJobs[T], Protocol[T]):

@@ -1,10 +1,10 @@
 """The checks of `guichet doctor` about providers: the daily comparison, and operators that do not work."""
 
 from guichet.availability.states import availabilities
-from guichet.cli.doctor_check import Check, age
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.availability import UP
+from guichet.server.doctor.check import Check, age
 from guichet.server.reconciliation_checks import reconciled_accounts
 
 

@@ -2,11 +2,11 @@
 
 from sqlalchemy import text
 
-from guichet.cli.doctor_check import Check
 from guichet.context import AppContext
 from guichet.db.errors import DatabaseDamaged
 from guichet.db.write_probe import STANDBY_SILENT
 from guichet.private_files import FILE_MODE, FOLDER_MODE, too_wide
+from guichet.server.doctor.check import Check
 from guichet.settings import Settings
 
 #: Reads the whole file, apart from the contents of indexes; one line says "ok" or what is wrong first.

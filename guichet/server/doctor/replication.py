@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from guichet.cli.doctor_check import Check, age
 from guichet.clock import SECOND, Instant
 from guichet.db.engine import Database
 from guichet.db.replication import Archive, Replication, Slot, replication
+from guichet.server.doctor.check import Check, age
 
 #: Seconds after which a commit that waits for a connected standby is a problem.
 _SLOW_COMMIT: Final = 5.0

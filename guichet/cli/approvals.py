@@ -1,0 +1,123 @@
+"""`guichet approval …`: money acts that wait for another person, who approves them in the console.
+
+In production a command that moves money only asks for it (`ask_for_approval`); in development it acts at once.
+"""
+
+from typing import Annotated
+
+import typer
+
+from guichet.accounts import approvals, users
+from guichet.audit_log import approval_requests
+from guichet.bootstrap import Service
+from guichet.cli.arguments import Json, actor, row_id
+from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
+from guichet.cli.runner import load_settings, run
+from guichet.clock import Instant, iso
+from guichet.context import AppContext
+from guichet.domain.accounts import User, normal_email
+from guichet.domain.approvals import ApprovalRequest, WantedAct
+from guichet.domain.ids import ApprovalId
+
+app = typer.Typer(no_args_is_help=True, help="Money acts that wait for another person, who approves in the console.")
+
+
+def register(commands: typer.Typer) -> None:
+    commands.add_typer(app, name="approval")
+
+
+@app.command("list", epilog="Example: `guichet approval list`")
+def list_requests(as_json: Json = False) -> None:
+    """Show the latest 200 requests, newest first, and what became of them."""
+
+    async def work(opened: Service) -> list[dict[str, object]]:
+        now = opened.ctx.clock.now()
+        return [_described(each, now) for each in await approval_requests.latest(opened.ctx.db)]
+
+    found = run(work)
+    if as_json:
+        print_json({"approvals": found})
+        return
+    columns = ("Id", "Act", "Subject", "Merchant", "Status", "Asked by", "Asked at", "Expires at", "Decided by")
+    keys = ("id", "act", "subject", "merchant_id", "status", "requested_by", "created_at", "expires_at", "decided_by")
+    print_table(columns, [[each[key] for key in keys] for each in found])
+
+
+@app.command(epilog="Example: `guichet approval show 3`")
+def show(
+    request: Annotated[int, typer.Argument(parser=row_id, metavar="ID", help="As `guichet approval list` shows it.")],
+    as_json: Json = False,
+) -> None:
+    """Show one request: what is asked for, why, and who decided."""
+
+    async def work(opened: Service) -> dict[str, object]:
+        found = await approval_requests.get(opened.ctx.db, ApprovalId(request))
+        if found is None:
+            raise CommandError(f"There is no request {request}.")
+        return _described(found, opened.ctx.clock.now())
+
+    found = run(work)
+    if as_json:
+        print_json(found)
+        return
+    for name, value in found.items():
+        console.print(f"{name}: {'' if value is None else value}")
+
+
+def needs_approval() -> bool:
+    """Whether commands that move money only ask for it."""
+    return not load_settings().development
+
+
+def ask_for_approval(wanted: WantedAct, by: str | None, *, as_json: bool) -> None:
+    """Stores the request and says where it is approved."""
+    if not wanted.reason:
+        raise typer.BadParameter("--evidence is expected.")
+
+    async def work(opened: Service) -> tuple[ApprovalRequest, str]:
+        ctx = opened.ctx
+        request = await approvals.ask(ctx, wanted, await _asker(ctx, by), actor().os_user)
+        return request, f"{ctx.settings.public_url}/admin/approvals/{request.id}"
+
+    request, address = run(work)
+    if as_json:
+        print_json({"approval": request.id, "act": request.act, "expires_at": iso(request.expires_at), "at": address})
+    else:
+        console.print(
+            f"Nothing is done yet. Request {request.id} waits until {iso(request.expires_at)} for another person, who "
+            "approves it here:"
+        )
+        console.print(f"  {address}", soft_wrap=True)
+
+
+async def _asker(ctx: AppContext, by: str | None) -> User:
+    """The account of the staff that `--by` names. Raises CommandError."""
+    if not await users.staff_in(ctx.db):
+        raise CommandError(
+            "Money moves only when two people of the staff agree, and the staff has no account yet: invite two with "
+            "`guichet user invite EMAIL --staff --role admin --name NAME`."
+        )
+    email = normal_email(by or "")
+    user = None if email is None else await users.by_email(ctx.db, email)
+    if user is None or user.staff_role is None:
+        raise CommandError("In production --by is the e-mail address of your account: `guichet user list` shows them.")
+    return user
+
+
+def _described(request: ApprovalRequest, now: Instant) -> dict[str, object]:
+    return {
+        "id": request.id,
+        "act": request.act,
+        "subject": request.subject,
+        "merchant_id": request.merchant_id,
+        "arguments": request.wanted.arguments,
+        "reason": request.reason,
+        "status": request.status_at(now),
+        "requested_by": request.requested_by,
+        "os_user": request.os_user,
+        "created_at": iso(request.created_at),
+        "expires_at": iso(request.expires_at),
+        "decided_by": request.decided_by,
+        "decided_at": iso_or_none(request.decided_at),
+        "decision_reason": request.decision_reason,
+    }

@@ -1,0 +1,81 @@
+"""The people of the demonstration: an owner of both demo merchants, and an admin of the staff.
+
+Nobody knows their passwords: they come in by the links that `guichet demo` prints (`accounts/sign_in_links.py`).
+They have no telephone either: pages that ask for a code show theirs (`accounts/demo_telephones.py`).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from guichet.accounts import demo_telephones, sign_in_links, users
+from guichet.accounts.passwords import Passwords
+from guichet.audit_log import entries as audit_log
+from guichet.cli import demo_month
+from guichet.cli.arguments import actor
+from guichet.context import AppContext
+from guichet.db.engine import require
+from guichet.domain.accounts import User, new_secret
+from guichet.domain.audit_log import Act
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Merchant
+from guichet.domain.roles import StaffRole
+
+_OWNER: Final = ("proprietaire@demo.example.com", "Awa Démo")
+_STAFF: Final = ("equipe@demo.example.com", "Équipe Démo")
+
+
+@dataclass(frozen=True, slots=True)
+class DemoLinks:
+    """Addresses that sign in once: the owner at `/console`, the staff at `/admin`."""
+
+    owner: str
+    staff: str
+
+
+async def demo_people(ctx: AppContext, merchant_id: MerchantId) -> DemoLinks:
+    """New links of the demo people, who are created on the first call with the second merchant and its month."""
+    owner = await _person(ctx, *_OWNER)
+    staff = await _person(ctx, *_STAFF, staff_role="admin")
+    places = [merchant for _, merchant in await users.merchants_of(ctx.db, owner.id)]
+    if merchant_id not in [merchant.id for merchant in places]:
+        await _join(ctx, owner, merchant_id)
+    month = next((merchant for merchant in places if merchant.name == demo_month.NAME), None)
+    await demo_month.fill_month(ctx, month or await _merchant_with_month(ctx, owner))
+    for person in (owner, staff):
+        await demo_telephones.give(ctx, person)
+    site = f"{ctx.settings.browser_url}/console/sign-in"
+    secrets = [sign_in_links.create(ctx, person.id) for person in (owner, staff)]
+    return DemoLinks(*(f"{site}/{secret}" for secret in secrets))
+
+
+async def _merchant_with_month(ctx: AppContext, owner: User) -> Merchant:
+    merchant = await demo_month.add_merchant(ctx)
+    await _join(ctx, owner, merchant.id)
+    return merchant
+
+
+async def _person(ctx: AppContext, email: str, name: str, staff_role: StaffRole | None = None) -> User:
+    """The person with an account that is active, whose password nobody has seen."""
+    found = await users.by_email(ctx.db, email)
+    if found is not None:
+        return found
+    passwords = Passwords()
+    hashed = await passwords.hash(new_secret())
+    passwords.close()
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        created = require(await users.create(tx, email, name, "fr", staff_role, now))
+        user = require(await users.set_password(tx, created.id, hashed, now, None))
+        act = Act(actor(None), "user.created", "user", str(user.id), after={"role": staff_role})
+        await audit_log.record(tx, act, now)
+    return user
+
+
+async def _join(ctx: AppContext, owner: User, merchant_id: MerchantId) -> None:
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        await users.join(tx, owner.id, merchant_id, "owner", now)
+        after = {"role": "owner"}
+        await audit_log.record(
+            tx, Act(actor(None), "user.role_changed", "user", str(owner.id), merchant_id, after=after), now
+        )

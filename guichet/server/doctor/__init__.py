@@ -1,0 +1,1 @@
+"""What `guichet doctor` looks at."""
