@@ -15,15 +15,18 @@ endif
 # $(call pip_install,requirements/x.txt)
 pip_install = @touch $(UNFINISHED) && $(BIN)/pip install $(PIP_FLAGS) -r $(1) && rm $(UNFINISHED)
 
-.PHONY: run test lint install dist bench clients chaos fuzz ha machines tracing requirements clean
+.PHONY: run test lint install dist pictures bench clients chaos fuzz ha machines tracing requirements clean
 
-run: .venv/runtime  ## a demo merchant, its keys, and the whole service at http://127.0.0.1:8000
+run: .venv/runtime  ## two demo merchants, keys, links into the console, and the whole service at http://127.0.0.1:8000
 	@$(BIN)/guichet demo
 
 install: .venv/runtime  ## .venv with the guichet command
 
 dist: .venv/runtime  ## wheel and source archive of the last commit, in dist/, byte for byte reproducible
 	@$(BIN)/python -m release
+
+pictures: .venv/dev  ## pictures of the console in docs/images/, of a new demonstration; needs Chromium
+	@$(BIN)/python -m release.pictures
 
 # Compiled files are kept even where the environment says otherwise: each of the four test runners, and each process that
 # a test starts, would compile everything again.

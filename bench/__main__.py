@@ -1,9 +1,10 @@
 """The bench.
 
 python -m bench                         every measure, side by side, into bench/results.md (`make bench`)
-python -m bench --quick                 the same in little time: does it run, nothing more
+python -m bench --seconds 4 --rounds 1   the same in less time
 python -m bench flat [--most 10000000]  what each read and write costs as the payments grow
 python -m bench seed N --database URL   only loads N payments; prints the merchant's key
+python -m bench exports N --database URL  loads N payments (more than 10 000), then exports them
 """
 
 import argparse
@@ -14,12 +15,15 @@ from pathlib import Path
 import uvloop
 
 from bench import report, seed, servers
+from bench.measures import exports
 
 
 def main() -> None:
     arguments = _parser().parse_args()
     if arguments.what == "seed":
         uvloop.run(_seed(arguments.count, arguments.database))
+    elif arguments.what == "exports":
+        uvloop.run(_exports(arguments.count, arguments.database))
     elif arguments.what == "flat":
         sizes = [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= arguments.most]
         work = report.growing(
@@ -37,6 +41,13 @@ async def _seed(count: int, url: str) -> None:
     print(f"merchant {merchant.id}, test key {merchant.key}")
 
 
+async def _exports(count: int, url: str) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        settings = servers.settings_for(Path(home), url)
+        merchant = await seed.seed(settings, count)
+        print(exports.table(await exports.measure(settings, merchant.id)))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -51,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     seeding = parts.add_parser("seed")
     seeding.add_argument("count", type=int)
     seeding.add_argument("--database", required=True, help="postgresql://… or sqlite:///… of an empty database")
+    exporting = parts.add_parser("exports")
+    exporting.add_argument("count", type=int)
+    exporting.add_argument("--database", required=True, help="postgresql://… or sqlite:///… of an empty database")
     growing = parts.add_parser("flat")
     growing.add_argument("--most", type=int, default=10_000_000)
     growing.add_argument("--rounds", type=int, default=3, help="runs of each")

@@ -16,12 +16,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from bench import servers
+from bench import console_pages, servers
 from bench.generator import Load
-from bench.loads import Wrong, outcome, percentile, request
+from bench.loads import get, outcome, percentile, request
 from bench.measures.posting import create
 from bench.seed import external_id
-from bench.servers import HOST, Target
+from bench.servers import HOST, Merchant, Target
 from guichet.bootstrap import database
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, SystemClock, iso, later
 from guichet.db.fair_share import Shares
@@ -32,6 +32,8 @@ from guichet.webhooks import deliveries
 #: Requests a second and seconds of one run.
 RATE: Final = 30.0
 SECONDS: Final = 5.0
+#: Pages of the console a second: all sizes at the same time must leave the machine idle.
+PAGE_RATE: Final = 4.0
 CLAIMS: Final = 100
 #: Rows claimed at once, as the worker does.
 CLAIMED: Final = 32
@@ -52,6 +54,7 @@ class Kind:
 
     name: str
     requests: list[bytes]
+    rate: float = RATE
 
 
 @dataclass(frozen=True)
@@ -65,26 +68,28 @@ class Taken:
 Grown = dict[str, dict[int, Taken]]
 
 
-async def measure(sizes: Sequence[tuple[int, Settings, str]], rounds: int) -> Grown:
-    """The median over the rounds, by kind and size. `sizes`: count, settings, key."""
+async def measure(sizes: Sequence[tuple[int, Settings, Merchant]], rounds: int, only: str = "") -> Grown:
+    """The median over the rounds, by kind and size. `sizes`: count, settings, who holds the payments. `only`: the lines
+    whose name has this text."""
     found: dict[str, dict[int, list[Taken]]] = defaultdict(lambda: defaultdict(list))
     async with AsyncExitStack() as stack:
         opened = []
-        for count, settings, key in sizes:
-            target = await stack.enter_async_context(servers.guichet(settings, key, worker=False))
-            opened.append((Size(count, settings, target), await _kinds(count, target)))
+        for count, settings, merchant in sizes:
+            target = await stack.enter_async_context(servers.guichet(settings, merchant.key, worker=False))
+            size = Size(count, settings, target)
+            opened.append((size, await _kinds(size, merchant, only)))
         for turn in range(rounds + 1):  # The first round warms caches and is not counted.
             for line in range(len(opened[0][1])):
                 first = (turn + 1) * 10_000_000 + round(time.time()) % 1_000_000 * 1_000
                 loads = [
-                    Load(HOST, size.target.port, kinds[line].requests, SECONDS, 0.2, 8, RATE, first=first)
+                    Load(HOST, size.target.port, kinds[line].requests, SECONDS, 0.2, 8, kinds[line].rate, first=first)
                     for size, kinds in opened
                 ]
                 together = await asyncio.gather(*(outcome(load) for load in loads))
                 for (size, kinds), got in zip(opened, together, strict=True):
                     if turn:
                         found[kinds[line].name][size.count].append(_taken(got.latencies))
-            claimed = await _claims([size for size, _ in opened])
+            claimed = {} if only else await _claims([size for size, _ in opened])
             for (name, count), latencies in claimed.items():
                 if turn:
                     found[name][count].append(_taken(latencies))
@@ -100,13 +105,19 @@ def _median(runs: Sequence[Taken]) -> Taken:
     return Taken(statistics.median(each.p50 for each in runs), statistics.median(each.p95 for each in runs))
 
 
-async def _kinds(count: int, target: Target) -> list[Kind]:
+async def _kinds(size: Size, merchant: Merchant, only: str) -> list[Kind]:
+    pages = await console_pages.requests(size.settings, size.count, merchant, size.target)
+    kinds = [*await _api(size.count, size.target), *(Kind(name, asked, PAGE_RATE) for name, asked in pages.items())]
+    return [kind for kind in kinds if only in kind.name]
+
+
+async def _api(count: int, target: Target) -> list[Kind]:
     now = SystemClock().now()
     since, until = later(now, 17 * MINUTE - 300 * DAY), later(now, 5 * HOUR + 7 * MINUTE - 60 * DAY)
     window = f"from={quote(iso(since))}&to={quote(iso(until))}"
     kinds = []
     for label, query in (("", ""), (", status", "status=succeeded"), (", from/to", window)):
-        last = (await _get(target, f"/v1/payments?{query}"))["meta"]["last_page"]
+        last = (await _json(target, f"/v1/payments?{query}"))["meta"]["last_page"]
         for where, page in (("first", 1), ("middle", last // 2), ("last", last)):
             path = f"/v1/payments?{query}&page={page}"
             kinds.append(Kind(f"GET /payments{label}: {where} page", [request("GET", path, target.key)]))
@@ -118,21 +129,15 @@ async def _kinds(count: int, target: Target) -> list[Kind]:
     kinds.append(Kind("GET /payments/{reference}", shown))
     kinds.append(Kind("POST /payments", [create(target.key)]))
     kinds.append(Kind("GET /balance", [request("GET", "/v1/balance", target.key)]))
-    last = (await _get(target, "/v1/webhooks/deliveries"))["meta"]["last_page"]
+    last = (await _json(target, "/v1/webhooks/deliveries"))["meta"]["last_page"]
     for where, page in (("first", 1), ("middle", last // 2)):
         path = f"/v1/webhooks/deliveries?page={page}"
         kinds.append(Kind(f"GET /webhooks/deliveries: {where} page", [request("GET", path, target.key)]))
     return kinds
 
 
-async def _get(target: Target, path: str) -> Any:
-    reader, writer = await asyncio.open_connection(HOST, target.port)
-    writer.write(request("GET", path, target.key).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
-    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
-    writer.close()
-    if b" 200 " not in head:
-        raise Wrong(head.decode())
-    return msgspec.json.decode(body)
+async def _json(target: Target, path: str) -> Any:
+    return msgspec.json.decode(await get(target.port, request("GET", path, target.key)))
 
 
 async def _claims(sizes: Sequence[Size]) -> dict[tuple[str, int], list[float]]:

@@ -24,6 +24,8 @@ COUNTER: Final = b"{{COUNTER}}"
 _WIDTH: Final = len(COUNTER)
 _LENGTH: Final = re.compile(rb"\r\n[Cc]ontent-[Ll]ength: *(\d+)")
 _CHUNKED: Final = re.compile(rb"\r\n[Tt]ransfer-[Ee]ncoding: *chunked")
+#: With the end of the chunk before it: a CSV may well have a line that ends with 0.
+_LAST_CHUNK: Final = b"\r\n0\r\n\r\n"
 _REFERENCE: Final = re.compile(rb'"reference":"([0-9a-f-]{36})"')
 
 
@@ -81,7 +83,7 @@ class _Connection(asyncio.Protocol):
         if length := _LENGTH.search(head):
             complete = len(self._buffer) >= end + 4 + int(length[1])
         else:
-            complete = not _CHUNKED.search(head) or self._buffer.endswith(b"0\r\n\r\n")
+            complete = not _CHUNKED.search(head) or self._buffer.endswith(_LAST_CHUNK)
         if complete:
             answer, self._buffer = self._buffer, b""
             self._run.answered(self, answer, self._due)

@@ -1,11 +1,12 @@
 """Runs loads against servers and computes statistics of the answers."""
 
 import asyncio
+import gzip
 import json
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -47,9 +48,22 @@ async def outcome(load: Load, expected: str | None = "2") -> Outcome:
         raise Wrong("the load generator failed")
     found = msgspec.json.decode(said, type=Outcome)
     wrong = {status: n for status, n in found.statuses.items() if expected and not status.startswith(expected)}
-    if wrong or found.missing > 0 or not found.latencies:
+    if not found.latencies:
+        raise Wrong("no answer began and ended within the measured seconds: measure longer, or with fewer connections")
+    if wrong or found.missing > 0:
         raise Wrong(f"unexpected answers: {wrong}, {found.missing} missing of {len(found.latencies)}")
     return found
+
+
+async def get(port: int, content: bytes) -> bytes:
+    """The body of one answer, which must be a 200."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(content.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    if b" 200 " not in head.partition(b"\r\n")[0]:
+        raise Wrong(head.decode())
+    return gzip.decompress(body) if b"content-encoding: gzip" in head.lower() else body
 
 
 async def run(load: Load, expected: str | None = "2") -> LoadStats:
@@ -83,4 +97,15 @@ def median(runs: Sequence[LoadStats]) -> LoadStats:
     )
 
 
-__all__ = ["Load", "LoadStats", "Wrong", "load_stats", "median", "outcome", "percentile", "replace", "request", "run"]
+__all__ = [
+    "Load",
+    "LoadStats",
+    "Wrong",
+    "get",
+    "load_stats",
+    "median",
+    "outcome",
+    "percentile",
+    "request",
+    "run",
+]

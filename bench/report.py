@@ -12,8 +12,9 @@ from typing import Final
 
 from bench import flat, seed, servers
 from bench.loads import LoadStats
-from bench.measures import hooks, life, posting, reads
+from bench.measures import exports, hooks, life, pages, posting, reads
 from guichet import __version__
+from guichet.domain.exports import MOST_DIRECT_ROWS
 from guichet.settings import Settings
 
 RESULTS: Final = Path(__file__).parent / "results.md"
@@ -52,7 +53,7 @@ async def everything(effort: Effort) -> None:
     rows = Rows()
     limit = await posting.generator_limit()
     with servers.folder() as home, servers.postgres() as server:
-        for part in (_posting, _lives, _webhooks, _reads, _process):
+        for part in (_posting, _lives, _webhooks, _reads, _exports, _process):
             await part(rows, effort, home, server)
             RESULTS.write_text(_page(rows, effort, limit))  # What was measured stays, whatever happens next.
     print(f"written to {RESULTS}")
@@ -128,11 +129,24 @@ async def _webhooks(rows: Rows, effort: Effort, home: Path, server: str) -> None
 
 
 async def _reads(rows: Rows, effort: Effort, home: Path, server: str) -> None:
+    count = 10_000
     settings = servers.settings_for(home / "reads")
-    merchant = await seed.seed(settings, 10_000)
-    for read in await reads.measure(settings, merchant.key, effort.seconds):
-        measured = f"{read.per_second:,.0f}/s; at half of it p50 {read.half.p50:.1f} ms, p99 {read.half.p99:.1f} ms"
+    merchant = await seed.seed(settings, count)
+    found = await reads.measure(settings, merchant, effort.seconds)
+    for read in [*found, *await pages.measure(settings, merchant, count, effort.seconds)]:
+        speed = (
+            f"{read.per_second:,.0f}/s" if read.rows is None else f"{read.per_second * read.rows:,.0f} rows a second"
+        )
+        measured = f"{speed}; at half of it p50 {read.half.p50:.1f} ms, p99 {read.half.p99:.1f} ms"
         rows.add(f"{read.name} (SQLite, 10 000 payments)", "per second and p99", measured)
+
+
+async def _exports(rows: Rows, effort: Effort, home: Path, server: str) -> None:
+    settings = servers.settings_for(home / "exports")
+    merchant = await seed.seed(settings, 2 * MOST_DIRECT_ROWS)
+    for each in await exports.measure(settings, merchant.id):
+        measured = f"{each.per_second:,.0f} rows a second; {each.late:.1f} ms, at most {each.longest:.1f} ms"
+        rows.add(f"export of {each.rows:,} payments, {each.name}", "rows a second; how long others wait, p99", measured)
 
 
 async def _process(rows: Rows, effort: Effort, home: Path, server: str) -> None:
@@ -150,11 +164,11 @@ async def _both(home: Path, server: str, name: str) -> list[tuple[str, Settings]
 
 
 async def growing(sizes: list[int], rounds: int, *, sqlite: bool, postgresql: bool) -> None:
-    """Seeds and measures side by side; PostgreSQL up to the largest size, SQLite up to 1 000 000."""
+    """Seeds and measures side by side."""
     parts = []
     with servers.folder() as home:
         if sqlite:
-            of = [(n, servers.settings_for(home / str(n))) for n in sizes if n <= 1_000_000]
+            of = [(n, servers.settings_for(home / str(n))) for n in sizes]
             parts.append(await _grown("SQLite", of, rounds))
         if postgresql:
             with servers.postgres() as server:
@@ -167,7 +181,7 @@ async def growing(sizes: list[int], rounds: int, *, sqlite: bool, postgresql: bo
 
 
 async def _grown(name: str, of: list[tuple[int, Settings]], rounds: int) -> str:
-    seeded = [(count, settings, (await seed.seed(settings, count)).key) for count, settings in of]
+    seeded = [(count, settings, await seed.seed(settings, count)) for count, settings in of]
     return flat.table(name, await flat.measure(seeded, rounds))
 
 

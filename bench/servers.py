@@ -132,6 +132,7 @@ async def guichet(
         "GUICHET_DATABASE_URL": settings.database_url,
         "GUICHET_SECRET_KEYS": ",".join(settings.secret_keys),
         "GUICHET_RATE_LIMIT": "0",
+        "GUICHET_PAGE_RATE_LIMIT": "0",
         "GUICHET_LOG_LEVEL": log_level,
     }
     arguments = ["-m", "guichet", "serve", "--port", str(port), *([] if worker else ["--no-worker"])]

@@ -77,9 +77,13 @@ class ApiClient:
         form: Mapping[str, str] | None = None,
         patience: float = 120.0,
         again: Collection[int] = AGAIN,
+        more_headers: Mapping[str, str] | None = None,
     ) -> Response | None:
-        """The first answer whose status is not in `again`; None if there was none for `patience` seconds."""
-        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        """The first answer whose status is not in `again`; None if there was none for `patience` seconds. Without
+        patience it is sent once."""
+        headers = {"Accept-Encoding": "identity", **(more_headers or {})}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
         body: Any = None if json is None else msgspec.json.encode(json)
         if body is not None:
             headers["Content-Type"] = "application/json"

@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
@@ -18,6 +19,9 @@ _OPERATORS: Final = (("mtn", "229"), ("moov", "229"), ("mtn_ci", "225"), ("togoc
 _AWAY: Final = (500, 502, 503, 504)
 _MAX_USES: Final = 40
 _AMOUNT: Final = 1500
+#: Links that people made in the console, of which customers pay the latest: how many, and how often (in hundredths).
+_OFFERED: Final = 20
+_OFFERED_SHARE: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,11 @@ class LinkCustomers:
     journal: Journal
     seed: int
     _links: list[_Link] = field(default_factory=list)
+    _offered: deque[_Link] = field(default_factory=lambda: deque(maxlen=_OFFERED))
+
+    def offer(self, merchant: Merchant, link_id: int, path: str) -> None:
+        """One more link, which somebody made in the console and may close again."""
+        self._offered.append(_Link(merchant.number, link_id, path))
 
     async def create_links(self) -> None:
         """Two links for each merchant: one for ever, one for a number of uses."""
@@ -52,7 +61,8 @@ class LinkCustomers:
     async def pay(self, number: int) -> None:
         """One customer opens a link and sends its form until somebody answers, always with the same token."""
         drawn = random.Random(f"{self.seed}/link/{number}")
-        link = drawn.choice(self._links)
+        offered = self._offered and drawn.randrange(100) < _OFFERED_SHARE
+        link = drawn.choice(self._offered if offered else self._links)
         page = await self.api.call("GET", link.path)
         token = _TOKEN.search(page.body) if page is not None else None
         if token is None:

@@ -32,6 +32,8 @@ class Journal:
     unanswered: dict[str, Order] = field(default_factory=dict)
     #: Refund reference by payment reference; "" where the first answer was lost and a repeat found the refund there.
     refunds: dict[str, str] = field(default_factory=dict)
+    #: Payments whose refund a merchant's program asked for, whatever became of it.
+    refunds_asked: set[str] = field(default_factory=set)
     link_payments: list[LinkPayment] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     #: What must never happen, in words.

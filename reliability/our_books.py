@@ -39,8 +39,8 @@ async def read_our_books(installation: Installation) -> OurBooks:
 
 
 async def read_tables(db: Database, installation: Installation) -> OurBooks:
-    stored = [Payment(*row) for row in await db.scan(select(payments))]
-    returned = [Refund(*row) for row in await db.scan(select(refunds))]
+    stored = [Payment(*row) for row in await db.scan(select(payments).where(payments.c.env == "live"))]
+    returned = [Refund(*row) for row in await db.scan(select(refunds).where(refunds.c.env == "live"))]
     late = [LateResult(*row) for row in await db.scan(select(late_results))]
     opened: dict[str, set[str]] = defaultdict(set)
     for row in await db.scan(select(incidents).where(incidents.c.closed_at.is_(None))):
@@ -48,8 +48,8 @@ async def read_tables(db: Database, installation: Installation) -> OurBooks:
         opened[incident.reference].add(incident.kind)
     waiting = await db.scan(select(webhook_deliveries.c.id).where(webhook_deliveries.c.status == "pending"))
     return OurBooks(
-        {each.reference: each for each in stored if each.env == "live"},
-        {each.payment_reference: each for each in returned if each.env == "live"},
+        {each.reference: each for each in stored},
+        {each.payment_reference: each for each in returned},
         {each.reference: each for each in late},
         opened,
         len(waiting),

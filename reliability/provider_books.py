@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from guichet.domain.payments import Payment, Refund, request_reference
+from guichet.providers.feexpay_history import network_name
 from guichet.providers.orange import order_id
 
 _TRANSACTIONS: Final = (
@@ -15,7 +16,8 @@ _TRANSACTIONS: Final = (
     " t.phone, t.amount, t.currency, t.state, t.scenario, b.transaction_id IS NOT NULL"
     " FROM transactions t LEFT JOIN books b ON b.transaction_id = t.id ORDER BY t.id"
 )
-#: Rows of a network, kind, status and day in FeexPay's history (docs/providers/feexpay.md, "Other calls").
+#: Rows of a network, kind, status and day in FeexPay's history (docs/providers/feexpay.md, "Other calls"). What has no
+#: documented name there, such as a card, can only be asked for among all networks.
 _MOST_LISTED: Final = 500
 
 
@@ -41,12 +43,12 @@ class ProviderBooks:
 
     of_payment: dict[str, list[ProviderTransaction]]
     unknown: list[ProviderTransaction]
-    #: Transactions of a provider, operator, day, kind and state.
-    listed: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    #: Transactions of a provider, network (None: of all), day, kind and state.
+    listed: Counter[tuple[str | None, ...]] = field(default_factory=Counter)
 
     def may_be_unlisted(self, transaction: ProviderTransaction) -> bool:
         """Whether FeexPay's history may lack this transaction, whatever it is asked."""
-        return transaction.provider == "feexpay" and self.listed[_list_of(transaction)] > _MOST_LISTED
+        return transaction.provider == "feexpay" and self.listed[_lists_of(transaction)[0]] > _MOST_LISTED
 
     def debits(self, payment: str) -> list[ProviderTransaction]:
         return [each for each in self.of_payment.get(payment, ()) if each.kind == "debit"]
@@ -64,7 +66,7 @@ def read_provider_books(
     with sqlite3.connect(f"file:{simulator_db}?mode=ro", uri=True) as db:
         for row in db.execute(_TRANSACTIONS):
             transaction = ProviderTransaction(*row)
-            books.listed[_list_of(transaction)] += 1
+            books.listed.update(set(_lists_of(transaction)))
             owner = owners.get(transaction.reference or "")
             if owner is None and transaction.reference is None:
                 owner = by_number.get((transaction.phone, transaction.amount))
@@ -75,8 +77,10 @@ def read_provider_books(
     return books
 
 
-def _list_of(transaction: ProviderTransaction) -> tuple[str, ...]:
-    return transaction.provider, transaction.operator, transaction.day, transaction.kind, transaction.state
+def _lists_of(transaction: ProviderTransaction) -> tuple[tuple[str | None, ...], ...]:
+    """The narrowest list that a question can be about, and the one of all networks."""
+    rest = transaction.day, transaction.kind, transaction.state
+    return (transaction.provider, network_name(transaction.operator), *rest), (transaction.provider, None, *rest)
 
 
 def _references(

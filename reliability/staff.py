@@ -46,6 +46,9 @@ class Staff:
     merchants: list[Merchant]
     seed: int
     interval: float = 2.0
+    #: What people in the console do instead while traffic flows: they freeze and reopen the wallets, and decide about
+    #: the late results of these references.
+    left_to_console: Callable[[str], bool] | None = None
     counts: Counter[str] = field(default_factory=Counter)
 
     async def run(self, until: Callable[[], bool]) -> None:
@@ -53,15 +56,19 @@ class Staff:
         drawn = random.Random(f"{self.seed}/staff")
         while not until():
             await asyncio.sleep(drawn.uniform(0.5, 1.5) * self.interval)
-            if drawn.random() < 0.3:
+            if self.left_to_console is not None:
+                await self._acting(lambda ctx: self._decide_late_money(ctx, drawn, self.left_to_console))
+                await self._acting(self._confirm_payees)
+            elif drawn.random() < 0.3:
                 merchant = drawn.choice(self.merchants).id
                 await self._acting(lambda ctx, merchant=merchant: self._set_status(ctx, merchant, FROZEN))  # type: ignore[misc]
                 await asyncio.sleep(drawn.uniform(0.2, 2.0))
                 await self._reopen(merchant)
             else:
                 await self.decide(drawn)
-        for each in self.merchants:
-            await self._reopen(each.id)
+        if self.left_to_console is None:
+            for each in self.merchants:
+                await self._reopen(each.id)
 
     async def decide(self, drawn: random.Random) -> None:
         """Decides about all late money that is open, and confirms all payees that are asked for."""
@@ -116,8 +123,12 @@ class Staff:
             await audit_log.record(tx, act, now)
         self.counts[f"wallet {status}"] += 1
 
-    async def _decide_late_money(self, ctx: AppContext, drawn: random.Random) -> None:
+    async def _decide_late_money(
+        self, ctx: AppContext, drawn: random.Random, left: Callable[[str], bool] | None = None
+    ) -> None:
         for late in await late_results.still_open(ctx.db):
+            if left is not None and left(late.reference):
+                continue
             decision: Decision = "paid-elsewhere" if late.stage == "receivable" else "wallet"
             if late.subject_type == "payment" and drawn.random() < 0.5:
                 decision = "payer"

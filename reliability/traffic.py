@@ -121,6 +121,7 @@ class Traffic:
             await self.refund(merchant, event.payment)
 
     async def refund(self, merchant: Merchant, payment: str) -> None:
+        self.journal.refunds_asked.add(payment)
         answer = await self.api.call("POST", f"/v1/payments/{payment}/refund", merchant.key, json={})
         if answer is None:
             self.journal.counts["refunds unanswered"] += 1

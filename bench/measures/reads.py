@@ -13,7 +13,7 @@ from bench import servers
 from bench.generator import Load
 from bench.loads import LoadStats, outcome, request, run
 from bench.measures.posting import CONNECTIONS, create
-from bench.servers import HOST, Target, resident_megabytes
+from bench.servers import HOST, Merchant, Target, resident_megabytes
 from guichet.bootstrap import database
 from guichet.db.engine import require
 from guichet.db.tables import list_count_changes, wallet_entries
@@ -25,17 +25,19 @@ LATER: Final = "22997001234"
 
 @dataclass(frozen=True)
 class Read:
-    """Closed loop for the throughput, open loop at half of it for the latency."""
+    """Closed loop for the throughput, open loop at half of it for the latency. `rows`: of one answer that is a file."""
 
     name: str
     per_second: float
     half: LoadStats
+    rows: int | None = None
 
 
-async def measure(settings: Settings, key: str, seconds: float, asked: int = 4000) -> list[Read]:
-    """The four reads of the issue. `asked`: how many pending payments are read once, each settling as it is read: that
-    server has no worker, which would settle them first. The other reads are of a whole server, with nothing left over.
+async def measure(settings: Settings, merchant: Merchant, seconds: float, asked: int = 4000) -> list[Read]:
+    """Reads of the API, each of a whole server with nothing left to roll up; before them, reads that settle. `asked`:
+    how many pending payments are read once, on a server without a worker, which would settle them first.
     """
+    key = merchant.key
     async with servers.guichet(settings, key, worker=False) as target:
         found = [await _settling(target, asked)]
     async with servers.guichet(settings, key, worker=True) as target:

@@ -92,7 +92,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--folder", help="a working folder; a temporary one if unset")
     parser.add_argument("--write", action="store_true", help="show the figures in docs/reliability.md")
-    parser.add_argument("--port", type=int, default=27000, help="the first of twelve free ports")
+    parser.add_argument("--port", type=int, default=27000, help="the first of fourteen free ports")
     return parser.parse_args()
 
 
@@ -127,6 +127,8 @@ def _summary(trial: Trial) -> str:
     lines.append(f"  traffic {trial.traffic_took:.0f} s, settling {trial.settling_took:.0f} s")
     lines.append(f"  answers {dict(api.statuses)} {dict(trial.journal.counts)}")
     lines.append(f"  {dict(trial.comparison.figures)}")
+    people, mailbox = require(trial.people), require(trial.mailbox)
+    lines.append(f"  people in the console: {dict(people.journal.counts)} {dict(mailbox.counts)}")
     lines += [f"  {count} × {reason}" for reason, count in sorted(trial.comparison.explained.items())]
     return "\n".join(lines)
 

@@ -28,6 +28,12 @@ _ROWS: Final = (
     "attempts refused, hung up on or repeated",
     "callbacks forged, untimely or of strangers",
     "late money decided",
+    "acts in the console, each in the audit log",
+    "forms of the console without an answer",
+    "of them sent again",
+    "money acts approved by a second person",
+    "exports of the console, read",
+    "mails, each under one id",
     "ended by people, because no provider gives a proof",
     "still open, each with an open incident or at the provider",
     "seconds of traffic",
@@ -73,6 +79,7 @@ def _figures(trial: Trial) -> dict[str, str]:
         require(trial.forger).counts,
         require(trial.staff),
     )
+    people = require(trial.people).journal
     told = sum(count for what, count in callbacks.items() if "callbacks" in what)
     late = sum(count for what, count in staff.counts.items() if what.startswith("late money") and "refused" not in what)
     wrong = sum(len(details) for kind, details in found.differences.items() if "lost" in kind or "twice" in kind)
@@ -88,6 +95,12 @@ def _figures(trial: Trial) -> dict[str, str]:
         _number(sum(count for what, count in statistics.items() if what != "accept")),
         _number(told),
         _number(late),
+        _number(sum(deed.least for deed in people.deeds.values())),
+        _number(people.counts["forms without an answer"]),
+        _number(people.counts["forms sent again"]),
+        _number(found.figures["money acts approved"]),
+        _number(found.figures["exports read"]),
+        _number(found.figures["mails sent"]),
         _number(staff.counts["ended by hand"]),
         _number(found.explained.total()),
         f"{trial.traffic_took:.0f}",

@@ -13,16 +13,18 @@ from reliability.postgresql import PostgresqlServer
 from reliability.processes import ManagedProcess, clean_environ, guichet, run_command
 
 #: Ports that a trial needs, one after the other.
-PORTS: Final = 6
+PORTS: Final = 7
 
 
 class Services:
     """SQLite serves one process; on PostgreSQL (`several`) two servers and two workers share the work, so that it flows
     on while one of them is dead. `victims`: what is killed, and how often beside the others."""
 
-    def __init__(self, installation: Installation, receiver_port: int, *, several: bool) -> None:
+    def __init__(self, installation: Installation, receiver_port: int, smtp_port: int, *, several: bool) -> None:
         self.installation = installation
         self.receiver_port = receiver_port
+        self.smtp_port = smtp_port
+        installation.variables["GUICHET_SMTP_URL"] = f"smtp://127.0.0.1:{smtp_port}"
         self._simulator = installation.simulator()
         self._guichet = _guichet_processes(installation, several=several)
         self.victims: list[tuple[Victim, int]] = [(self._simulator, 1)]
@@ -51,7 +53,9 @@ async def own_services(folder: Path, first_port: int, *, several: bool) -> Async
     """Prepares a fresh installation; kills whatever is left of it at the end."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    simulator_port, receiver_port, postgresql_port, redis_port, *serve_ports = range(first_port, first_port + PORTS)
+    ports = iter(range(first_port, first_port + PORTS))
+    simulator_port, receiver_port, smtp_port, postgresql_port, redis_port = (next(ports) for _ in range(5))
+    serve_ports = list(ports)
     installation = Installation(folder, simulator_port, serve_ports if several else serve_ports[:1])
     postgresql = PostgresqlServer(folder, postgresql_port) if several else None
     redis = _redis(installation, redis_port) if several and shutil.which("redis-server") else None
@@ -62,7 +66,7 @@ async def own_services(folder: Path, first_port: int, *, several: bool) -> Async
             installation.database_url = await postgresql.create_database("guichet")
         code, out, err = await run_command(guichet("migrate"), installation.environ)
         assert code == 0, out + err
-        services = Services(installation, receiver_port, several=several)
+        services = Services(installation, receiver_port, smtp_port, several=several)
         if redis is not None:
             await redis.start()
         services.victims += [(each, 1) for each in (postgresql, redis) if each is not None]

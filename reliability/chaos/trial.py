@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from guichet.db.engine import require
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.roles import MerchantRole
 from reliability.api_client import ApiClient
 from reliability.books import Comparison, compare
 from reliability.chaos.kills import Killer
@@ -21,6 +22,10 @@ from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.merchant import Merchant, WebhookReceiver, create_merchants
 from reliability.orders import DEBIT_SCENARIOS
+from reliability.people.books import compare_people, waiting
+from reliability.people.mailbox import Mailbox
+from reliability.people.people import People
+from reliability.people.staff_members import is_for_the_console
 from reliability.processes import guichet, run_command
 from reliability.staff import Staff
 from reliability.traffic import Traffic
@@ -52,6 +57,12 @@ class Plan:
     look: float = 20.0
     #: Whether the end waits for the proofs that requests never arrived.
     proof_expected: bool = True
+    #: Merchants whose team works in the console, the roles of each team, and seconds between two acts of a person.
+    teams: int = MERCHANTS
+    roles: tuple[MerchantRole, ...] = ("owner", "finance")
+    pace: float = 3.0
+    #: Of a thousand mails, how many are taken by a server that then says that it could not.
+    unsaid: int = 100
 
 
 @dataclass
@@ -70,6 +81,10 @@ class Trial:
     forger: Forger | None = None
     api: ApiClient | None = None
     receiver: WebhookReceiver | None = None
+    people: People | None = None
+    mailbox: Mailbox | None = None
+    #: Exports of the console that could be downloaded at the end, by their path.
+    files: dict[str, bytes] = field(default_factory=dict)
     #: Seconds.
     traffic_took: float = 0.0
     settling_took: float = 0.0
@@ -90,16 +105,23 @@ class Trial:
         installation = services.installation
         self.merchants = await create_merchants(installation.settings, MERCHANTS)
         self.receiver = WebhookReceiver(self.merchants, self.plan.seed)
+        self.mailbox = Mailbox(self.plan.seed, services.smtp_port, self.plan.unsaid)
         await self.receiver.start(services.receiver_port)
-        await services.start()
-        async with ApiClient(installation.base_urls) as self.api:
-            await _configure_endpoints(self.api, self.merchants, self.receiver)
-            await self._make_traffic(services)
-            await self._settle(installation)
-        await services.stop_guichet()
-        await self.receiver.stop()
+        await self.mailbox.start()
+        try:
+            await services.start()
+            async with ApiClient(installation.base_urls) as self.api:
+                await _configure_endpoints(self.api, self.merchants, self.receiver)
+                await self._make_traffic(services)
+                await self._settle(installation)
+                self.files = await require(self.people).fetch_exports()
+            await services.stop_guichet()
+        finally:
+            await self.receiver.stop()
+            await self.mailbox.stop()
         self.phase = "comparing"
         self.comparison = await compare(installation, self.journal, self.merchants, self.plan.proof_expected)
+        await compare_people(self.comparison, installation, require(self.people), self.files)
         await self._check_commands(installation)
         self._check_answers_500(services)
 
@@ -118,7 +140,20 @@ class Trial:
         traffic.link_customers = LinkCustomers(self.api, self.merchants, self.journal, plan.seed)
         await traffic.link_customers.create_links()
         self.receiver.on_event = traffic.on_event
-        self.staff = Staff(services.installation, self.merchants, plan.seed)
+        self.people = People(
+            services.installation,
+            self.merchants,
+            self.api,
+            self.journal,
+            traffic.link_customers,
+            require(self.mailbox),
+            plan.seed,
+            teams=plan.teams,
+            roles=plan.roles,
+            interval=plan.pace,
+        )
+        await self.people.prepare()
+        self.staff = Staff(services.installation, self.merchants, plan.seed, left_to_console=is_for_the_console)
         self.forger = Forger(services.installation, plan.seed)
         self.killer = Killer(services.victims, plan.seed, plan.interval, self._is_kill_due)
         self.phase = "traffic"
@@ -128,7 +163,7 @@ class Trial:
             return self.journal.payments >= plan.payments and self.kills >= plan.kills
 
         async with asyncio.TaskGroup() as group:
-            for each in (traffic, self.killer, self.staff, self.forger):
+            for each in (traffic, self.killer, self.staff, self.forger, self.people):
                 group.create_task(each.run(enough))
         self.traffic_took = time.monotonic() - began
 
@@ -148,7 +183,9 @@ class Trial:
                     installation, self.journal, self.merchants, self.plan.proof_expected, with_ledger=False
                 )
                 self.comparison = found
-                if not (found.difference_count or found.for_staff or found.figures["deliveries that wait"]):
+                found.figures["mails and exports that wait"] = await waiting(installation)
+                open_still = found.figures["deliveries that wait"] + found.figures["mails and exports that wait"]
+                if not (found.difference_count or found.for_staff or open_still):
                     break
                 await self._read_open(api, found.unexplained)
                 await self._act_for_people(found)

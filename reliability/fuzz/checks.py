@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from guichet.checkout.page_request import HEADERS as PAGE_HEADERS
 from guichet.domain.errors import BY_CODE
+from guichet.pages.page_request import HEADERS as PAGE_HEADERS
 from reliability.fuzz.recorded import Probe
 from reliability.fuzz.sockets import Answer
 
@@ -14,6 +14,7 @@ from reliability.fuzz.sockets import Answer
 _REFUSALS_OF_PORT: Final = frozenset({400, 408, 413, 414, 431})
 _PAGES: Final = ("/pay", "/checkout")
 _CALLBACKS: Final = "/providers/"
+_SUCCESS_KEYS: Final = {"success", "data", "meta", "warnings"}
 #: Only the development profile serves it, and nobody promises anything about it.
 _SIMULATOR: Final = "/simulator"
 
@@ -25,16 +26,20 @@ class Violation(Exception):
 def check(probe: Probe, answers: Sequence[Answer]) -> None:
     """Raises Violation."""
     for answer in answers:
-        _check_any(answer)
-        if answer.closes and answer.status in _REFUSALS_OF_PORT:
-            _check_refusal_of_port(answer)
+        check_any(answer)
+        if is_refusal_of_port(answer):
+            check_refusal_of_port(answer)
         elif probe.whole:
             _check_by_path(probe, answer)
         else:
             _check_by_itself(answer)
 
 
-def _check_any(answer: Answer) -> None:
+def is_refusal_of_port(answer: Answer) -> bool:
+    return answer.closes and answer.status in _REFUSALS_OF_PORT
+
+
+def check_any(answer: Answer) -> None:
     if answer.status >= 500:
         raise Violation(f"status {answer.status}: {answer.body[:300]!r}")
     if b"Traceback" in answer.body:
@@ -43,7 +48,7 @@ def _check_any(answer: Answer) -> None:
         raise Violation("a body without a content type")
 
 
-def _check_refusal_of_port(answer: Answer) -> None:
+def check_refusal_of_port(answer: Answer) -> None:
     if _envelope_code(answer) != "invalid_request":
         raise Violation(f"the port refuses with {answer.body[:300]!r}")
 
@@ -56,7 +61,7 @@ def _check_by_path(probe: Probe, answer: Answer) -> None:
         if answer.body:
             raise Violation("the answer to a callback tells something")
     elif path.startswith(_CALLBACKS) and answer.status == 413:
-        _check_refusal_of_port(answer)
+        check_refusal_of_port(answer)
     elif any(path == prefix or path.startswith(f"{prefix}/") for prefix in _PAGES):
         check_page(answer)
     elif answer.status >= 400:
@@ -124,7 +129,7 @@ def _check_success(answer: Answer) -> None:
     if answer.status not in (200, 201):
         raise Violation(f"the API answers {answer.status}")
     body = _object(answer)
-    if body.get("success") is not True or not {"success", "data"} <= set(body) <= {"success", "data", "meta"}:
+    if body.get("success") is not True or not {"success", "data"} <= set(body) <= _SUCCESS_KEYS:
         raise Violation(f"a success outside the envelope: {answer.body[:300]!r}")
 
 

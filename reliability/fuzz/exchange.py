@@ -11,6 +11,8 @@ from reliability.fuzz.recorded import Probe
 from reliability.fuzz.sockets import Answer, BrokenAnswer, Connection
 
 _CONNECTIONS: Final = 24
+#: Raises Violation for an answer that must not be.
+Judge = Callable[[Probe, Sequence[Answer]], None]
 
 
 @dataclass(eq=False)
@@ -42,22 +44,30 @@ async def exchange(connection: Connection, probe: Probe) -> Sequence[Answer]:
     return [await connection.ask(probe.raw, probe.method)] if probe.whole else await connection.provoke(probe.raw)
 
 
-async def send(port: int, probes: Iterable[tuple[int, Probe]], sent: Sent, progress: Callable[[], None]) -> None:
+async def send(
+    port: int,
+    probes: Iterable[tuple[int, Probe]],
+    sent: Sent,
+    progress: Callable[[], None],
+    judge: Judge = check,
+) -> None:
     """Sends every probe, many at once. Raises Violated."""
     waiting = iter(probes)
     async with asyncio.TaskGroup() as group:
         for _ in range(_CONNECTIONS):
-            group.create_task(_sender(port, waiting, sent, progress))
+            group.create_task(_sender(port, waiting, sent, progress, judge))
 
 
-async def _sender(port: int, waiting: Iterator[tuple[int, Probe]], sent: Sent, progress: Callable[[], None]) -> None:
+async def _sender(
+    port: int, waiting: Iterator[tuple[int, Probe]], sent: Sent, progress: Callable[[], None], judge: Judge
+) -> None:
     connection = Connection(port)
     try:
         for number, probe in waiting:
             answers: Sequence[Answer] = ()
             try:
                 answers = await exchange(connection, probe)
-                check(probe, answers)
+                judge(probe, answers)
             except (Violation, BrokenAnswer, OSError) as error:
                 raise Violated(number, probe, f"{type(error).__name__}: {error}", answers) from None
             sent.count(probe, answers)

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,22 @@ def save(
             "method": probe.method,
             "target": probe.target,
             "raw": base64.b64encode(probe.raw).decode(),
+            # What a kind of requests adds: which answers are right.
+            "rule": {each.name: getattr(probe, each.name) for each in fields(probe)[len(fields(Probe)) :]},
             "answers": [repr(answer) for answer in violated.answers],
         }
     path.write_text(json.dumps(saved, indent=1))
+
+
+def saved_kind(path: Path) -> str:
+    """The kind of the saved request, empty if none was answered wrongly."""
+    return str(json.loads(path.read_text()).get("kind", ""))
+
+
+def saved_rule(path: Path) -> dict[str, Any]:
+    """What the saved request had besides the fields of every request, by name."""
+    rule: dict[str, Any] = json.loads(path.read_text())["rule"]
+    return rule
 
 
 def saved_probe(path: Path, known: Mapping[str, str]) -> Probe:

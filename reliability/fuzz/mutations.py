@@ -118,4 +118,4 @@ def odd_segment(random: Random) -> str:
 @cache
 def gzip_bomb() -> bytes:
     """16 KB that become 16 MB."""
-    return gzip.compress(b" " * (16 * 1024 * 1024), 9)
+    return gzip.compress(b" " * (16 * 1024 * 1024), 9, mtime=0)

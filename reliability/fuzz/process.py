@@ -97,12 +97,15 @@ def write_providers_file(home: Path, port: int) -> Path:
 
 
 @asynccontextmanager
-async def guichet(command: str, port: int, environ: Mapping[str, str], folder: Path) -> AsyncIterator[Process]:
+async def guichet(
+    command: str, port: int, environ: Mapping[str, str], folder: Path, *options: str
+) -> AsyncIterator[Process]:
     """`guichet serve` or another command that listens, once it does; stopped at the end. Its log is in `folder`."""
     log_file = folder / f"{command}-{port}.log"
     with log_file.open("ab") as log:
+        arguments = ["-m", "guichet", command, "--port", str(port), *options]
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "guichet", command, "--port", str(port), env=dict(environ), stdout=log, stderr=log
+            sys.executable, *arguments, env=dict(environ), stdout=log, stderr=log
         )
     try:
         await listening(process, port)

@@ -6,6 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from guichet.server.connection_limits import MAX_BODY
+
 #: Seconds within which a whole request must be answered.
 PATIENCE: Final = 40.0
 #: Seconds of silence after which bytes that may be no whole request count as not answered.
@@ -53,7 +55,8 @@ class Connection:
             raise BrokenAnswer(f"no answer to a whole request within {PATIENCE:.0f} s") from None
         if answer is None:
             raise BrokenAnswer("a whole request was not answered: the connection was closed")
-        if answer.closes:
+        # Who is answered before its whole body was read, and goes on sending, is cut off at the size of a body.
+        if answer.closes or len(raw) > MAX_BODY:
             await self.close()
         return answer
 
