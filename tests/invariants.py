@@ -7,7 +7,8 @@ import msgspec
 from sqlalchemy import select
 
 from guichet.db.engine import Database
-from guichet.db.tables import late_results, payments, postings, refunds, wallet_entries, webhook_deliveries
+from guichet.db.tables import disputes, late_results, payments, postings, refunds, wallet_entries, webhook_deliveries
+from guichet.domain.disputes import Dispute
 from guichet.domain.events import MAX_ATTEMPTS, Delivery
 from guichet.domain.ids import MerchantId, PaymentId, RefundId
 from guichet.domain.late_results import LateResult
@@ -35,13 +36,15 @@ async def check_books(db: Database, *, events_queued: bool = False) -> None:
     _each_success_is_credited_once(paid, moves)
     _each_refund_is_booked_once(paid, returned, moves)
     late = [LateResult(*row) for row in await db.scan(select(late_results))]
-    _operators_agree(paid, returned, accounts, late, _provider_fees(moves))
+    taken_back = [Dispute(*row) for row in await db.scan(select(disputes).where(disputes.c.status != "won"))]
+    _operators_agree(paid, returned, accounts, late, taken_back, _provider_fees(moves))
     await _suspense_is_what_waits(db, accounts)
     sent = [Delivery(*row) for row in await db.scan(select(webhook_deliveries))]
     assert all(delivery.attempts <= MAX_ATTEMPTS for delivery in sent)
     _bodies_say_what_they_are(sent)
     if events_queued:
-        _each_transition_is_told_once(paid, returned, sent)
+        fought = [Dispute(*row) for row in await db.scan(select(disputes))]
+        _each_transition_is_told_once(paid, returned, fought, sent)
 
 
 def _accounts(moves: list[Any]) -> dict[Wallet, Counter[str]]:
@@ -119,11 +122,15 @@ def _operators_agree(
     returned: dict[RefundId, Refund],
     accounts: dict[Wallet, Counter[str]],
     late: list[LateResult],
+    taken_back: list[Dispute],
     provider_fees: dict[Wallet, Counter[str]],
 ) -> None:
     """What each operator owes us is what it took, less what it gave back, in amounts it can move (D27); also what it
-    moved after the end was told (D86), less its own fees (D90)."""
+    moved after the end was told (D86), less what a bank took back (D87) and its own fees (D90)."""
     owed: dict[Wallet, Counter[str]] = defaultdict(Counter)
+    for dispute in taken_back:
+        operator = f"operator:{paid[dispute.payment_id].operator}"
+        owed[dispute.merchant_id, dispute.env, dispute.currency][operator] += dispute.amount
     for each in late:
         about_refund = each.subject_type == "refund"
         payment = paid[returned[RefundId(each.subject_id)].payment_id if about_refund else PaymentId(each.subject_id)]
@@ -168,7 +175,7 @@ def _bodies_say_what_they_are(sent: list[Delivery]) -> None:
 
 
 def _each_transition_is_told_once(
-    paid: dict[PaymentId, Payment], returned: dict[RefundId, Refund], sent: list[Delivery]
+    paid: dict[PaymentId, Payment], returned: dict[RefundId, Refund], fought: list[Dispute], sent: list[Delivery]
 ) -> None:
     events_queued = Counter((row.payment_id, row.event) for row in sent if row.payment_id is not None)
     assert set(events_queued.values()) <= {1}
@@ -181,6 +188,8 @@ def _each_transition_is_told_once(
     for refund in returned.values():
         if refund.status != "pending":
             expected.add((refund.payment_id, f"refund.{refund.status}"))
+    for dispute in fought:
+        expected |= {(dispute.payment_id, f"dispute.{told}") for told in {"opened", dispute.status} - {"open"}}
     # A failure at initiation was stated in the answer and has no event (D20); the others have one.
     failures = {(payment_id, event) for payment_id, event in events_queued if event == "payment.failed"}
     assert {payment_id for payment_id, _ in failures} <= {row.id for row in paid.values() if row.status == "failed"}

@@ -137,7 +137,14 @@ class ServiceFixture:
 async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
     """An ASGI application on a loopback port, its own unless one is given; its address."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=port, log_config=None, access_log=False, lifespan="off", proxy_headers=False
+        app,
+        host="127.0.0.1",
+        port=port,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        proxy_headers=False,
+        timeout_keep_alive=300,  # On a slow machine a test's next request must not meet a connection that just closed.
     )
     async with running(config) as server:
         yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"

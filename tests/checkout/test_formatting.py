@@ -4,9 +4,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from guichet.checkout import formatting
 from guichet.clock import Instant
 from guichet.domain.money import Currency
+from guichet.pages import formatting
 
 NB, NARROW = "\u00a0", "\u202f"
 

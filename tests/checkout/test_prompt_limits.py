@@ -9,8 +9,12 @@ from ipaddress import ip_network
 
 import pytest
 
+from guichet.db.engine import require
 from guichet.domain.failures import RefusalReason
+from guichet.domain.merchants import Caller
+from guichet.merchants import repository as merchants
 from guichet.metrics import REGISTRY
+from guichet.payments.links import create_link, wanted_link
 from guichet.payments.prompt_limits import DAILY_FACTOR
 from guichet.server.rate_limits import OTP_CODES_PER_LINK, OTP_CODES_PER_PHONE, OTP_CODES_PER_PHONE_A_DAY
 from guichet.settings import Settings
@@ -236,3 +240,19 @@ async def test_codes_to_one_telephone_are_limited_however_it_is_written(proxied:
     ]
     assert statuses(answers) == {200: OTP_CODES_PER_PHONE.requests, 429: len(WAYS_TO_WRITE) - 3}
     assert OTP_CODES_PER_PHONE_A_DAY.requests > OTP_CODES_PER_PHONE.requests
+
+
+async def test_tries_in_the_test_environment_use_up_nothing(any_checkout: CheckoutFixture) -> None:
+    """A merchant must not be able to lock somebody's number by tests; and tests follow the same rule by themselves."""
+    checkout = any_checkout
+    ctx = checkout.ctx
+    merchant = require(await merchants.get(ctx.db, checkout.merchant_id))
+    wanted = wanted_link(ctx, Caller(merchant, "test"), b'{"amount": 5000, "description": "x"}')
+    test_path = f"/pay/{(await create_link(ctx, wanted)).link.path}"
+    number = "0197000002"  # Of the test environment: never confirmed.
+    statuses = [(await checkout.pay(test_path, phone=number)).status for _ in range(PER_PHONE + 1)]
+    assert statuses == [303] * PER_PHONE + [429]
+    path = await checkout.link()
+    statuses = [(await checkout.pay(path, phone=number)).status for _ in range(PER_PHONE + 1)]
+    assert statuses == [303] * PER_PHONE + [429]
+    assert len(checkout.operator.charges) == PER_PHONE, "no test reached a provider"

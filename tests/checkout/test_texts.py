@@ -1,44 +1,39 @@
 """Every sentence of the pages is in both catalogues, says the same things, and is used."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 import guichet.checkout
-from guichet.checkout import i18n
-from guichet.checkout.render import Renderer
 from guichet.checkout.state_pages import STATES
 from guichet.domain.failures import REFUSAL_REASONS
+from guichet.pages import i18n
+from guichet.pages.render import Renderer
+from tests.texts import Catalogues
 
 HERE = Path(guichet.checkout.__file__).parent
-SOURCES = "\n".join(path.read_text() for path in [*HERE.glob("*.py"), *HERE.glob("templates/*.html")])
+CATALOGUES = Catalogues(HERE)
+RENDERER = Renderer(HERE, "/pay/assets")
 #: Keys that are put together: prefix and how many parts follow.
 COMPOSED = ("failure.", "fault.", "field.", "state.")
-TEXTS = {language: i18n.catalogue(language) for language in i18n.LANGUAGES}
 
 
 def test_both_languages_have_the_same_keys() -> None:
-    assert TEXTS["fr"].keys() == TEXTS["en"].keys()
-    assert all(text.strip() for texts in TEXTS.values() for text in texts.values())
+    CATALOGUES.check_keys()
 
 
-@pytest.mark.parametrize("key", sorted(TEXTS["fr"]))
+@pytest.mark.parametrize("key", sorted(CATALOGUES.texts["fr"]))
 def test_a_text_takes_the_same_values_in_both_languages_and_is_used(key: str) -> None:
-    values = [set(re.findall(r"%\((\w+)\)s", TEXTS[language][key])) for language in i18n.LANGUAGES]
-    assert values[0] == values[1]
-    assert f'"{key}"' in SOURCES or key.startswith(COMPOSED)
+    CATALOGUES.check_text(key, COMPOSED)
 
 
 def test_every_key_that_is_used_exists() -> None:
-    used = set(re.findall(r'(?:_|\.text)\(\s*"([a-z_]+\.[a-z0-9_.]+)"', SOURCES))
-    assert len(used) > 50
-    assert used <= TEXTS["fr"].keys()
+    CATALOGUES.check_used(50)
 
 
 @pytest.mark.parametrize("reason", sorted(REFUSAL_REASONS.keys() - {"no_refund"}))  # what a payment can fail for
 def test_every_reason_for_a_failure_has_a_sentence(reason: str) -> None:
-    text = Renderer().text("fr", f"failure.{reason}", mode="MTN MoMo", total="5 088 F CFA")
+    text = RENDERER.text("fr", f"failure.{reason}", mode="MTN MoMo", total="5 088 F CFA")
     assert "%" not in text
     assert "client" not in text  # Texts address the customer directly.
 
@@ -47,16 +42,15 @@ def test_every_reason_for_a_failure_has_a_sentence(reason: str) -> None:
 def test_every_state_has_its_texts(state: str) -> None:
     for language in i18n.LANGUAGES:
         for part in ("title", "text"):
-            assert Renderer().text(language, f"state.{state}.{part}", merchant="Boutique", moment="demain")
+            assert RENDERER.text(language, f"state.{state}.{part}", merchant="Boutique", moment="demain")
 
 
 def test_french_texts_follow_french_typography() -> None:
-    for key, text in TEXTS["fr"].items():
-        assert not re.search(r" [?!:;»]|« |'", text), f"{key}: a plain space or a straight apostrophe"
+    CATALOGUES.check_french_typography()
 
 
 def test_values_are_escaped_into_texts() -> None:
-    text = Renderer().text("fr", "link.title", merchant="<script>alert(1)</script> & 100 %")
+    text = RENDERER.text("fr", "link.title", merchant="<script>alert(1)</script> & 100 %")
     assert text == "Payer &lt;script&gt;alert(1)&lt;/script&gt; &amp; 100 %"
 
 

@@ -147,3 +147,27 @@ def test_commands_name_their_database_without_its_password(cli: Cli, settings: S
 )
 def test_an_address_is_shown_without_its_password(url: str, shown: str) -> None:
     assert shown_address(url) == shown
+
+
+def test_a_merchants_limits_are_shown_changed_and_removed(sqlite_cli: Cli) -> None:
+    sqlite_cli("merchant", "create", "Awa")
+    assert "as for everybody" in sqlite_cli("merchant", "limits", 1).out
+    for wrong in (("--rate", "0"), ("--payment", "x"), ("--day", "-1")):
+        assert "is expected" in sqlite_cli("merchant", "limits", 1, *wrong).misuse
+    changed = sqlite_cli("merchant", "limits", 1, "--rate", "600", "--payment", "200000", "--json").json["limits"]
+    assert changed == {"requests_per_minute": 600, "payment": "200000", "day": None}
+    changed = sqlite_cli("merchant", "limits", 1, "--rate", "none", "--day", "1000000", "--json").json["limits"]
+    assert changed == {"requests_per_minute": None, "payment": "200000", "day": "1000000"}
+    assert sqlite_cli("merchant", "limits", 2).refusal
+    assert sqlite_cli("audit-log", "list", "--json").out.count("merchant.limits_changed") == 2
+
+
+def test_a_keys_end_is_set_once_it_works(sqlite_cli: Cli) -> None:
+    sqlite_cli("merchant", "create", "Awa")
+    ended = sqlite_cli("key", "expire", 1, "2090-01-31T00:00:00Z", "--json").json
+    assert (ended["id"], ended["state"], ended["expires_at"][:10]) == (1, "active", "2090-01-31")
+    assert "would never work" in sqlite_cli("key", "expire", 1, "2020-01-31").refusal
+    sqlite_cli("key", "revoke", 2)
+    assert "works no more" in sqlite_cli("key", "expire", 2, "2090-01-31").refusal
+    assert sqlite_cli("key", "expire", 3, "2090-01-31").refusal
+    assert sqlite_cli("audit-log", "list", "--json").out.count("key.expiry_set") == 1

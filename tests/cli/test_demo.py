@@ -68,7 +68,7 @@ def _base(shown: dict[str, str]) -> str:
 
 def test_the_printed_commands_work_when_pasted(fresh: Cli) -> None:
     with demo(fresh) as (text, commands, process):
-        assert len(text.splitlines()) <= 24
+        assert len(text.splitlines()) <= 30
         assert len(commands) == 3
         payment = pasted(commands[0])
         assert (payment["status"], payment["amount"]) == ("pending", 5000)
@@ -86,6 +86,27 @@ def test_the_printed_commands_work_when_pasted(fresh: Cli) -> None:
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
+def test_the_printed_links_sign_in_once_and_are_new_at_each_start(fresh: Cli) -> None:
+    seen = set()
+    for _ in range(2):
+        with demo(fresh) as (text, _, process):
+            shown = facts(text)
+            for label, home in (("Sign in", "/console"), ("Sign in as staff", "/admin")):
+                link = shown[label]
+                assert link.startswith("http://localhost:")
+                seen.add(link)
+                assert _leads_to(link) == f"303 {link.partition('/console/')[0]}{home}"
+                assert _leads_to(link) == "410 "
+            stopped(process)
+    assert len(seen) == 4
+
+
+def _leads_to(link: str) -> str:
+    """The status, and the address of a redirect."""
+    command = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code} %{redirect_url}", link]
+    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+
+
 def test_a_second_demo_reuses_everything(fresh: Cli) -> None:
     seen = []
     for _ in range(2):
@@ -95,7 +116,10 @@ def test_a_second_demo_reuses_everything(fresh: Cli) -> None:
             pasted(commands[0])  # each run offers an order of its own
             stopped(process)
     assert seen[0] == seen[1]
-    assert [each["name"] for each in fresh("merchant", "list", "--json").json["merchants"]] == ["Boutique Démo"]
+    assert [each["name"] for each in fresh("merchant", "list", "--json").json["merchants"]] == [
+        "Boutique Démo",
+        "Marché Démo",
+    ]
 
 
 def test_demo_keys_are_added_to_another_database_and_replaced_once_revoked(cli: Cli) -> None:

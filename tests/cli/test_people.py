@@ -1,14 +1,17 @@
 """`guichet merchant`, `key`, `wallet` and `mode`: what they print, what they refuse."""
 
 import pytest
+from sqlalchemy import insert
 
 from guichet.bootstrap import service
+from guichet.db.tables import payments
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import Movement, collection, operator_account
 from guichet.ledger import postings
 from guichet.merchants import repository as merchants
 from guichet.settings import Settings
 from tests.cli.conftest import Cli
+from tests.db.rows import PAYMENT
 
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
 
@@ -221,3 +224,27 @@ def test_every_act_of_the_staff_is_in_the_audit_log(cli: Cli) -> None:
     assert cli("audit-log", "verify", "--known-head", "f" * 64).refusal.startswith(
         "The audit log does not contain the known head"
     )
+
+
+async def test_a_customer_is_anonymised(cli: Cli, settings: Settings) -> None:
+    merchant = cli("merchant", "create", "Awa", "--json").json["id"]
+    anonymise = ("merchant", "anonymise-customer")
+    evidence = ("--evidence", "Lettre du 3 mai")
+    assert "give --phone, --email, or both" in cli(*anonymise, merchant, *evidence).misuse
+    assert "8 to 15 digits" in cli(*anonymise, merchant, "--phone", "12", *evidence).misuse
+    assert "Missing option '--evidence'" in cli(*anonymise, merchant, "--phone", "22997001234").misuse
+    assert cli(*anonymise, 999, "--phone", "22997001234", *evidence).refusal == "There is no merchant with the id 999."
+    row = {**PAYMENT, "merchant_id": merchant, "phone_number": "22997001234", "email": "Awa@example.com"}
+    ended = {"status": "succeeded", "next_poll_at": None, "reference": "11111111-2222-4333-8444-555555555555"}
+    async with service(settings) as opened:
+        await opened.ctx.db.write(insert(payments).values({**row, **ended, "env": "live"}))
+        await opened.ctx.db.write(insert(payments).values(row))
+    done = cli(*anonymise, merchant, "--phone", "+22997001234", *evidence, "--json").json
+    assert done == {
+        "merchant_id": merchant, "payments": 1, "refunds": 0, "deliveries": 0, "incidents": 0,
+        "unmatched_callbacks": 0, "waiting": [PAYMENT["reference"]],
+    }  # fmt: skip
+    again = cli(*anonymise, merchant, "--email", "AWA@example.com", *evidence)
+    assert "0 payments" in again.out
+    assert PAYMENT["reference"] in again.out
+    assert "Lettre du 3 mai" in cli("audit-log", "list", "--json").out

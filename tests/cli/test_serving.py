@@ -42,6 +42,8 @@ WRONG = {
     "GUICHET_KEEP_INCIDENTS_DAYS": "40000",
     "GUICHET_LEDGER_HEADS": "http://heads.example.com",
     "GUICHET_LEDGER_HEADS_SECRET": "short",
+    "GUICHET_SMTP_URL": "http://mail.example.com",
+    "GUICHET_MAIL_FROM": "Guichet",
     "GUICHET_LOG_LEVEL": "loud",
     "GUICHET_METRICS_PORT": "70000",
     "GUICHET_METRICS_HOST": "localhost",

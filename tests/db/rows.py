@@ -131,6 +131,18 @@ COUNT: Final[dict[str, Any]] = {
     "status": "",
     "row_count": 1,
 }
+FIGURE: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "hour": 1,
+    "operator": "mtn",
+    "currency": "XOF",
+    "status": "succeeded",
+    "payment_count": 1,
+    "amount": 500,
+    "validation_time": 1,
+}
+DAILY_TOTAL: Final[dict[str, Any]] = {"merchant_id": 1, "day": 1, "amount": 500}
 OVERRIDE: Final[dict[str, Any]] = {"operator": "mtn", "active": True}
 RUN: Final[dict[str, Any]] = {
     "provider_account": "op",
@@ -178,4 +190,99 @@ DISPUTE: Final[dict[str, Any]] = {
     "amount": 505,
     "reason": "fraudulent",
     "opened_at": 1,
+}
+USER: Final[dict[str, Any]] = {
+    "email": "awa@example.com",
+    "name": "Awa",
+    "language": "fr",
+    "status": "invited",
+    "totp_confirmed": False,
+    "totp_step": 0,
+    "created_at": 1,
+    "updated_at": 1,
+}
+MEMBERSHIP: Final[dict[str, Any]] = {"user_id": 1, "merchant_id": 1, "role": "owner", "created_at": 1}
+SESSION: Final[dict[str, Any]] = {
+    "user_id": 1,
+    "hash": "h",
+    "created_at": 1,
+    "last_seen_at": 1,
+    "address": "a",
+    "agent": "b",
+}
+MAIL_LINK: Final[dict[str, Any]] = {
+    "user_id": 1,
+    "hash": "h",
+    "purpose": "password",
+    "created_at": 1,
+    "expires_at": 2,
+}
+PASSKEY: Final[dict[str, Any]] = {
+    "user_id": 1,
+    "credential_id": "c",
+    "public_key": "k",
+    "sign_count": 0,
+    "name": "n",
+    "created_at": 1,
+}
+MAIL: Final[dict[str, Any]] = {
+    "recipient": "r",
+    "kind": "password",
+    "message": "m",
+    "status": "pending",
+    "attempts": 0,
+    "created_at": 1,
+    "next_attempt_at": 1,
+}
+APPROVAL: Final[dict[str, Any]] = {
+    "act": "payment.settle",
+    "subject": "s",
+    "merchant_id": 1,
+    "arguments": "{}",
+    "reason": "r",
+    "status": "pending",
+    "requested_by": "a@example.com",
+    "user_id": 1,
+    "os_user": "console",
+    "created_at": 1,
+    "expires_at": 2,
+}
+DOCUMENT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "name": "n.pdf",
+    "media_type": "application/pdf",
+    "size": 1,
+    "sha256": "s",
+    "uploaded_by": "a",
+    "created_at": 1,
+}
+EXPORT: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "user_id": 1,
+    "kind": "payments",
+    "format": "csv",
+    "language": "fr",
+    "time_zone": "UTC",
+    "since": 1,
+    "until": 2,
+    "status": "pending",
+    "attempts": 0,
+    "due_at": 1,
+    "created_at": 1,
+    "expires_at": 2,
+    "row_count": 0,
+    "size": 0,
+}
+EXPORT_CHUNK: Final[dict[str, Any]] = {"export_id": 1, "number": 0, "content": "c", "created_at": 1}
+CHECKPOINT: Final[dict[str, Any]] = {"merchant_id": 1, "env": "test", "currency": "XOF", "at": 1, "balance": 0}
+REQUEST: Final[dict[str, Any]] = {
+    "merchant_id": 1,
+    "env": "test",
+    "key_id": 1,
+    "at": 1,
+    "method": "GET",
+    "path": "/v1/balance",
+    "status": 200,
+    "duration": 1,
 }

@@ -1,6 +1,6 @@
 """What the name of a revision promises to older code is true (D114)."""
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +55,11 @@ def test_revisions_are_numbered_and_never_admit_older_code_again() -> None:
     assert all(len(name) <= 32 for name in NAMES), "the column of Alembic holds no more"
 
 
-@pytest.mark.parametrize(("code", "schema"), [*DECLARED, ("v0014", "v0015")])
-async def test_what_older_code_knows_is_still_there(tmp_path: Path, code: str, schema: str) -> None:
-    assert _broken(await _described(tmp_path, code), await _described(tmp_path, schema)) == []
+async def test_what_older_code_knows_is_still_there(tmp_path: Path) -> None:
+    pairs = [*DECLARED, ("v0014", "v0015")]
+    schemas = {name: await _described(tmp_path, name) for name in NAMES if name in chain.from_iterable(pairs)}
+    faults = {(code, name): _broken(schemas[code], schemas[name]) for code, name in pairs}
+    assert {pair: found for pair, found in faults.items() if found} == {}
 
 
 @pytest.mark.parametrize(
@@ -69,12 +71,13 @@ async def test_what_older_code_knows_is_still_there(tmp_path: Path, code: str, s
     ],
 )
 async def test_a_promise_that_is_not_kept_is_found(tmp_path: Path, statement: str, fault: str) -> None:
-    assert fault in _broken(await _described(tmp_path, "v0015"), await _described(tmp_path, "v0015", statement))
+    before = await _described(tmp_path, "v0015")
+    assert fault in _broken(before, await _described(tmp_path, "v0015", statement))
 
 
 async def _described(folder: Path, revision: str, statement: str = "") -> dict[str, dict[str, Any]]:
-    """Each table's columns and rules, after this statement."""
-    url = f"sqlite:///{folder / f'{revision}{len(statement)}.db'}"
+    """Each table's columns and rules, after this statement. Revisions are asked for in their order."""
+    url = f"sqlite:///{folder / 'guichet.db'}"
     await migrate_to(url, revision)
     engine = create_engine(url, poolclass=NullPool)
     try:
@@ -88,12 +91,15 @@ async def _described(folder: Path, revision: str, statement: str = "") -> dict[s
 
 
 def _table(inspector: Inspector, name: str) -> dict[str, Any]:
-    unique: list[Any] = [each["column_names"] for each in inspector.get_indexes(name) if each["unique"]]
+    indexes = [each for each in inspector.get_indexes(name) if each["unique"]]
+    unique: list[Any] = [each["column_names"] for each in indexes]
     unique += [each["column_names"] for each in inspector.get_unique_constraints(name)]
+    partial = {tuple(each["column_names"]): str(each["dialect_options"].get("sqlite_where", "")) for each in indexes}
     return {
         "columns": {column["name"]: column for column in inspector.get_columns(name)},
         "checks": {str(each["sqltext"]) for each in inspector.get_check_constraints(name)},
         "unique": {tuple(map(str, columns)) for columns in unique},
+        "where": partial,
     }
 
 
@@ -122,6 +128,11 @@ def _broken(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]])
             if not any(
                 column in columns and column not in known["columns"] and columns[column]["default"] is None
                 for column in unique
+            )
+            # Nor is an index a rule for older code over rows with a flag that it never sets.
+            and not any(
+                str(after[name]["where"].get(unique, "")).endswith(f"AND {column}")
+                for column in columns.keys() - known["columns"].keys()
             )
         ]
     return found

@@ -25,17 +25,22 @@ from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.reconciliation import Line
+from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
-from guichet.ledger import suspense, wallets
+from guichet.ledger.held import held
 from guichet.ledger.reconciliation import _named
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.payments import callback_repository as callbacks
-from guichet.payments import incidents, prompt_limits, unmatched_callbacks
+from guichet.payments import incidents, prompt_limits, staff_search, unmatched_callbacks
 from guichet.payments import link_repository as links
 from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
+from guichet.payments.figures import DAYS, daily_figures
+from guichet.payments.link_repository import LinkList
 from guichet.payments.repository import PaymentFilter
+from guichet.payments.search import search
+from guichet.payments.story import read_story
 from guichet.settings import Settings, load
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult, DeliveryFilter
@@ -75,6 +80,10 @@ async def _frozen_wallets(db: Database) -> None:
 async def _named_reference(db: Database) -> None:
     payment = require(await payments.by_id(db, PaymentId(1)))
     await callbacks.named_reference(db, payment)
+
+
+async def _read_story(db: Database) -> None:
+    await read_story(db, require(await payments.by_id(db, PaymentId(20))))
 
 
 async def _take_place(db: Database) -> None:
@@ -122,10 +131,16 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "payment by external_id": lambda db: payments.by_external_id(db, *MINE, "e1"),
     "payment by token": lambda db: payments.by_token(db, "c"),
     "payment by operator's reference": lambda db: payments.by_provider_reference(db, "c", "p1"),
+    "external_id of any merchant": lambda db: db.scan(staff_search._BY_EXTERNAL_ID, wanted="e1"),
+    "telephone number of any merchant": lambda db: db.scan(staff_search._BY_PHONE, wanted="2299000020"),
+    "operator's reference of any account": lambda db: db.scan(
+        staff_search._BY_PROVIDER_REFERENCE, accounts='["c"]', wanted="p1"
+    ),
     "refund by reference": lambda db: refunds.by_reference(db, *MINE, REFERENCE),
     "link by token": lambda db: links.by_token(db, "t1"),
-    "link by id": lambda db: links.by_id(db, MerchantId(1), LinkId(1)),
-    "link by external_id": lambda db: links.by_external_id(db, MerchantId(1), "l1"),
+    "link by id": lambda db: links.by_id(db, MerchantId(1), "live", LinkId(1)),
+    "link by external_id": lambda db: links.by_external_id(db, MerchantId(1), "live", "l1"),
+    "test link by external_id": lambda db: links.by_external_id(db, MerchantId(1), "test", "l1"),
     "refund of a payment": lambda db: refunds.of_payment(db, MerchantId(1), PaymentId(1)),
     "open incident of an account": _misconfigured_route,
     "lapsed reservations of a link": lambda db: links.has_room(db, FULL_LINK, NOW),
@@ -141,8 +156,12 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "walk payments": lambda db: payments.page(db, *MINE, PaymentFilter(), 25, 0, after=KEY),
     "list refunds": lambda db: refunds.page(db, *MINE, 25, 0),
     "walk refunds": lambda db: refunds.page(db, *MINE, 25, 0, after=KEY),
-    "walk links": lambda db: links.page(db, MerchantId(1), 25, 0, after=LinkId(1_000)),
-    "list links": lambda db: links.page(db, MerchantId(1), 25, 0),
+    "walk links": lambda db: links.page(db, MerchantId(1), "live", 25, 0, after=LinkId(1_000)),
+    "list links": lambda db: links.page(db, MerchantId(1), "live", 25, 0),
+    "links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(1_000)),
+    "newer links of the console": lambda db: links.walk(db, LinkList(MerchantId(1), "live"), 25, LinkId(9), newer=True),
+    "sales of the cash desk": lambda db: links.walk(db, LinkList(MerchantId(1), "live", cash_desk=True), 25),
+    "payments of a link": lambda db: payments.of_link(db, LinkId(1), 25),
     "list deliveries": lambda db: deliveries.page(db, *MINE, 25, 0),
     "walk deliveries": lambda db: deliveries.page(db, *MINE, 25, 0, after=KEY),
     "deliveries of a status": lambda db: deliveries.page(db, *MINE, 25, 0, DeliveryFilter(status="pending")),
@@ -157,6 +176,10 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "references of payments": lambda db: deliveries.payment_references(
         db, [structs.replace(TRIED.delivery, payment_id=PaymentId(1))]
     ),
+    "search for a telephone number": lambda db: search(db, *MINE, "97 00 00 20", ["2299000020"]),
+    "search for a name": lambda db: search(db, *MINE, "Awa Dia", []),
+    "search for a number": lambda db: search(db, *MINE, "0000000020", []),
+    "story of a payment": _read_story,
     "find what a statement names": lambda db: _named(db, STATED, '["c"]'),
     "claim a reconciliation": lambda db: runs.claim(db, ["op"], NOW),
     "recent reconciliations": lambda db: runs.recent_runs(db, NOW),
@@ -164,6 +187,10 @@ HOT: dict[str, Callable[[Database], Awaitable[Any]]] = {
     "key": lambda db: api_keys.caller_by_hash(db, "h"),
     "endpoint": lambda db: merchants.endpoint(db, *MINE),
     "balance": lambda db: wallets.wallet(db, *MINE, "XOF"),
+    "held": lambda db: held(db, *MINE, "XOF"),
+    "figures of a month": lambda db: daily_figures(db, *MINE, range(0, 24 * DAYS + 1, 24)),
+    "failed deliveries of a day": lambda db: deliveries.failed_since(db, *MINE, NOW),
+    "deliveries that are retried": lambda db: deliveries.retried(db, *MINE),
 }
 
 
@@ -175,19 +202,27 @@ BY_INDEX = {
     "walk payments": "ix_payments_newest",
     "walk refunds": "ix_refunds_newest",
     "walk deliveries": "ix_webhook_deliveries_newest",
+    "search for a telephone number": "ix_payments_phone_number",
+    "search for a name": "ix_payments_first_name",
+    "telephone number of any merchant": "ix_payments_phone_number",
+    "held": "ix_refunds_held",
+    "figures of a month": "payment_figures",
+    "deliveries that are retried": "ix_webhook_deliveries_retries",
     "exhausted deliveries": "ix_webhook_deliveries_exhausted",
     "reopened wallets": "ix_wallets_release_pending",
     "place of a lapsed reservation": "ix_payments_link_reserved_until",
     "lapsed reservations of a link": "ix_payments_link_reserved_until",
     "link by external_id": "uq_payment_links_external_id",
+    "payments of a link": "ix_payments_link",
+    "operator's reference of any account": "ix_payments_provider_reference",
     "open incident of an account": "ix_incidents_open_account",
 }
 
 
 BIG = (
-    "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|api_keys"
+    "payments|refunds|webhook_deliveries|payment_links|wallet_entries|postings|list_counts|list_count_changes|payment_figures|api_keys"
     "|provider_callbacks|unmatched_callbacks"
-    "|reconciliation_runs|operator_attempts|incidents"
+    "|reconciliation_runs|operator_attempts|incidents|disputes|late_results|audit_log"
 )
 
 
@@ -213,6 +248,8 @@ MANY: dict[str, tuple[Any, str]] = {
     "record": (deliveries._RECORD, "pk_webhook_deliveries"),
     "finish": (payments._FINISH, "pk_payments"),
     "end_uses": (links._END_USES, "pk_payment_links"),
+    "postings_about": (postings._ABOUT["payment"], "uq_postings_cause"),
+    "incidents_about": (incidents._ABOUT, "uq_incidents_reference"),
     "delete_empty_counts": (_DELETE_EMPTY, "pk_list_counts"),
 }
 
@@ -225,7 +262,8 @@ async def test_batch_statements_use_keys_on_empty_tables(postgres_server: str, p
     connection = await asyncpg.connect(postgres_server.replace("/postgres?", "/first_day?"), server_settings=kept)
     unnested = ArrayStatements()
     for name, (statement, key) in MANY.items():
-        compiled = CompiledStatement(unnested[statement], PostgresDialect())  # type: ignore[no-untyped-call]
+        written = statement if statement.is_select else unnested[statement]
+        compiled = CompiledStatement(written, PostgresDialect())  # type: ignore[no-untyped-call]
         await connection.execute(f"PREPARE {name} AS {compiled.text}")
         unknown = ", ".join(["NULL"] * len(set(re.findall(r"\$\d+", compiled.text))))
         plan = "\n".join(row[0] for row in await connection.fetch(f"EXPLAIN EXECUTE {name}({unknown})"))
@@ -309,6 +347,8 @@ async def _load(db: Database, *, embedded: bool, rows: int = 3000) -> None:
         "CASE WHEN id % 3 = 0 THEN 1 END FROM payments",
         "INSERT INTO wallet_entries (merchant_id, env, currency, amount, subject_id, suspended, created_at) "
         f"SELECT 1 + n % 50, 'live', 'XOF', 1, n, {no}, 1 FROM {number.format(rows)}",
+        "INSERT INTO payment_figures (merchant_id, env, hour, operator, currency, status, payment_count, amount, "
+        f"validation_time) SELECT 1 + n % 50, 'test', n, 'mtn', 'XOF', 'failed', 1, 1, 0 FROM {number.format(rows)}",
         "UPDATE payments SET link_id = 1 + id % 50, phone_number = '22990000' || id % 100, link_reserved_until = 1000 "
         "WHERE id % 20 = 0",
     )

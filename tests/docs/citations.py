@@ -2,6 +2,7 @@
 
 - docs/contract.md, "Errors", "Limits": the file exists, and so does each heading.
 - `guichet/clock.py`, `clock.py`: the file exists; its first folders may be left out.
+- In backticks, a file of tests, two colons and a test; without the file for another test of the same one: it is there.
 - [text](page.md), "Heading": the file exists, seen from the page that links to it, and so does each heading.
 - D34: docs/decisions.md has its line.
 """
@@ -9,7 +10,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,9 @@ _DOCUMENT: Final = re.compile(rf"(?<![\w/])(docs/[\w./-]*\w\.\w+)`?{_QUOTED}")
 _LINK: Final = re.compile(rf"\]\(([^()\s:#]+)(?:#[\w-]*)?\){_QUOTED}")
 _HEADING: Final = re.compile(r'"([^"]+)"')
 _IN_BACKTICKS: Final = re.compile(r"`((?:[\w-]+/)*[\w-]+\.(?:py|md|html|toml))`")
+#: A test in backticks, by its file or as another one of the file that was cited last.
+_CITED_TEST: Final = re.compile(r"`(?P<file>tests/[\w/]+\.py)?::(?P<name>test_\w+)`|`(?P<last>tests/[\w/]+\.py)`")
+_TEST: Final = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
 _DECISION: Final = re.compile(r"(?<![\w/.])D(\d{1,3})(?!\w)")
 _DECIDED: Final = re.compile(r"^- \*\*D(\d+)\*\* ", re.MULTILINE)
 _TITLE: Final = re.compile(r"^#{1,6} +(.+?) *#*$", re.MULTILINE)
@@ -52,11 +56,13 @@ Fault = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What can be cited: every file (path from the root), the headings of each page, the numbers of the decisions."""
+    """What can be cited: every file (path from the root), the headings of each page, the numbers of the decisions, the
+    tests of each file."""
 
     files: frozenset[str]
     headings: Mapping[str, frozenset[str]]
     decisions: frozenset[int]
+    tests: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def has(self, path: str) -> bool:
         """Whether a file has this path, or a path that ends with it."""
@@ -70,7 +76,12 @@ def library(root: Path = ROOT) -> Library:
         files=frozenset(_name(path, root) for path in paths),
         headings={name: headings(text) for name, text in pages.items()},
         decisions=frozenset(int(number) for number in _DECIDED.findall(pages.get("docs/decisions.md", ""))),
+        tests={_name(path, root): _tests_of(path) for path in paths if path.name.startswith("test_")},
     )
+
+
+def _tests_of(path: Path) -> frozenset[str]:
+    return frozenset(_TEST.findall(path.read_text(encoding="utf-8"))) if path.suffix == ".py" else frozenset()
 
 
 def headings(page: str) -> frozenset[str]:
@@ -87,7 +98,7 @@ def sources(root: Path = ROOT) -> Iterator[tuple[str, str]]:
 
 def faults(name: str, text: str, known: Library) -> list[str]:
     """One sentence for each citation in `text` that leads nowhere; `name` is the file's path from the root."""
-    found = [*_documents(text, known), *_files(text, known), *_decisions(text, known)]
+    found = [*_documents(text, known), *_files(text, known), *_named_tests(text, known), *_decisions(text, known)]
     found += [(match.start(), f"{match[0]!r} is not a citation of a file here") for match in _FORBIDDEN.finditer(text)]
     if name.endswith(".md"):
         found += _links(name, text, known)
@@ -121,6 +132,15 @@ def _files(text: str, known: Library) -> Iterator[Fault]:
     for match in _IN_BACKTICKS.finditer(text):
         if not known.has(match[1]):
             yield match.start(), f"no file {match[1]}"
+
+
+def _named_tests(text: str, known: Library) -> Iterator[Fault]:
+    last = ""
+    for match in _CITED_TEST.finditer(text):
+        last = match["file"] or match["last"] or last
+        name = match["name"]
+        if name is not None and name not in known.tests.get(last, frozenset()):
+            yield match.start(), f"no test {last}::{name}"
 
 
 def _decisions(text: str, known: Library) -> Iterator[Fault]:

@@ -13,6 +13,7 @@ KNOWN = Library(
     files=frozenset({PAGE, "docs/decisions.md", MODULE}),
     headings={PAGE: frozenset({"Callbacks", "Codes and limits"}), "docs/decisions.md": frozenset()},
     decisions=frozenset({1, 2}),
+    tests={"tests/" + "test_x.py": frozenset({"test_one", "test_two"})},
 )
 
 
@@ -36,6 +37,7 @@ def test_every_citation_leads_somewhere() -> None:
         f'{PAGE}, "Codes\n    and limits"',
         f'#: {PAGE}, "Codes and\n#: limits"',
         f"`{MODULE}`, `{MODULE.removeprefix('guichet/')}`, `{MODULE.rpartition('/')[2]}`",
+        "`tests/" + "test_x.py::test_one`, `:" + ":test_two`",
         "D1 and (D2, D1). See D2.",
         "a specification of the special design",
     ],
@@ -53,6 +55,9 @@ def test_a_good_citation_is_no_fault(text: str) -> None:
         (f'{PAGE}, "Nowhere"', f'{PAGE} has no heading "Nowhere"'),
         (f'{PAGE}, "Callbacks", "Nowhere"', f'{PAGE} has no heading "Nowhere"'),
         (f'#: {PAGE},\n#: "Nowhere"', f'{PAGE} has no heading "Nowhere"'),
+        ("`tests/" + "test_x.py::test_three`", "no test tests/" + "test_x.py::test_three"),
+        ("`tests/" + "test_x.py::test_one`, `:" + ":test_three`", "no test tests/" + "test_x.py::test_three"),
+        ("`tests/" + "test_y.py::test_one`", "no test tests/" + "test_y.py::test_one"),
         ("D" + "3.", "D" + "3 is not in docs/decisions.md"),
     ],
 )

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 import yaml  # type: ignore[import-untyped,unused-ignore]
 from cryptography.fernet import Fernet
 from prometheus_client.parser import text_string_to_metric_families
@@ -247,12 +246,12 @@ def _searched() -> Iterator[Path]:
         yield from (each for each in (path.rglob("*") if path.is_dir() else [path]) if each.suffix in SUFFIXES)
 
 
-@pytest.mark.parametrize("old", sorted(set(_old_names())))
-def test_no_old_name_is_left(old: str) -> None:
-    pattern = re.compile(rf"(?<![\w.-]){re.escape(old)}(?!\w)")
-    left = [
-        str(path.relative_to(ROOT))
+def test_no_old_name_is_left() -> None:
+    names = "|".join(re.escape(old) for old in sorted(set(_old_names()), key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w.-])(?:{names})(?!\w)")
+    left = {
+        str(path.relative_to(ROOT)): found
         for path in _searched()
-        if path not in (PAGE, Path(__file__)) and pattern.search(path.read_text(encoding="utf-8"))
-    ]
-    assert left == []
+        if path not in (PAGE, Path(__file__)) and (found := pattern.findall(path.read_text(encoding="utf-8")))
+    }
+    assert left == {}

@@ -108,7 +108,7 @@ async def test_a_payment_that_the_first_response_lists_takes_one_request() -> No
 
 
 async def test_searches_of_ten_seconds_share_their_answers() -> None:
-    gateway, clock = FakeFeexpayHistory({"2026-01-01": 400, "2026-01-02": 400}), ManualClock()
+    gateway, clock = FakeFeexpayHistory({"2026-01-01": 300, "2026-01-02": 300}), ManualClock()
     history = FeexPayHistory(gateway.request, "s", clock)
 
     async def find(number: int, sent_at: Instant) -> str | Unknown:
@@ -136,3 +136,26 @@ async def test_a_payment_that_was_sent_after_an_answer_is_not_searched_in_it() -
         found = await history.find("ours", operator="moov", sent_at=clock.now(), kind="PAYIN")
         assert isinstance(found, Unknown)
     assert len(gateway.requested) == 2
+
+
+async def test_an_answer_that_was_cut_off_is_not_asked_for_again_by_every_payment() -> None:
+    """Of a busy day it would be 500 rows, again and again; what is whole is asked for what was just sent."""
+    gateway, clock = FakeFeexpayHistory({"2026-01-02": 4000}), ManualClock()
+    history = FeexPayHistory(gateway.request, "s", clock)
+    noon = later(START, 36 * HOUR)
+
+    async def asked_by(sent_at: Instant) -> list[Any]:
+        before = len(gateway.requested)
+        await history.find("lost", operator="moov", sent_at=sent_at, kind="PAYIN")
+        return gateway.requested[before:]
+
+    def full(asked: list[Any]) -> int:
+        return sum(body["start_date"] <= "2026-01-02" <= body["end_date"] for body in asked)
+
+    first = await asked_by(noon)
+    assert full(first) >= 4
+    clock.advance(60)
+    again = await asked_by(later(noon, 60_000_000))
+    assert full(again) == 1, "only what is pending, which was whole"
+    clock.advance(240)
+    assert full(await asked_by(noon)) == full(first)

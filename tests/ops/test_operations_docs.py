@@ -13,6 +13,11 @@ FOLDER = ROOT / "docs" / "operations"
 PAGES = sorted(FOLDER.glob("*.md"))
 UNITS = sorted((FOLDER / "systemd").glob("*.service"))
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [block for page in PAGES for block in SHELL.findall(page.read_text(encoding="utf-8"))]
+#: Restarts of more than one server, written out or in a loop.
+ROLLING_RESTARTS = [
+    block for block in BLOCKS if re.search(r"restart guichet@(\$|.*restart guichet@)", block, re.DOTALL)
+]
 
 
 def _anchors(text: str) -> set[str]:
@@ -21,9 +26,8 @@ def _anchors(text: str) -> set[str]:
 
 
 def _lines() -> list[str]:
-    blocks = [block for page in PAGES for block in SHELL.findall(page.read_text(encoding="utf-8"))]
-    lines = [line for block in blocks for line in block.splitlines() if re.match(r"(/\S*/|as_)?guichet ", line)]
-    lines = [re.sub(r"^as_guichet (--release \S+ )?", "guichet ", line) for line in lines]
+    lines = [line for block in BLOCKS for line in block.splitlines() if re.match(r"(/\S*/|as_)?guichet ", line)]
+    lines = [re.sub(r"^as_guichet (--release \S+ )?", "guichet ", line.removesuffix(" &&")) for line in lines]
     units = [re.findall(r"^ExecStart=(.+)$", unit.read_text(), re.MULTILINE)[0] for unit in UNITS]
     return [*lines, *(line.replace("%i", "8001") for line in units)]
 
@@ -32,6 +36,7 @@ def test_the_operations_docs_contain_commands() -> None:
     assert len(PAGES) >= 7
     assert len(UNITS) == 3
     assert len(_lines()) >= 8
+    assert len(ROLLING_RESTARTS) >= 3
 
 
 @pytest.mark.parametrize("line", _lines())
@@ -74,3 +79,16 @@ def test_units_on_one_machine_share_no_port() -> None:
     assert sorted(ports) == [[], ["1%i"], ["18000"]]
     environment = (FOLDER / "systemd" / "guichet.env").read_text(encoding="utf-8")
     assert not re.search(r"^GUICHET_METRICS_PORT", environment, re.MULTILINE), "it would win over the units"
+
+
+@pytest.mark.parametrize("block", ROLLING_RESTARTS)
+def test_a_rolling_restart_waits_until_the_proxy_has_noticed(block: str) -> None:
+    """A server that says it is ready gets nothing before the proxy's next check: until then the other one is needed."""
+    caddy = (FOLDER / "Caddyfile").read_text(encoding="utf-8")
+    (interval,), (timeout,) = re.findall(r"health_interval (\d+)ms", caddy), re.findall(r"health_timeout (\d+)s", caddy)
+    noticed = int(interval) / 1000 + int(timeout)
+    pauses = re.findall(r"/readyz &&\s+sleep (\d+)\b[^/]*?(?:systemctl restart guichet@|done$)", block, re.MULTILINE)
+    assert pauses
+    assert all(int(pause) > noticed for pause in pauses)
+    (drain,) = re.findall(r"--drain (\d+)", (FOLDER / "systemd" / "guichet@.service").read_text(encoding="utf-8"))
+    assert int(drain) > noticed

@@ -2,10 +2,22 @@
 nothing.
 """
 
+from dataclasses import replace
+
 import pytest
 from cryptography.fernet import Fernet
 
+from guichet.accounts import users
+from guichet.administration.merchant_file import add_document, read_document
 from guichet.bootstrap import create_merchant, service
+from guichet.clock import DAY, Instant, later
+from guichet.db.engine import require
+from guichet.domain.accounts import UserId
+from guichet.domain.audit_log import Actor
+from guichet.domain.exports import Export
+from guichet.domain.ids import MerchantId
+from guichet.exports import repository as exports
+from guichet.mail.outbox import Outbox
 from guichet.merchants import webhook_secrets as secrets
 from guichet.settings import Settings, load
 from guichet.webhooks import endpoints
@@ -19,6 +31,15 @@ def new_key() -> str:
 
 def with_keys(cli: Cli, *keys: str) -> Cli:
     return cli.having(GUICHET_SECRET_KEYS=",".join(keys))
+
+
+def _export(merchant_id: MerchantId, user_id: UserId, now: Instant) -> Export:
+    """One that waits for the worker."""
+    return Export(
+        id=0, merchant_id=merchant_id, env="live", user_id=user_id, kind="payments", format="csv", currency=None,
+        language="fr", time_zone="Africa/Porto-Novo", since=now, until=now, status="pending", attempts=0, due_at=now,
+        created_at=now, expires_at=later(now, DAY), reached_at=None, row_count=0, size=0,
+    )  # fmt: skip
 
 
 def own_secret(server: RunningCommand, key: str) -> str:
@@ -74,7 +95,7 @@ def test_a_secret_that_no_key_reads_is_named_and_the_others_are_done(cli: Cli) -
     with_keys(cli, middle)("merchant", "create", "Zoé", "--json")
     missing = with_keys(cli, newest, middle)
     sentence = (
-        "No key of GUICHET_SECRET_KEYS reads the webhook secret of merchant 1 (live), merchant 1 (test): "
+        "No key of GUICHET_SECRET_KEYS reads the secrets of merchant 1 (live), merchant 1 (test): "
         "put the missing key back."
     )
     refused = missing("rotate-secrets")
@@ -109,3 +130,43 @@ def test_the_newest_key_is_the_first(cli: Cli) -> None:
     assert with_keys(cli, newest, SECRET_KEY)("rotate-secrets", "--json").json["renewed"] == 2
     assert with_keys(cli, SECRET_KEY, newest)("rotate-secrets", "--json").json["renewed"] == 2
     assert load({"GUICHET_SECRET_KEYS": f"{SECRET_KEY},{newest}"}).secret_keys == (SECRET_KEY, newest)
+
+
+async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Settings) -> None:
+    newest = new_key()
+    pdf, who = b"%PDF-1.7 " + b"x" * 300_000, Actor("Ada", "root")
+    async with service(settings) as opened:
+        ctx = opened.ctx
+        merchant, _ = await create_merchant(ctx, "Awa")
+        document = await add_document(ctx, merchant.id, "a.pdf", pdf, who)
+        async with ctx.db.transaction() as tx:
+            user = require(await users.create(tx, "awa@example.com", "Awa", "fr", None, ctx.clock.now()))
+            await users.set_totp(tx, user.id, ctx.vault.encrypt("SEED"), ctx.clock.now())
+            await users.prepare_totp(tx, user.id, ctx.vault.encrypt("NEXT"), ctx.clock.now())
+            values = {"name": "Awa", "link": "https://pay.example/console/password/SECRET"}
+            await Outbox(ctx.vault).add(tx, user, "password", values, ctx.clock.now())
+            export = await exports.add(tx, _export(merchant.id, user.id, ctx.clock.now()))
+        [export] = (await exports.claim(ctx.db, ctx.clock.now(), 1, [])).jobs
+        for number, piece in enumerate((b"jour;", b"montant")):
+            sealed = ctx.vault.encrypt_bytes(piece)
+            await exports.add_chunk(ctx.db, export, number, sealed, reached=None, rows=0, now=ctx.clock.now())
+    lost = with_keys(cli, newest)("rotate-secrets", "--json")
+    assert lost.code == 1
+    for words in (
+        f"user {user.id}, user {user.id} (next telephone), document {document.id} (part 0), ",
+        "piece 1 of an export, piece 2 of an export, mail 1: put the missing key back",
+    ):
+        assert words in lost.err
+    # Two webhook secrets, two seeds, two parts of the document, two pieces of the export, a mail.
+    both = with_keys(cli, newest, SECRET_KEY)
+    assert both("rotate-secrets", "--json").json == {"renewed": 9, "unchanged": 0, "unreadable": []}
+    async with service(replace(settings, secret_keys=(newest,))) as opened:
+        ctx = opened.ctx
+        assert require(await read_document(ctx, merchant.id, document.id, who))[1] == pdf
+        stored = require(await users.get(ctx.db, user.id))
+        seeds = [ctx.vault.decrypt(require(each)) for each in (stored.totp_secret, stored.next_totp_secret)]
+        assert seeds == ["SEED", "NEXT"]
+        pieces = [require(await exports.chunk(ctx.db, export, number)) for number in range(2)]
+        assert b"".join(ctx.vault.decrypt_bytes(piece) for piece in pieces) == b"jour;montant"
+        [mail] = await Outbox(ctx.vault).latest(ctx.db)
+        assert require(mail.message).values["link"].endswith("SECRET")

@@ -11,7 +11,7 @@ from guichet.db.engine import require
 from guichet.payments import repository as payments
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, Charge, NotProcessed, Refused, Unknown
-from tests.fakes.scripted_provider import done, slow, taken
+from tests.fakes.scripted_provider import done, taken
 from tests.payments.conftest import LivePayments, stored
 
 
@@ -78,13 +78,21 @@ async def test_a_payment_that_no_route_accepts_fails(live: LivePayments) -> None
 @pytest.mark.parametrize("others_say", [Refused("payer_not_found"), Unknown(), Accepted()])
 async def test_a_payment_that_is_still_being_initiated_is_not_polled(live: LivePayments, others_say: Any) -> None:
     """The first provider would not know the payment, while the second is about to take the money."""
-    live.first.script("initiate", slow(NotProcessed(), 0.15))
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def not_processed(_: Charge) -> NotProcessed:
+        asked.set()
+        await answered.wait()
+        return NotProcessed()
+
+    live.first.script("initiate", not_processed)
     live.first.script("status", others_say)
     creating = asyncio.create_task(live.merchant.pay(external_id="e"))
-    await asyncio.sleep(0.05)
+    await asked.wait()
     for _ in range(3):
         assert (await live.merchant.get("/payments/e")).data["status"] == "pending"
     assert live.first.references_of("status") == []
+    answered.set()
     payment = await creating
     assert (await stored(live, payment)).provider_account == "second"
     live.second.script("status", done)

@@ -1,5 +1,6 @@
 """A person ends a payment or a refund: never against the provider's explicit answer, unless two people say so (D85)."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +9,14 @@ import pytest
 
 from guichet.audit_log import entries
 from guichet.db.engine import require
-from guichet.domain.audit_log import Actor, ActRefused
+from guichet.domain.audit_log import Act, Actor, ActRefused, Approval
+from guichet.domain.ids import ApprovalId
 from guichet.domain.payments import Payment, Refund
 from guichet.ledger.margin import margins
 from guichet.payments import refund_repository, repository
 from guichet.payments.manual_settlement import Settled, settle_by_hand
 from guichet.payments.override_approvals import Decision
+from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, Refused, Succeeded, Unknown
 from tests.fakes.scripted_provider import done, refused, taken
 from tests.payments.conftest import LivePayments, stored
@@ -130,22 +133,36 @@ async def test_two_people_override_the_provider_and_the_float_is_not_touched(liv
     assert await accounts(live) == {"manual_settlement": -5088_00, "operator:mtn": 5088_00}
 
 
-@pytest.mark.parametrize(
-    ("approver", "says"),
-    [(Actor(" awa ", "zoe"), "another one"), (Actor("Zoé", "awa"), "account of their own")],
-)
-async def test_one_person_cannot_approve_alone(live: LivePayments, approver: Actor, says: str) -> None:
+async def test_one_person_cannot_approve_alone(live: LivePayments) -> None:
     payment = await stuck(live, Refused("expired"))
     override = replace(SUCCEEDED, override=True)
     await settle(live, payment, override)
-    with pytest.raises(ActRefused, match=says):
-        await settle(live, payment, replace(override, actor=None, approver=approver))
+    with pytest.raises(ActRefused, match="another one"):
+        await settle(live, payment, replace(override, actor=None, approver=Actor(" awa ", "zoe")))
     assert await live.state(payment.reference) == "pending"
+
+
+async def test_an_approval_that_was_used_refuses_its_own_settlement_and_no_other(live: LivePayments) -> None:
+    """Settlements that arrive together share a transaction."""
+    live.first.script("status", Accepted())
+    payments = [await stored(live, await live.merchant.pay()) for _ in range(3)]
+    unknown = Actor("Awa", "awa", Approval(ApprovalId(9), ZOE, "x"))
+    acts_ = [None, Act(unknown, "payment.settled", "payment", payments[1].reference), None]
+    settled = await asyncio.gather(
+        *(
+            settle_payment(live.ctx, payment, Refused("expired"), act=act)
+            for payment, act in zip(payments, acts_, strict=True)
+        ),
+        return_exceptions=True,
+    )
+    assert isinstance(settled[1], ActRefused)
+    assert [await live.state(payment.reference) for payment in payments] == ["failed", "pending", "failed"]
+    assert await acts(live) == []
 
 
 async def test_in_development_one_account_may_play_both(live: LivePayments) -> None:
     payment = await stuck(live, Refused("expired"))
-    both = replace(SUCCEEDED, override=True, approver=Actor("Zoé", "awa"), names_suffice=True)
+    both = replace(SUCCEEDED, override=True, approver=Actor("Zoé", "awa"))
     assert (await settle(live, payment, both)).subject.status == "succeeded"
 
 

@@ -18,6 +18,7 @@ from guichet.server.connection_limits import (
     MAX_HEADERS,
     MAX_PIPELINED,
     MAX_TARGET,
+    MAX_UPLOAD,
     STALLED,
     ConnectionLimits,
     PhaseLimit,
@@ -113,6 +114,36 @@ async def test_a_body_over_the_limit_of_the_contract_gets_its_422(sqlite_service
         client = await port.client(data=f"{head}Content-Length: 900000\r\n\r\n".encode() + b"x" * 900_000)
         status, body = await client.response()
         assert (status, body["error"]["code"]) == (422, "invalid_request")
+
+
+async def test_one_address_takes_a_document_and_nothing_larger() -> None:
+    """The upload of the back office, and no address that only looks like it."""
+    path, head = "/admin/merchants/7/documents", "POST {} HTTP/1.1\r\nContent-Length: {}\r\n\r\n"
+    for target, size, status in (
+        (path, 5 * 1024 * 1024, 200),
+        (f"{path}?lang=en", 5 * 1024 * 1024, 200),
+        (path, MAX_UPLOAD + 64 * 1024, 413),
+        (f"{path}/1", 2 * MAX_BODY, 413),
+        ("/console/documents", 2 * MAX_BODY, 413),
+        (f"/v1/payments?{path}", 2 * MAX_BODY, 413),
+    ):
+        app = RecordingApp()
+        app.gate.set()
+        async with open_port(PATIENT, app) as port:
+            client = await port.client(data=head.format(target, size).encode() + b"x" * size)
+            assert (await client.response())[0] == status, target
+
+
+async def test_an_upload_that_trickles_in_has_a_time_of_its_own() -> None:
+    app = RecordingApp()
+    app.gate.set()
+    async with open_port(replace(hurried("body", BODY), upload=PhaseLimit(AT_ONCE * 50, 2)), app) as port:
+        request = b"POST /admin/merchants/7/documents HTTP/1.1\r\nContent-Length: 9\r\n\r\n"
+        clients = [await port.client(data=request) for _ in range(3)]
+        assert await clients[0].is_closed(), "more than may be in this phase"
+        await asyncio.sleep(AT_ONCE * 3)
+        clients[1].send(b"x" * 9)
+        assert await clients[1].response() == (200, b"ok")
 
 
 async def test_a_silent_connection_is_closed() -> None:

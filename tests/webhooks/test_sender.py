@@ -63,7 +63,8 @@ async def test_the_request_has_the_documented_headers_and_body(
     http_client: HttpClient, authority: CertificateAuthority
 ) -> None:
     async with ScriptedServer(tls=authority.server(HOST)) as server:
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+        attempt = await send(http_client, to(server), SECRET, NOW)
+    assert attempt == Attempt(delivered=True, response_code=200, answer=b"ok")
     (request,) = server.received
     assert request.line == "POST /hook HTTP/1.1"
     assert request.body == BODY.encode()
@@ -170,7 +171,9 @@ async def test_an_error_with_a_truncated_body_keeps_its_status(
 async def test_a_huge_response_counts_by_its_status(http_client: HttpClient, authority: CertificateAuthority) -> None:
     huge = answers(b"HTTP/1.1 200 OK\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1_000_000)
     async with ScriptedServer(huge, tls=authority.server(HOST)) as server, asyncio.timeout(20):
-        assert await send(http_client, to(server), SECRET, NOW) == Attempt(delivered=True, response_code=200)
+        attempt = await send(http_client, to(server), SECRET, NOW)
+    assert attempt == Attempt(delivered=True, response_code=200, answer=attempt.answer)
+    assert len(attempt.answer) <= 64 * 1024
 
 
 async def test_a_refused_connection_gives_no_status(http_client: HttpClient) -> None:

@@ -1,0 +1,104 @@
+"""The back office about merchants and people, in Chromium: with and without JavaScript, on small and large screens."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, FilePayload
+
+from guichet.settings import Settings
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.browser.test_console_in_browser import _set_up
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.service_fixture import open_service
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+LONG = "Boutique Kora et Fils de Porto-Novo, Cotonou et Abomey-Calavi"
+PDF = b"%PDF-1.7 " + b"x" * 70_000
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
+    async with open_service(sqlite_settings) as service:
+        yield ConsoleFixture(service)
+
+
+def _file(mark: str) -> FilePayload:
+    return {"name": "registre du commerce.pdf", "mimeType": "application/pdf", "buffer": PDF + mark.encode()}
+
+
+async def _join(console: ConsoleFixture, admin: Customer, email: str) -> None:
+    await admin.open(await console.invited(email, None, "admin"))
+    await admin.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await admin.page.get_by_role("button", name="Continuer").click()
+    await _set_up(console, admin)
+    await admin.page.get_by_role("link", name="Je les ai notés").click()
+    await admin.page.get_by_role("heading", name="Guichet, côté service").wait_for()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_an_admin_opens_a_merchants_file_on_a_telephone(
+    console: ConsoleFixture, browser: Browser, *, scripts: bool
+) -> None:
+    await console.service.merchant("Balafon", status="pending")
+    base = console.service.base_url
+    async with customer(browser, base, f"admin-{scripts}", scripts=scripts, signs_in=True) as admin:
+        await _join(console, admin, f"admin-{scripts}@guichet.example")
+        page = admin.page
+        await page.get_by_role("link", name="Balafon").click()
+        await page.get_by_label("État").select_option("active")
+        await page.get_by_label("Raison").fill("Dossier complet")
+        await page.get_by_role("button", name="Changer l’état").click()
+        await page.get_by_role("status").get_by_text("C’est enregistré.").wait_for()
+        await page.get_by_role("link", name="Documents").click()
+        await page.get_by_label("Fichier").set_input_files(_file("x"))
+        await page.get_by_role("button", name="Envoyer le document").click()
+        async with page.expect_download() as download:
+            await page.get_by_role("link", name="registre du commerce.pdf", exact=True).click()
+        assert (await download.value).suggested_filename == "registre du commerce.pdf"
+        await page.get_by_role("link", name="Supprimer registre").click()
+        await page.get_by_label("Raison").fill("Erreur")
+        await page.get_by_role("button", name="Supprimer le document").click()
+        await page.get_by_text("Aucun document.").wait_for()
+        admin.nothing_strange()
+
+
+async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
+    base = console.service.base_url
+    merchant = await console.merchant(LONG)
+    await console.joined("awa.kossou-dossou@boutique-kora.example", merchant)
+    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
+        name = f"admin{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
+        async with customer(browser, base, name, dark=dark, desktop=desktop, signs_in=True) as admin:
+            await _join(console, admin, f"{name}@guichet.example")
+            file = f"/admin/merchants/{merchant.id}"
+            await admin.open(f"{file}/documents")
+            await admin.page.get_by_label("Fichier").set_input_files(_file(name))
+            await admin.page.get_by_role("button", name="Envoyer le document").click()
+            removal = await admin.page.get_by_role("link", name="Supprimer registre").first.get_attribute("href")
+            await admin.open(f"{file}/notes")
+            await admin.page.get_by_label("Note", exact=True).fill("Rappeler vendredi.\nLe registre manque.")
+            await admin.page.get_by_role("button", name="Ajouter la note").click()
+            every = (
+                "/admin", "/admin/merchants", file, f"{file}/modes", f"{file}/documents", "/admin/staff/2",
+                "/admin/audit-log", f"{file}/notes", "/admin/merchants/new",
+                removal or "", "/admin/users", "/admin/users/1", "/admin/staff",
+            )  # fmt: skip
+            # The colours and the layout of the others are made of the same parts.
+            for path in every[:6] if rules else every:
+                await admin.open(path)
+                await _seen(admin, re.sub(r"\W+", "-", path), *rules)
+            await admin.open("/admin/audit-log")
+            await admin.page.get_by_role("button", name="Vérifier").click()
+            await _seen(admin, "verified", *rules)
+            await admin.open("/admin/merchants/new")
+            await admin.page.get_by_label("Nom").fill("Neuf")
+            await admin.page.get_by_role("button", name="Créer le marchand").click()
+            await _seen(admin, "created", *rules)
+
+
+async def _seen(admin: Customer, step: str, *rules: str) -> None:
+    await admin.fits()
+    await admin.accessible(*rules)
+    await admin.shoot(step)

@@ -1,0 +1,111 @@
+"""Balance and exports in Chromium: with and without JavaScript, on a telephone and a large screen, light and dark."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from guichet.db.engine import require
+from guichet.exports import rows
+from guichet.merchants import repository as merchants
+from guichet.settings import Settings
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.service_fixture import open_service
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
+    async with open_service(sqlite_settings) as service:
+        yield ConsoleFixture(service)
+
+
+async def _history(console: ConsoleFixture) -> int:
+    """A merchant with a page and a half of movements."""
+    client = await console.service.merchant("Boutique Kora et Fils de Porto-Novo")
+    for number in range(26):
+        paid = await client.pay("0000", amount=125_000 + number, external_id=f"commande-du-samedi-{number:04d}")
+    await client.pay("0000", amount=45.5, currency="EUR", operator="mtn")
+    await console.service.run_worker(20)
+    await client.post(f"/payments/{paid['reference']}/refund")
+    await console.service.run_worker(20)
+    return int(client.id)
+
+
+async def _join(console: ConsoleFixture, awa: Customer, merchant_id: int, email: str) -> None:
+    """A developer needs no second factor, and exports what the test environment holds."""
+    merchant = require(await merchants.get(console.service.ctx.db, merchant_id))  # type: ignore[arg-type]
+    await awa.open(await console.invited(email, merchant, "developer"))
+    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await awa.page.get_by_role("button", name="Continuer").click()
+    await awa.page.get_by_role("heading", name=re.compile("Vue d’ensemble")).wait_for()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_somebody_reads_the_balance_and_exports_it_on_a_telephone(
+    console: ConsoleFixture, browser: Browser, monkeypatch: pytest.MonkeyPatch, *, scripts: bool
+) -> None:
+    merchant_id = await _history(console)
+    async with customer(browser, console.service.base_url, f"balance-{scripts}", scripts=scripts, signs_in=True) as awa:
+        await _join(console, awa, merchant_id, f"awa-{scripts}@example.com")
+        await awa.open(f"/console/{merchant_id}/test/balance")
+        await awa.page.get_by_role("link", name="Plus anciens").click()
+        await awa.page.get_by_role("link", name="Plus récents").click()
+        async with awa.page.expect_download() as document:
+            await awa.page.get_by_role("button", name="Télécharger en PDF").click()
+        assert (await document.value).suggested_filename.startswith("releve-boutique-kora")
+        await awa.page.get_by_role("link", name="Exporter en CSV ou Excel").click()
+        async with awa.page.expect_download() as file:
+            await awa.page.get_by_role("button", name="Exporter").click()
+        assert (await file.value).suggested_filename.endswith(".csv")
+        monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", 5)
+        await awa.page.get_by_label("Format").select_option("xlsx")
+        await awa.page.get_by_role("button", name="Exporter").click()
+        await awa.page.get_by_text("En préparation").wait_for()
+        await console.service.run_worker()
+        if not scripts:
+            await awa.page.reload()
+        link = awa.page.get_by_role("link", name="Télécharger : Paiements, Excel (XLSX)")
+        await link.wait_for()
+        async with awa.page.expect_download() as file:
+            await link.click()
+        assert (await file.value).suggested_filename.endswith(".xlsx")
+        awa.nothing_strange()
+
+
+async def test_every_page_of_the_balance_is_accessible_and_whole(
+    console: ConsoleFixture, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a telephone in light with every rule; in dark the colours again, on a large screen the layout."""
+    merchant_id = await _history(console)
+    base = f"/console/{merchant_id}/test"
+    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
+        name = f"balance{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
+        monkeypatch.undo()
+        async with customer(browser, console.service.base_url, name, dark=dark, desktop=desktop, signs_in=True) as awa:
+            await _join(console, awa, merchant_id, f"{name}@example.com")
+            await _seen(awa, "balance", f"{base}/balance", *rules)
+            await _seen(awa, "nothing", f"{base}/balance?from=2001-01-01&to=2001-01-02", *rules)
+            await _seen(awa, "fault", f"{base}/balance?from=hier&to=2001-01-02", *rules)
+            await awa.open(f"{base}/exports")
+            async with awa.page.expect_download():
+                await awa.page.get_by_role("button", name="Exporter").click()
+            monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", 5)
+            await awa.page.get_by_role("button", name="Exporter").click()
+            await awa.page.get_by_text("En préparation").first.wait_for()
+            await _seen(awa, "exports", None, *rules)
+            number = (await awa.page.locator(".rows li").count()) or 1
+            assert await awa.open(f"{base}/exports/{number}/file") == 409
+            await _seen(awa, "gone", None, *rules)
+
+
+async def _seen(awa: Customer, step: str, path: str | None, *rules: str) -> None:
+    if path is not None:
+        await awa.open(path)
+    await awa.fits()
+    await awa.accessible(*rules)
+    await awa.shoot(step)

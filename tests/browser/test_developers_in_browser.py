@@ -1,0 +1,86 @@
+"""Webhooks, keys, requests and activity in Chromium: on a telephone with and without JavaScript, on a large screen, in
+dark."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from guichet.db.engine import require
+from guichet.merchants import repository
+from guichet.settings import Settings
+from tests.accounts.totp import code_of
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.service_fixture import open_service
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
+    async with open_service(sqlite_settings) as service:
+        yield ConsoleFixture(service)
+
+
+async def test_a_developer_sets_webhooks_up_and_creates_a_key(console: ConsoleFixture, browser: Browser) -> None:
+    service = console.service
+    client = await service.merchant("Boutique Kora et Fils de Porto-Novo")
+    merchant = require(await repository.get(service.ctx.db, client.id))
+    await client.pay("0000", external_id="a-very-long-order-number-that-has-no-place-to-break-2026-11-23")
+    await client.get("/payments/a-very-long-order-number-that-has-no-place-to-break-and-is-not-there")
+    await service.ctx.request_log.flush(service.ctx.db)
+    here = f"/console/{merchant.id}/test"
+    looks = (
+        (False, False, True, ()),
+        (False, False, False, ()),
+        (True, False, True, OF_COLOURS),
+        (False, True, True, OF_LAYOUT),
+    )
+    for dark, desktop, scripts, rules in looks:
+        name = f"developers{'-dark' * dark}{'-desktop' * desktop}{'-plain' * (not scripts)}"
+        who = customer(browser, service.base_url, name, dark=dark, desktop=desktop, scripts=scripts, signs_in=True)
+        async with who as awa:
+            await _joins(console, awa, await console.invited(f"{name}@example.com", merchant))
+            await awa.open(here + "/webhooks")
+            await awa.page.get_by_label("Adresse").fill("https://hooks.kora.invalid/webhooks/guichet/notifications")
+            await awa.page.get_by_role("button", name="Enregistrer l’adresse").click()
+            await awa.page.get_by_text("L’adresse est enregistrée").wait_for()
+            await awa.page.get_by_role("button", name="Afficher le secret").click()
+            await awa.page.locator("#secret").wait_for()
+            await _seen(awa, "webhooks", None, *rules)
+            await awa.page.get_by_role("button", name="Envoyer un événement de test").click()
+            await awa.page.get_by_role("heading", name=re.compile("webhook.test")).wait_for()
+            await service.run_worker()
+            await _seen(awa, "delivery", awa.page.url.removeprefix(service.base_url), *rules)
+            await _seen(awa, "deliveries", here + "/webhooks/deliveries", *rules)
+            await awa.open(here + "/developers")
+            await awa.page.get_by_role("button", name="Créer une clé").click()
+            await awa.page.locator("#key").wait_for()
+            await _seen(awa, "keys", None, *rules)
+            await _seen(awa, "requests", here + "/developers/requests", *rules)
+            await _seen(awa, "activity", here + "/activity", *rules)
+            awa.nothing_strange()
+
+
+async def _joins(console: ConsoleFixture, awa: Customer, invitation: str) -> None:
+    await awa.open(invitation)
+    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await awa.page.get_by_role("button", name="Continuer").click()
+    seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
+    await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, console.service.clock.now()))
+    await awa.page.get_by_role("button", name="Activer").click()
+    await awa.page.get_by_role("heading", name="Vos codes de secours").wait_for()
+    console.service.clock.advance(60)
+
+
+async def _seen(awa: Customer, step: str, path: str | None, *rules: str) -> None:
+    """axe-core needs scripts; what it would say without them is the same."""
+    if path is not None:
+        await awa.open(path)
+    await awa.fits()
+    if awa.scripts:
+        await awa.accessible(*rules)
+    await awa.shoot(step)

@@ -1,0 +1,143 @@
+"""Links and the cash desk in Chromium: a customer really pays while the cashier's screen is open."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from guichet.domain.merchants import Merchant
+from guichet.settings import Settings
+from tests.browser.conftest import SHOTS
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.ports import free_port
+from tests.service_fixture import open_service
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+LONG: Any = "Commande 42 : trois pagnes wax hollandais, deux mètres de bazin riche et la couture"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
+    """Under its public address, since links name it."""
+    port = free_port()
+    settings = replace(sqlite_settings, public_url=f"http://127.0.0.1:{port}")
+    async with open_service(settings, port=port) as service:
+        yield ConsoleFixture(service)
+
+
+async def _join(console: ConsoleFixture, cashier: Customer, merchant: Merchant) -> str:
+    """Signs a cashier in; the path of the merchant's test pages."""
+    await cashier.open(await console.invited(f"{cashier.name}@example.com", merchant, "cashier"))
+    await cashier.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await cashier.page.get_by_role("button", name="Continuer").click()
+    await cashier.page.get_by_role("heading", name=re.compile("Vue d’ensemble")).wait_for()
+    return f"/console/{merchant.id}/test"
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["js", "nojs"])
+async def test_the_cash_desk_sees_a_customer_pay(console: ConsoleFixture, browser: Browser, *, scripts: bool) -> None:
+    base, name = console.service.base_url, f"desk-{'js' if scripts else 'nojs'}"
+    merchant = await console.merchant()
+    async with (
+        customer(browser, base, name, scripts=scripts, signs_in=True) as cashier,
+        customer(browser, base, f"{name}-customer", scripts=scripts) as awa,
+    ):
+        await cashier.open(f"{await _join(console, cashier, merchant)}/cash-desk")
+        await cashier.page.get_by_label("Montant (XOF)").fill("abc")
+        await cashier.page.get_by_role("button", name="Afficher le code QR").click()
+        amount = cashier.page.get_by_label("Montant (XOF)")
+        await expect(amount).to_have_value("abc")
+        await cashier.shoot("1-fault")
+        await amount.fill("2 500")
+        await cashier.page.keyboard.press("Enter")
+        await expect(cashier.page.locator("h1")).to_have_text("En attente du client")
+        await cashier.shoot("2-waiting")
+        address = await cashier.page.get_by_role("link", name="ouvrir la page de paiement").get_attribute("href")
+        await awa.open(urlsplit(str(address)).path)
+        await awa.shoot("1-link")
+        await awa.pay("Bénin", "MTN MoMo", "01 97 00 00 03")
+        # Nobody touches the cashier's screen: it changes by itself.
+        screen = cashier.page.locator("h1")
+        await expect(screen).to_have_text("Échoué, le client peut réessayer", timeout=12_000)
+        await cashier.shoot("3-failed")
+        await awa.page.get_by_role("link", name="Réessayer").click()
+        await awa.page.get_by_label("Votre numéro MTN MoMo").and_(awa.page.locator(":visible")).fill("01 97 00 12 45")
+        await awa.page.locator("details.mode[open] button").click()
+        await expect(screen).to_have_text("Le client valide", timeout=12_000)
+        await cashier.shoot("4-pending")
+        console.service.clock.advance(11)
+        await expect(awa.page.locator("h1")).to_have_text("Paiement réussi", timeout=12_000)
+        await expect(screen).to_have_text("Payé", timeout=12_000)
+        await expect(cashier.page.get_by_text("MTN MoMo")).to_be_visible()
+        await cashier.shoot("5-paid")
+        await cashier.page.get_by_role("link", name="Nouveau montant").click()
+        await expect(cashier.page.get_by_text("Payé", exact=True)).to_be_visible()
+        await cashier.shoot("6-sales")
+        cashier.nothing_strange()
+        awa.nothing_strange()
+
+
+async def test_every_page_of_links_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
+    base = console.service.base_url
+    merchant = await console.merchant("Boutique Kora et Fils de Porto-Novo")
+    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
+        name = f"links{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
+        async with customer(browser, base, name, dark=dark, desktop=desktop, signs_in=True) as awa:
+            pages = await _join(console, awa, merchant)
+            await _seen(awa, "list-empty" if not dark and not desktop else "list", f"{pages}/links", *rules)
+            await _seen(awa, "new", f"{pages}/links/new", *rules)
+            await awa.page.get_by_label("Montant (XOF)").fill("12,5")
+            await awa.page.get_by_label("Libellé").fill(LONG)
+            await awa.page.get_by_role("button", name="Créer le lien").click()
+            await _seen(awa, "new-faults", None, *rules)
+            await awa.page.get_by_label("Montant (XOF)").fill("12 500")
+            await awa.page.get_by_role("button", name="Créer le lien").click()
+            await awa.page.get_by_role("heading", name=LONG).wait_for()
+            await _seen(awa, "link", None, *rules)
+            await awa.page.get_by_role("link", name="Affiche à imprimer").click()
+            await awa.page.get_by_role("button", name="Imprimer").wait_for()
+            await _seen(awa, "poster", None, *rules)
+            await _print(awa)
+            await awa.page.go_back()
+            await awa.page.get_by_text("Fermer ce lien").click()
+            await awa.page.get_by_role("button", name="Fermer maintenant").click()
+            await awa.page.get_by_text("fermé", exact=True).wait_for()
+            await _seen(awa, "closed", None, *rules)
+            await _seen(awa, "list-some", f"{pages}/links", *rules)
+            await awa.open(f"{pages}/cash-desk")
+            await awa.page.get_by_label("Montant (XOF)").fill("500")
+            await awa.page.get_by_role("button", name="Afficher le code QR").click()
+            await awa.page.get_by_role("heading", name="En attente du client").wait_for()
+            await _seen(awa, "sale", None, *rules)
+            await _seen(awa, "desk", f"{pages}/cash-desk", *rules)
+
+
+async def _print(awa: Customer) -> None:
+    """The poster on paper of both sizes: one page, with nothing around it."""
+    await awa.page.emulate_media(media="print")
+    for gone in (".top", ".nav", ".foot", "[data-print]"):
+        await expect(awa.page.locator(gone).first).to_be_hidden()
+    await expect(awa.page.get_by_text("Environnement de test").first).to_be_visible()
+    margin = {"top": "10mm", "right": "10mm", "bottom": "10mm", "left": "10mm"}
+    for size in ("A4", "A5"):
+        paper = await awa.page.pdf(
+            path=SHOTS / f"{awa.name}-poster-{size}.pdf",
+            format=size,
+            margin=margin,  # type: ignore[arg-type]
+        )
+        assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 1, size
+    await awa.page.emulate_media(media="screen")
+
+
+async def _seen(awa: Customer, step: str, path: str | None, *rules: str) -> None:
+    if path is not None:
+        assert await awa.open(path) == 200
+    await awa.fits()
+    await awa.accessible(*rules)
+    await awa.shoot(step)

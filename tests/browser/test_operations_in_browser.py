@@ -1,0 +1,117 @@
+"""The pages of the operations in Chromium: two people decide about a payment, on a telephone and a large screen."""
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.clock import DAY, earlier
+from guichet.domain.payments import Payment
+from guichet.settings import Settings
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.browser.test_console_in_browser import _set_up
+from tests.console.admin.operations import Operations, open_operations
+from tests.console.conftest import PASSWORD
+from tests.payments.conftest import stored
+from tests.payments.test_late_results import found_late
+from tests.payments.test_manual_settlement import UNKNOWN
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def operations(sqlite_settings: Settings) -> AsyncIterator[Operations]:
+    async for each in open_operations(sqlite_settings):
+        yield each
+
+
+async def _join(operations: Operations, person: Customer, email: str) -> None:
+    await person.open(await operations.console.invited(email, None, "admin"))
+    await person.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await person.page.get_by_role("button", name="Continuer").click()
+    await _set_up(operations.console, person)
+
+
+@pytest.mark.parametrize(("dark", "desktop", "rules"), [(False, False, ()), (True, False, OF_COLOURS)])
+async def test_every_page_is_accessible_and_whole(
+    operations: Operations, browser: Browser, dark: bool, desktop: bool, rules: tuple[str, ...]
+) -> None:
+    """On a telephone in light with every rule, in dark the colours."""
+    live = operations.live
+    late, _ = await found_late(live)
+    payment = await _pending(operations)
+    state = OperatorAvailability("mtn", "degraded", live.ctx.clock.now(), "4 of 20", "degraded", None, None, None)
+    await set_availability(live.ctx.db, state)
+    await live.set_wallet("Gelé", "EUR")
+    name = f"operations{'-dark' if dark else ''}"
+    async with customer(browser, live.service.base_url, name, dark=dark, desktop=desktop, signs_in=True) as awa:
+        await _join(operations, awa, "awa@example.com")
+        for path in (
+            "incidents",
+            f"incidents/{late.reference}",
+            f"incidents/{payment.reference}",
+            "approvals",
+            "payments",
+            f"payments/{payment.id}",
+            "modes",
+            "wallets",
+            f"wallets/{live.merchant.id}",
+            "reconciliation",
+            "ledger",
+            "deliveries",
+            "doctor",
+        ):
+            step = re.sub(r"\W", "", path.replace(late.reference, "late").replace(payment.reference, "case"))
+            await _seen(awa, step, f"/admin/{path}", *rules)
+        awa.nothing_strange()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_two_people_decide_on_a_large_screen(operations: Operations, browser: Browser, scripts: bool) -> None:
+    live, base = operations.live, operations.live.service.base_url
+    payment = await _pending(operations)
+    async with (
+        customer(browser, base, f"operations-asks-{scripts}", desktop=True, scripts=scripts, signs_in=True) as awa,
+        customer(browser, base, f"operations-approves-{scripts}", desktop=True, scripts=scripts, signs_in=True) as zoe,
+    ):
+        await _join(operations, awa, "awa@example.com")
+        await _join(operations, zoe, "zoe@example.com")
+        await operations.in_staff_since("zoe@example.com", earlier(live.ctx.clock.now(), DAY))
+        await awa.open(f"/admin/incidents/{payment.reference}")
+        await awa.page.get_by_role("radio", name="réussi").check()
+        await awa.page.locator("#reason-settle").fill("relevé du 3 mai, ligne 12")
+        await awa.page.get_by_role("button", name="Demander l’approbation").click()
+        await awa.page.get_by_text("une autre personne doit l’approuver").wait_for()
+        await zoe.open("/admin/approvals")
+        await zoe.page.get_by_role("link", name="Terminer un paiement à la main").click()
+        await zoe.page.get_by_role("heading", name="Décider").wait_for()
+        if scripts:
+            await _seen(awa, "own", None, *OF_LAYOUT)
+            await _seen(zoe, "request", None, *OF_LAYOUT)
+            await _seen(awa, "modes", "/admin/modes", *OF_LAYOUT)
+        await zoe.page.get_by_label("Pourquoi").fill("vérifié avec MTN")
+        await zoe.page.get_by_role("button", name="Approuver et exécuter").click()
+        await zoe.page.get_by_text("approuvée").wait_for()
+        assert await live.state(payment.reference) == "succeeded"
+        awa.nothing_strange()
+        zoe.nothing_strange()
+
+
+async def _pending(operations: Operations) -> Payment:
+    """A payment whose provider does not say how it ended, with an incident."""
+    live = operations.live
+    live.first.script("status", UNKNOWN)
+    payment = await stored(live, await live.merchant.pay())
+    await live.merchant.report_mismatch(payment.reference)
+    return payment
+
+
+async def _seen(awa: Customer, step: str, path: str | None, *rules: str) -> None:
+    if path is not None:
+        await awa.open(path)
+    await awa.fits()
+    await awa.accessible(*rules)
+    await awa.shoot(step)

@@ -1,0 +1,100 @@
+"""The overview in Chromium: with and without JavaScript, on a telephone and a large screen, in light and dark."""
+
+import random
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+from sqlalchemy import insert, update
+
+from guichet.clock import DAY, HOUR, SECOND, later
+from guichet.db.tables import api_keys, merchants, payments
+from guichet.domain.merchants import Merchant
+from guichet.payments.figures import DAYS
+from guichet.settings import Settings
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.db.rows import PAYMENT
+from tests.service_fixture import open_service
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
+    async with open_service(sqlite_settings) as service:
+        yield ConsoleFixture(service)
+
+
+async def _a_month(console: ConsoleFixture) -> Merchant:
+    """A merchant with some payments a day, one that waits, and a key that expires."""
+    merchant = await console.merchant("Boutique Kora et Fils de Porto-Novo")
+    chance, now = random.Random(5), console.service.clock.now()
+    async with console.service.ctx.db.transaction() as tx:
+        for number in range(300):
+            at = now - chance.randrange(DAYS * DAY)
+            row = {
+                **PAYMENT,
+                "merchant_id": merchant.id,
+                "env": "live",
+                "reference": f"00000000-0000-4000-8000-{number:012d}",
+                "status": chance.choice(["succeeded"] * 8 + ["failed", "refunded"]),
+                "amount": (amount := chance.randrange(100_00, 90_000_00, 100)),
+                "total_amount": amount + 5,
+                "operator": chance.choice(["mtn", "mtn", "moov", "celtiis_bj", "wave_ci", "orange_ml", "card"]),
+                "created_at": at,
+                "updated_at": at + chance.randrange(90 * SECOND),
+                "next_poll_at": None,
+            }
+            await tx.write(insert(payments).values(row))
+        waits = {"status": "pending", "next_poll_at": 1, "created_at": now - 2 * HOUR, "updated_at": now}
+        new = {"reference": "00000000-0000-4000-8000-000000000999", "total_amount": 505, "amount": 500}
+        await tx.write(insert(payments).values({**row, **waits, **new}))
+        key = {"merchant_id": merchant.id, "env": "live", "hash": "h", "preview": "sk_live_Ab3x…", "created_at": 1}
+        await tx.write(insert(api_keys).values(**key, expires_at=later(now, 3 * DAY)))
+        await tx.write(update(merchants).values(time_zone="Africa/Porto-Novo"))
+    return merchant
+
+
+async def _join(awa: Customer, console: ConsoleFixture, merchant: Merchant, email: str) -> None:
+    """A developer needs no second factor, and sees keys; a reader sees money."""
+    await awa.open(await console.invited(email, merchant, "developer" if "dev" in email else "reader"))
+    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await awa.page.get_by_role("button", name="Continuer").click()
+    await awa.page.get_by_role("heading", name="Vue d’ensemble").wait_for()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser, *, scripts: bool) -> None:
+    """Who works for one merchant arrives there; periods and the table of the days need no script."""
+    merchant = await _a_month(console)
+    base = console.service.base_url
+    async with customer(browser, base, f"overview-{scripts}", scripts=scripts, signs_in=True) as awa:
+        await _join(awa, console, merchant, "dev@example.com")
+        await awa.page.get_by_text("La clé sk_live_Ab3x… expire").wait_for()
+        await awa.page.get_by_role("link", name="Aujourd’hui").click()
+        await awa.page.get_by_role("heading", name="Par opérateur · Aujourd’hui").wait_for()
+        await awa.page.get_by_role("link", name="30 jours").press("Enter")
+        await awa.page.get_by_role("heading", name="Par opérateur · 30 jours").wait_for()
+        await awa.page.get_by_text("Les mêmes chiffres en tableau").first.press("Enter")
+        assert await awa.page.locator("details tbody tr").count() > 20
+        if scripts:
+            await awa.fits()
+            await awa.accessible()
+        await awa.shoot("open")
+        awa.nothing_strange()
+
+
+async def test_the_overview_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
+    merchant = await _a_month(console)
+    base = console.service.base_url
+    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
+        name = f"overview{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
+        async with customer(browser, base, name, dark=dark, desktop=desktop, signs_in=True) as awa:
+            await _join(awa, console, merchant, f"{name}@example.com")
+            for step, path in (("live", "/live"), ("month", "/live?days=30"), ("test", "/test")):
+                await awa.open(f"/console/{merchant.id}{path}")
+                await awa.fits()
+                await awa.accessible(*rules)
+                await awa.shoot(step)

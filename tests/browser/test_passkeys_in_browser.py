@@ -1,0 +1,101 @@
+"""Passkeys with Chromium's virtual authenticator: added, used as a second factor and to sign in, removed; and another
+telephone in place of the one before."""
+
+import re
+from contextlib import closing
+from dataclasses import replace
+from socket import socket
+
+import pytest
+from playwright.async_api import Browser
+
+from guichet.clock import SECOND
+from guichet.domain.accounts import STEP_UP_LASTS
+from guichet.settings import Settings
+from tests.accounts.totp import code_of
+from tests.browser.driver import Customer, customer
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.service_fixture import open_service
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+AUTHENTICATOR = {
+    "protocol": "ctap2",
+    "transport": "internal",
+    "hasResidentKey": True,
+    "hasUserVerification": True,
+    "isUserVerified": True,
+    "automaticPresenceSimulation": True,
+}
+
+
+async def test_a_passkey_signs_in_and_is_a_second_factor(sqlite_settings: Settings, browser: Browser) -> None:
+    with closing(socket()) as free:  # An address is no host of a passkey, so the name must be known before.
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    base = f"http://localhost:{port}"
+    async with open_service(replace(sqlite_settings, public_url=base), port=port) as service:
+        console = ConsoleFixture(service)
+        async with customer(browser, base, "passkey", signs_in=True) as awa:
+            link = await console.invited("awa@example.com", await console.merchant())
+            devices = await awa.context.new_cdp_session(awa.page)
+            await devices.send("WebAuthn.enable")
+            device = (await devices.send("WebAuthn.addVirtualAuthenticator", {"options": AUTHENTICATOR}))[
+                "authenticatorId"
+            ]
+            await _join(console, awa, link)
+
+            await awa.open("/console/security")
+            await awa.page.get_by_label("Nom de cet appareil").fill("Téléphone d’Awa")
+            await awa.page.get_by_role("button", name="Ajouter une clé d’accès").click()
+            await awa.page.get_by_text("jamais utilisée").wait_for()
+            await awa.accessible()
+            await awa.fits()
+            await awa.shoot("added")
+            assert (await console.mails())[0].kind == "factor_changed"
+
+            service.clock.advance(STEP_UP_LASTS / SECOND + 1)
+            await awa.open("/console/security")
+            await awa.page.get_by_role("link", name="Confirmer mon identité").click()
+            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
+            await awa.page.get_by_text("utilisée le").wait_for()
+
+            await awa.page.get_by_role("button", name="Se déconnecter").click()
+            await awa.shoot("sign-in")
+            await devices.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": False})
+            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
+            await awa.page.wait_for_timeout(500)
+            assert "/console/sign-in" in awa.page.url, "a key without its finger or PIN"
+            await devices.send("WebAuthn.setUserVerified", {"authenticatorId": device, "isUserVerified": True})
+            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
+            await awa.page.get_by_role("link", name="Sécurité").wait_for()
+
+            await awa.open("/console/security")
+            await awa.page.get_by_role("link", name="Changer de téléphone").click()
+            seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
+            await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, service.clock.now()))
+            await awa.page.get_by_role("button", name="Activer").click()
+            await awa.page.get_by_role("button", name=re.compile("Retirer")).click()
+            await awa.page.get_by_text("Téléphone d’Awa").wait_for(state="detached")
+            await awa.page.get_by_role("button", name="Se déconnecter").click()
+            await awa.page.get_by_role("button", name="Utiliser une clé d’accès").click()
+            await awa.page.get_by_text("n’a pas été acceptée").wait_for()
+
+            service.clock.advance(60)
+            await awa.open("/console/sign-in")
+            await awa.page.get_by_label("Adresse e-mail").fill("awa@example.com")
+            await awa.page.get_by_label("Mot de passe", exact=True).fill(PASSWORD)
+            await awa.page.get_by_role("button", name="Se connecter").click()
+            await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, service.clock.now()))
+            await awa.page.get_by_role("button", name="Continuer").click()
+            await awa.page.get_by_role("link", name="Sécurité").wait_for()
+
+
+async def _join(console: ConsoleFixture, awa: Customer, link: str) -> None:
+    await awa.open(link)
+    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await awa.page.get_by_role("button", name="Continuer").click()
+    await awa.page.get_by_role("heading", name="Protéger mon compte").wait_for()
+    seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
+    await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, console.service.clock.now()))
+    await awa.page.get_by_role("button", name="Activer").click()
+    await awa.page.get_by_role("heading", name="Vos codes de secours").wait_for()

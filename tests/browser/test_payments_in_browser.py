@@ -1,0 +1,114 @@
+"""The payments of the console in Chromium: found, read, refunded, printed; on a telephone and a large screen."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser
+
+from guichet.settings import Settings
+from tests.accounts.totp import code_of
+from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.console.test_payments import copies, merchant_of
+from tests.service_fixture import MerchantClient, open_service
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+LONG = "Commande 1042 : trois pagnes wax, deux mètres de bazin riche et une livraison à Porto-Novo"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def console(sqlite_settings: Settings) -> AsyncIterator[ConsoleFixture]:
+    async with open_service(sqlite_settings) as service:
+        yield ConsoleFixture(service)
+
+
+async def _join(console: ConsoleFixture, client: MerchantClient, awa: Customer, email: str) -> None:
+    await awa.open(await console.invited(email, await merchant_of(console, client)))
+    await awa.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await awa.page.get_by_role("button", name="Continuer").click()
+    seed = (await awa.page.locator(".mono-text").inner_text()).replace(" ", "")
+    await awa.page.get_by_label("Code", exact=True).fill(code_of(seed, console.service.clock.now()))
+    await awa.page.get_by_role("button", name="Activer").click()
+    await awa.page.get_by_role("heading", name="Vos codes de secours").wait_for()
+    console.service.clock.advance(60)
+
+
+async def _some_payments(console: ConsoleFixture, client: MerchantClient) -> str:
+    """The reference of a payment that succeeded, the newest of a full page."""
+    await client.put("/webhooks/endpoint", {"url": "https://localhost:9/notifications/guichet"})
+    await copies(console, client, count=26, description=LONG, firstname="Awa Bernadette", lastname="Kossou-Dossou")
+    await copies(console, client, status="failed", failure_reason="insufficient_funds", next_poll_at=None)
+    console.service.clock.advance(60)
+    customer = {"firstname": "Awa", "lastname": "N'Dour", "email": "awa@example.com"}
+    payment = await client.pay("0000", description=LONG, external_id="commande-1042", customer=customer)
+    await console.service.run_worker()
+    return str(payment["reference"])
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+async def test_a_payment_is_found_refunded_and_printed_on_a_telephone(
+    console: ConsoleFixture, browser: Browser, *, scripts: bool
+) -> None:
+    client, base = await console.service.merchant("Boutique Kora"), console.service.base_url
+    reference = await _some_payments(console, client)
+    async with customer(browser, base, f"payments-{scripts}", scripts=scripts, signs_in=True) as awa:
+        await _join(console, client, awa, f"{scripts}@example.com")
+        await awa.open(f"/console/{client.id}/test/payments")
+        await awa.page.get_by_role("link", name="Plus anciens").click()
+        await awa.page.get_by_role("link", name="Plus récents").click()
+        await awa.page.get_by_label("Chercher un paiement").fill("commande-1042")
+        await awa.page.get_by_label("Chercher un paiement").press("Enter")
+        await awa.page.locator("td a").first.click()
+        await awa.page.get_by_role("heading", name="Ce qui s’est passé").wait_for()
+        assert reference in awa.page.url
+        await awa.page.get_by_role("link", name="Rembourser").click()
+        await awa.page.get_by_label("Motif").fill("Article indisponible")
+        await awa.page.get_by_role("button", name="Rembourser").click()
+        await awa.page.get_by_text("Le paiement est remboursé").wait_for()
+        await awa.page.get_by_role("link", name="Reçu", exact=True).click()
+        await awa.page.get_by_role("heading", name="Paiement remboursé").wait_for()
+        assert await awa.page.get_by_role("button", name="Imprimer le reçu").is_visible() is scripts
+        await awa.page.emulate_media(media="print")
+        assert not await awa.page.get_by_role("link", name="Paiements").is_visible()
+        await awa.shoot("printed")
+        awa.nothing_strange()
+
+
+async def test_every_page_of_payments_is_accessible_and_whole(console: ConsoleFixture, browser: Browser) -> None:
+    base = console.service.base_url
+    client = await console.service.merchant("Boutique Kora et Fils de Porto-Novo")
+    reference = await _some_payments(console, client)
+    refunded = await _some_payments_refunded(console, client)
+    path = f"/console/{client.id}/test/payments"
+    pages = {
+        "empty": path.replace("test", "live"),
+        "list": path,
+        "filtered": f"{path}?status=refunded&from=2020-01-01&to=2020-01-02",
+        "bad": f"{path}?from=2026-11-20&to=2026-11-19",
+        "nothing": f"{path}?q=97123456",
+        "found": f"{path}?q=awa",
+        "payment": f"{path}/{reference}",
+        "refund": f"{path}/{reference}/refund",
+        "refused": f"{path}/{refunded}/refund",
+        "refunded": f"{path}/{refunded}",
+        "receipt": f"{path}/{reference}/receipt",
+    }
+    for dark, desktop, rules in ((False, False, ()), (True, False, OF_COLOURS), (False, True, OF_LAYOUT)):
+        name = f"payments{'-dark' if dark else ''}{'-desktop' if desktop else ''}"
+        async with customer(browser, base, name, dark=dark, desktop=desktop, signs_in=True) as awa:
+            await _join(console, client, awa, f"{name}@example.com")
+            for step, address in pages.items():
+                await awa.open(address)
+                await awa.fits()
+                await awa.accessible(*rules)
+                await awa.shoot(step)
+            assert awa.complaints == []
+
+
+async def _some_payments_refunded(console: ConsoleFixture, client: MerchantClient) -> str:
+    payment = await client.pay("0000")
+    await console.service.run_worker()
+    await client.post(f"/payments/{payment['reference']}/refund", {"reason": "Article indisponible"})
+    await console.service.run_worker()
+    return str(payment["reference"])

@@ -1,0 +1,158 @@
+"""The other pages of the operations: who sees and changes what, and that they show what the commands show."""
+
+import asyncio
+import gzip
+
+import pytest
+from sqlalchemy import update
+
+from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.db.tables import webhook_deliveries
+from guichet.domain.audit_log import Actor
+from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.roles import STAFF_ROLES, may_as_staff
+from guichet.ledger import wallets
+from guichet.merchants.catalogue import Catalogues
+from guichet.payments.wallet_status import change_status
+from tests.console.admin.operations import Operations, act
+from tests.console.conftest import ConsoleFixture
+from tests.fakes.scripted_provider import done
+
+#: Each page with the right to see it; the right to post to it, where that is another one, and a form that does nothing.
+PAGES = {
+    "/admin/incidents": ("incidents.view", None),
+    "/admin/approvals": ("incidents.decide", None),
+    "/admin/payments": ("payments.search", "payments.search"),
+    "/admin/modes": ("modes.view", "modes.change"),
+    "/admin/wallets": ("wallets.view", None),
+    "/admin/wallets/1": ("wallets.view", "wallets.change"),
+    "/admin/reconciliation": ("reconciliation.view", None),
+    "/admin/ledger": ("ledger.audit", "ledger.audit"),
+    "/admin/deliveries": ("deliveries.view", None),
+    "/admin/doctor": ("doctor.view", None),
+}
+
+
+@pytest.mark.parametrize("role", STAFF_ROLES)
+async def test_what_each_role_sees_and_changes(sqlite_console: ConsoleFixture, role: str) -> None:
+    console = sqlite_console
+    await console.merchant()
+    browser = await console.joined("awa@example.com", None, role)
+    token = browser.page.form("csrf").fields["csrf"]
+    for path, (sees, changes) in PAGES.items():
+        seen = may_as_staff(role, sees)  # type: ignore[arg-type]
+        page = await browser.get(path)
+        assert page.status == (200 if seen else 403), (role, path)
+        assert len(gzip.compress(page.text.encode())) < 20_000, path
+        if changes is not None:
+            allowed = may_as_staff(role, changes)  # type: ignore[arg-type]
+            status = (await browser.post(path, {"csrf": token, "act": "none"})).status
+            assert status in ((200, 422) if allowed else (403,)), (role, path)
+    for path in (
+        "/admin/payments/9",
+        "/admin/wallets/99999999999999999999",
+        "/admin/incidents/x",
+        "/admin/approvals/9",
+    ):
+        assert (await browser.get(path)).status in (403, 404), path
+
+
+async def test_nobody_else_gets_in(sqlite_console: ConsoleFixture) -> None:
+    console = sqlite_console
+    owner = await console.joined("awa@example.com", await console.merchant())
+    token = owner.page.form("csrf").fields["csrf"]
+    stranger = console.browser()
+    for path, (_, changes) in PAGES.items():
+        assert (await owner.get(path)).status == 403
+        assert (await stranger.get(path)).path.startswith("/console/sign-in")
+        if changes is not None:
+            assert (await owner.post(path, {"csrf": token, "act": "open"})).status == 403
+            assert (await stranger.post(path, {"act": "open"})).path.startswith("/console/sign-in")
+
+
+async def test_the_weather_of_operators_and_closing_a_mode(operations: Operations) -> None:
+    live = operations.live
+    live.first.script("initiate", done)
+    await live.merchant.pay()
+    ctx = live.ctx
+    await ctx.attempts.flush(ctx.db)
+    down = OperatorAvailability("mtn", "down", ctx.clock.now(), "8 of 20 failed", "down", None, None, None)
+    await set_availability(ctx.db, down)
+    admin = await operations.staff(role="admin")
+    page = await admin.get("/admin/modes")
+    assert "8 of 20 failed" in page.text
+    assert "en panne" in page.text
+    assert "de 1 essais sans panne" in page.text
+    page = await act(admin, "/admin/modes", act="close", operator="mtn", reason="panne annoncée")
+    assert page.status == 200
+    assert not (await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(None)).by_operator("mtn").active  # type: ignore[union-attr]
+    ((_, actor, subject, after),) = await operations.acts("mode.changed")
+    assert (actor, subject, after) == ("awa@example.com", "mtn", {"active": False})
+    assert (await act(admin, "/admin/modes", act="close", operator="nobody", reason="x")).status == 422
+    assert (await act(admin, "/admin/modes", act="open", operator="mtn", reason="")).status == 422
+
+
+async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operations) -> None:
+    ctx, merchant = operations.live.ctx, operations.live.merchant.id
+    awa, zoe = await operations.staff(), await operations.staff("zoe@example.com", "admin")
+    path = f"/admin/wallets/{merchant}"
+    assert (await awa.get(f"/admin/wallets?merchant={merchant}")).path == path
+    await change_status(ctx, merchant, "EUR", "Fermé", Actor("Root", "root"), "test")
+    for _ in range(2):  # Sent again, as after a lost answer.
+        page = await act(awa, path, currency="XOF", status="Gelé", reason="fraude signalée")
+        assert page.path == path
+    frozen = [each for each in await operations.acts("wallet.status_changed") if each[3]["status"] == "Gelé"]
+    assert len(frozen) == 1
+    assert await wallets.wallet_status(ctx.db, merchant, "live", "XOF") == "Gelé"
+    assert f"/admin/wallets/{merchant}" in (await awa.get("/admin/wallets")).text
+    page = await act(awa, path, currency="XOF", status=ACTIVE, reason="enquête close")
+    assert page.path == "/admin/approvals/1"
+    assert await wallets.wallet_status(ctx.db, merchant, "live", "XOF") == "Gelé"
+    await act(zoe, "/admin/approvals/1", act="approve", reason="oui")
+    assert await wallets.wallet_status(ctx.db, merchant, "live", "XOF") == ACTIVE
+    assert await wallets.wallet_status(ctx.db, merchant, "live", "EUR") == "Fermé"
+    assert (await act(awa, path, currency="XOF", status=ACTIVE, reason="encore")).status == 409
+    assert (await act(awa, path, currency="XOF", status="Gelé", reason="")).status == 422
+
+
+async def test_an_audit_is_started_once_and_shows_its_result(operations: Operations) -> None:
+    ctx = operations.live.ctx
+    browser = await operations.staff(role="auditor")
+    page = await act(browser, "/admin/ledger")
+    assert "L’audit est lancé" in page.text
+    await asyncio.gather(*ctx.ledger_audits)
+    page = await browser.get(browser.page.path)
+    assert ("sans anomalie" in page.text, "revenez" in page.text) == (True, False), "it is over"
+    assert "attendez son résultat" in (await act(browser, "/admin/ledger")).text
+    assert len(await operations.acts("ledger.audit_started")) == 1
+
+
+async def test_a_failed_delivery_is_found_and_sent_again(operations: Operations) -> None:
+    live = operations.live
+    live.first.script("status", done)
+    await live.merchant.pay()
+    await live.service.run_worker(60)
+    given_up = update(webhook_deliveries).values(status="failed", attempts=5, next_attempt_at=None)
+    await live.ctx.db.write(given_up)
+    support = await operations.staff(role="support")
+    page = await support.get("/admin/deliveries?status=failed")
+    reference = page.text.partition("/admin/deliveries/")[2].partition('"')[0]
+    page = await support.get(f"/admin/deliveries/{reference}")
+    page = await support.post(page.path, {"csrf": page.forms()[-1].fields["csrf"]})
+    assert (page.status, "en cours" in page.text) == (200, True)
+    assert [each[1] for each in await operations.acts("delivery.resent")] == ["awa@example.com"]
+    refused = await support.post(page.path, {"csrf": page.form("csrf").fields["csrf"]})
+    assert (refused.status, "Cet envoi est encore en cours" in refused.text) == (409, True)
+    assert '<p class="hint" lang="en">This delivery is still being tried.</p>' in refused.text, "what the command says"
+    assert (await support.get("/admin/deliveries?merchant=x&status=y")).status == 200
+    reads = await operations.acts("delivery.viewed")
+    assert {(each[1], each[2]) for each in reads} == {("awa@example.com", reference)}
+
+
+async def test_the_doctor_says_what_the_command_says(operations: Operations) -> None:
+    await operations.live.merchant.report_mismatch("01a202b1-10b7-453a-868b-cad7dfa87efe")
+    page = await (await operations.staff(role="support")).get("/admin/doctor")
+    assert "1 mismatch, the oldest since" in page.text
+    assert "Ouvrez la page des incidents" in page.text
+    assert "operations.check" not in page.text
+    assert "Not all checks" not in page.text

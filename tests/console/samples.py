@@ -1,0 +1,105 @@
+"""A merchant with rows of every kind in both environments, and the ids by which pages name them."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import insert
+
+from guichet.administration.merchant_file import add_document, add_note
+from guichet.clock import DAY, HOUR, SECOND, Instant
+from guichet.db.references import new_reference
+from guichet.db.tables import (
+    approval_requests,
+    exports,
+    incidents,
+    payment_links,
+    payments,
+    reconciliation_runs,
+    webhook_deliveries,
+)
+from guichet.domain.audit_log import Actor
+from guichet.domain.merchants import ENVS, Environment, Merchant
+from tests.console.conftest import ConsoleFixture
+from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN
+
+#: By the name of a parameter of an address.
+Ids = dict[str, list[str]]
+#: Rows of the long lists: more than a page shows.
+_ROWS = 60
+_STAFF = Actor("Paul", "root")
+
+
+@dataclass
+class Sample:
+    """`word` stands in everything that people wrote, `phone` is every customer's. `ids`: for the merchant's pages, by
+    environment; `of_all`: for the back office. Whoever adds a page with a new parameter gives its id here."""
+
+    console: ConsoleFixture
+    merchant: Merchant
+    word: str
+    phone: str
+    user_id: int
+    ids: dict[Environment, Ids] = field(default_factory=dict)
+    of_all: Ids = field(default_factory=dict)
+
+    @property
+    def base(self) -> str:
+        return f"/console/{self.merchant.id}"
+
+    @property
+    def now(self) -> Instant:
+        return self.console.service.clock.now()
+
+    async def fill(self) -> None:
+        for env in ENVS:
+            self.ids[env] = await self._environment({"merchant_id": self.merchant.id, "env": env}, test=env == "test")
+        ctx, mine = self.console.service.ctx, {"merchant_id": self.merchant.id}
+        await add_note(ctx, self.merchant.id, self.word, _STAFF, 0)
+        document = await add_document(ctx, self.merchant.id, f"{self.word}.pdf", b"%PDF-1.7 x", _STAFF)
+        about = {**mine, "detail": self.word, "reason": self.word, "subject": self.ids["live"]["reference"][0]}
+        wanted = {**about, "user_id": self.user_id, "created_at": self.now, "expires_at": self.now + HOUR}
+        request = await self._row(approval_requests, {**APPROVAL, **wanted})
+        seen = {**about, "reference": about["subject"], "opened_at": self.now, "last_seen_at": self.now}
+        await self._row(incidents, {**INCIDENT, **seen})
+        day = self.now // DAY * DAY
+        await self._row(reconciliation_runs, {**RUN, "provider_account": self.word, "day": day})
+        self.of_all = {
+            "merchant": [str(self.merchant.id)],
+            "document": [str(document.id)],
+            "request": [request],
+            "payment": self.ids["live"]["payment"],
+            "reference": self.ids["live"]["reference"],
+            # One of the merchant's, and the first that the test invites: a colleague.
+            "user": [str(self.user_id), "1"],
+            "account": [self.word],
+            "day": [datetime.fromtimestamp(day / SECOND, UTC).date().isoformat()],
+        }
+
+    async def _environment(self, mine: dict[str, Any], *, test: bool) -> Ids:
+        wrote = {"description": self.word, "firstname": self.word, "lastname": self.word, "phone_number": self.phone}
+        sent = {"url": f"https://{self.word}.example/", "body": self.word}
+        for number in range(_ROWS):
+            when = {"created_at": self.now - number, "updated_at": self.now}
+            reference, delivery = new_reference(self.now), new_reference(self.now)
+            paid = {"status": "succeeded", "next_poll_at": None, "reference": reference}
+            payment = await self._row(payments, {**PAYMENT, **mine, **wrote, **when, **paid})
+            queued = {"payment_id": int(payment), "reference": delivery}
+            await self._row(webhook_deliveries, {**DELIVERY, **mine, **sent, **when, **queued})
+        kind = {"test": test, "description": self.word, "created_at": self.now}
+        links = [
+            await self._row(
+                payment_links, {**LINK, **mine, **kind, "token": new_reference(self.now), "cash_desk": desk}
+            )
+            for desk in (False, True)
+        ]
+        period = {"since": self.now - HOUR, "until": self.now, "created_at": self.now, "expires_at": self.now + HOUR}
+        direct = {"user_id": self.user_id, "status": "direct", "due_at": None}
+        export = await self._row(exports, {**EXPORT, **mine, **period, **direct})
+        return {"payment": [payment], "reference": [reference, delivery], "link": links, "number": [export]}
+
+    async def _row(self, table: Any, row: dict[str, Any]) -> str:
+        """The id of a new row; what the table has no column for is left out."""
+        values = {name: value for name, value in row.items() if name in table.c}
+        found = await self.console.service.ctx.db.write(insert(table).values(**values).returning(table.c.id))
+        return str(found[0])

@@ -1,0 +1,144 @@
+"""The cash desk: an amount, its QR code, and what the screen says while the customer pays."""
+
+import asyncio
+import html
+import re
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import MINUTE, SECOND
+from guichet.domain.merchants import Merchant
+from guichet.payments import link_repository
+from guichet.payments.link_repository import LinkList
+from guichet.payments.links import CASH_DESK_LASTS
+from tests.console.conftest import ConsoleBrowser, ConsoleFixture
+from tests.console.links_payer import hosted_path, pay
+from tests.console.pages import Page
+
+
+async def desk(console: ConsoleFixture, env: str = "test") -> tuple[Merchant, ConsoleBrowser, str]:
+    """A merchant, its cashier at the cash desk, and the desk's path."""
+    merchant = await console.merchant()
+    browser = await console.joined("caisse@example.com", merchant, "cashier")
+    path = f"/console/{merchant.id}/{env}/cash-desk"
+    await browser.get(path)
+    return merchant, browser, path
+
+
+def says(page: Page) -> str:
+    found = re.search(r"<h1>(.*?)</h1>", page.text)
+    assert found is not None
+    return html.unescape(found[1])
+
+
+async def test_the_screen_follows_the_customer(console: ConsoleFixture) -> None:
+    _, cashier, path = await desk(console)
+    page = await cashier.submit("amount", amount="2 500", description="Pagne wax")
+    sale = page.path
+    assert re.fullmatch(rf"{path}/\d+", sale)
+    assert says(page) == "En attente du client"
+    assert 'data-refresh="3"' in page.text
+    assert '<noscript><meta http-equiv="refresh" content="3">' in page.text
+    assert "2\u202f500\u00a0F\u00a0CFA" in html.unescape(page.text)
+    assert "…0000" in page.text, "how to try it"
+    customer, hosted = console.browser(), hosted_path(page)
+    await pay(customer, hosted, "0197000003")
+    page = await cashier.get(sale)
+    assert says(page) == "Échoué, le client peut réessayer"
+    assert "Code QR du lien" in page.text
+    await pay(customer, hosted, "0197112345")
+    page = await cashier.get(sale)
+    assert says(page) == "Le client valide"
+    assert hosted not in page.text, "nobody else pays meanwhile"
+    await console.service.run_worker(11)
+    page = await cashier.get(sale)
+    assert says(page) == "Payé"
+    assert "data-refresh" not in page.text
+    assert 'http-equiv="refresh"' not in page.text
+    shown = html.unescape(page.text)
+    assert "MTN MoMo" in shown
+    assert "45</span>" in shown
+    assert "0197112345" not in shown
+    assert (await customer.get(hosted)).status == 410, "one payment only"
+    page = await cashier.get(path)
+    assert re.search(r"2\u202f500.{0,80}Payé", html.unescape(page.text), re.DOTALL)
+
+
+async def test_a_sale_ends_and_a_mistake_is_cancelled(sqlite_console: ConsoleFixture) -> None:
+    console = sqlite_console
+    merchant, cashier, path = await desk(console, "live")
+    page = await cashier.submit("amount", amount="500")
+    hosted, sale = hosted_path(page), page.path
+    assert "Achat en boutique" in html.unescape(page.text)
+    assert "…0000" not in page.text, "numbers of the test environment"
+    console.service.clock.advance(CASH_DESK_LASTS / SECOND)
+    page = await cashier.get(sale)
+    assert says(page) == "Expiré"
+    assert (await cashier.get(hosted)).status == 410
+    await cashier.get(path)
+    page = await cashier.submit("amount", amount="5000")
+    hosted = hosted_path(page)
+    [form] = [each for each in page.forms() if not each.action]
+    page = await cashier.post(page.path, form.fields)
+    assert page.path == path
+    assert (await cashier.get(hosted)).status == 410
+    acts = [each.action for each in await audit_log.latest(console.service.ctx.db)]
+    assert [each for each in acts if each.startswith("link.")] == ["link.closed", "link.created", "link.created"]
+    links = await link_repository.walk(console.service.ctx.db, LinkList(merchant.id, "live"), 10)
+    assert links == [], "the list of links to share stays readable"
+    listed = await cashier.get(f"/console/{merchant.id}/live/links?kind=desk")
+    assert listed.text.count("Achat en boutique") == 2
+
+
+async def test_a_form_that_is_sent_twice_makes_one_sale(console: ConsoleFixture) -> None:
+    merchant, cashier, path = await desk(console)
+    form = cashier.page.form("amount")
+    fields = {**form.fields, "amount": "700"}
+    twice = [ConsoleBrowser(console.service, dict(cashier.cookies)) for _ in range(4)]
+    pages = await asyncio.gather(*(each.post(path, fields) for each in twice))
+    assert [page.status for page in pages] == [200] * 4
+    assert len({page.path for page in pages}) == 1
+    console.service.clock.advance(2)
+    assert (await cashier.post(path, fields)).path == pages[0].path, "a later click, too"
+    page = await cashier.post(path, {**fields, "amount": "900"})
+    assert page.status == 409, "another amount is another sale"
+    assert 'value="900"' in page.text
+    page = await cashier.submit("amount", amount="900")
+    assert page.status == 200
+    db = console.service.ctx.db
+    sales = await link_repository.walk(db, LinkList(merchant.id, "test", cash_desk=True), 10)
+    assert [(sale.amount, sale.max_uses) for sale in sales] == [(90_000, 1), (70_000, 1)]
+    acts = [each.action for each in await audit_log.latest(db)]
+    assert acts.count("link.created") == 2
+
+
+async def test_wrong_amounts_are_refused_and_kept(sqlite_console: ConsoleFixture) -> None:
+    console = sqlite_console
+    merchant, cashier, path = await desk(console)
+    for typed in ("", "0", "-5", "12,5", "1e9", "abc", '5,"max_uses":9', "100000000"):
+        await cashier.get(path)
+        page = await cashier.submit("amount", amount=typed, description='<b>"x"</b>')
+        assert page.status == 422, typed
+        assert 'id="amount-err"' in page.text
+        assert page.form("amount").fields["amount"] == typed
+        assert "<b>" + '"x"' not in page.text
+    page = await cashier.submit("amount", amount="5", description="x" * 256)
+    assert page.status == 422
+    assert 'id="description-err"' in page.text
+    assert await link_repository.walk(console.service.ctx.db, LinkList(merchant.id, "test", cash_desk=True), 10) == []
+
+
+async def test_a_customer_who_validates_late_is_seen(sqlite_console: ConsoleFixture) -> None:
+    """A payment that was begun in time counts after the end of the link."""
+    console = sqlite_console
+    _, cashier, path = await desk(console)
+    page = await cashier.submit("amount", amount="500")
+    sale = page.path
+    await pay(console.browser(), hosted_path(page), "0197000002")
+    console.service.clock.advance((CASH_DESK_LASTS + MINUTE) / SECOND)
+    page = await cashier.get(sale)
+    assert says(page) == "Le client valide"
+    assert 'data-refresh="20"' in page.text
+    # A link that is no sale is none of the cash desk's.
+    await cashier.get(path.replace("cash-desk", "links/new"))
+    page = await cashier.submit("amount", amount="500", description="x")
+    assert (await cashier.get(page.path.replace("links", "cash-desk"))).status == 404

@@ -1,0 +1,254 @@
+"""Exports: what stands in the files against SQL, formulas, the worker's files, their end, and whose they are."""
+
+import csv
+import io
+import re
+import zipfile
+from decimal import Decimal
+from typing import Any
+
+import openpyxl
+import pytest
+from sqlalchemy import func, select
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import SECOND, Instant
+from guichet.db.engine import require
+from guichet.db.tables import export_chunks, exports
+from guichet.domain.accounts import UserId
+from guichet.domain.exports import KEPT, Export
+from guichet.domain.ids import MerchantId
+from guichet.exports import files, repository, rows
+from guichet.exports.errors import ExportTakenOver
+from guichet.exports.file_writers import XlsxWriter
+from guichet.merchants import repository as merchants
+from guichet.settings import Settings
+from tests.console.conftest import ConsoleBrowser, ConsoleFixture
+from tests.console.pages import Page
+from tests.ledger.ledger_history import RawSql, live, yesterday
+
+_DANGEROUS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
+
+
+async def _ask(browser: ConsoleBrowser, merchant_id: int, env: str = "test", **values: str) -> Page:
+    await browser.get(f"/console/{merchant_id}/{env}/exports")
+    fields = {"kind": "payments", "format": "csv", "from": "2020-01-01", "to": "2030-12-31", **values}
+    form = browser.page.form("csrf", "from")
+    return await browser.post(form.action, {**form.fields, **fields})
+
+
+def _csv(page: Page) -> list[dict[str, str]]:
+    text = page.content.decode("utf-8")
+    assert text.startswith("\ufeff")
+    return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=";"))
+
+
+def _xlsx(content: bytes) -> list[tuple[Any, ...]]:
+    book = openpyxl.load_workbook(io.BytesIO(content))
+    return [row for sheet in book.worksheets for row in sheet.iter_rows(values_only=True)]
+
+
+async def _member(console: ConsoleFixture, merchant_id: Any, role: str = "finance") -> ConsoleBrowser:
+    merchant = require(await merchants.get(console.service.ctx.db, merchant_id))
+    return await console.joined(f"{role}{merchant_id}@example.com", merchant, role)
+
+
+async def _count(console: ConsoleFixture, table: Any) -> int:
+    return int((await console.service.ctx.db.scan(select(func.count()).select_from(table)))[0][0])
+
+
+async def test_the_sums_of_each_file_are_those_of_the_books(settings: Settings) -> None:
+    raw_sql = RawSql(settings)
+    async with yesterday(settings) as service:
+        console = ConsoleFixture(service)
+        history = await live(service)
+        mine = f"merchant_id = {history.merchant.id} AND env = 'live'"
+        browser = await _member(console, history.merchant.id)
+
+        async def sums(table: str, columns: str, more: str = "") -> list[int]:
+            [row] = await raw_sql.run(f"SELECT count(*), {columns} FROM {table} WHERE {mine}{more}")
+            return [int(each) for each in row]
+
+        def added(found: list[dict[str, str]], *titles: str) -> list[int]:
+            cells = [[int(row[title].replace(",", "")) for row in found if row[title]] for title in titles]
+            return [len(found), *(sum(each) for each in cells)]
+
+        page = await _ask(browser, history.merchant.id, "live")
+        assert page.headers["Content-Type"] == "text/csv; charset=utf-8"
+        assert re.fullmatch(
+            r'attachment; filename="paiements-shop-live-[0-9-]+\.csv"', page.headers["Content-Disposition"]
+        )
+        assert (page.headers["Cache-Control"], page.headers["X-Content-Type-Options"]) == ("no-store", "nosniff")
+        wanted = await sums("payments", "sum(amount), sum(fee_amount), sum(total_amount)")
+        assert added(_csv(page), "Montant", "Frais", "Total") == wanted
+        page = await _ask(browser, history.merchant.id, "live", kind="refunds")
+        assert added(_csv(page), "Montant") == await sums("refunds", "sum(amount)")
+        page = await _ask(browser, history.merchant.id, "live", kind="movements", currency="XOF")
+        found = _csv(page)
+        signs = ", ".join(
+            f"sum(CASE WHEN {side} = 'wallet' THEN amount ELSE 0 END)" for side in ("source", "destination")
+        )
+        moved = await sums("postings", signs, " AND currency = 'XOF' AND 'wallet' IN (source, destination)")
+        assert added(found, "Débit", "Crédit") == moved
+        assert int(found[-1]["Solde"].replace(",", "")) == moved[2] - moved[1]
+        page = await _ask(browser, history.merchant.id, "live", format="xlsx")
+        titles, *lines = _xlsx(page.content)
+        columns = [titles.index(title) for title in ("Montant", "Frais", "Total")]
+        assert [len(lines), *(sum(round(100 * Decimal(str(line[at]))) for line in lines) for at in columns)] == wanted
+        assert all(isinstance(line[0], type(lines[0][0])) and lines[0][0].year > 2000 for line in lines)
+        done = [(entry.actor, entry.action) for entry in await audit_log.latest(service.ctx.db)]
+        assert done.count((f"finance{history.merchant.id}@example.com", "export.requested")) == 4
+        assert done.count((f"finance{history.merchant.id}@example.com", "export.downloaded")) == 4
+
+
+async def test_no_formula_reaches_a_spreadsheet_and_numbers_stay_numbers(sqlite_console: ConsoleFixture) -> None:
+    console = sqlite_console
+    client = await console.service.merchant('=Kora;"x')
+    for place, text in enumerate(_DANGEROUS):
+        names = {"firstname": f"{text}<&>", "lastname": text, "email": "-a@example.com"}
+        await client.pay("0000", description=text, external_id=f"{text.strip()}{place}", customer=names)
+    browser = await _member(console, client.id)
+    found = _csv(await _ask(browser, client.id))
+    assert len(found) == len(_DANGEROUS)
+    titles, *lines = _xlsx((await _ask(browser, client.id, format="xlsx")).content)
+    written = [dict(zip(titles, line, strict=True)) for line in lines]
+    for row in [*found, *written]:
+        texts = [row[title] for title in ("Libellé", "Prénom", "Nom", "E-mail", "Téléphone", "Référence marchand")]
+        assert all(text.startswith("'") for text in texts), texts
+        assert row["Téléphone"] == "'+22997000000"
+    assert {row["Montant"] for row in found} == {"5000,00"}
+    assert {row["Montant"] for row in written} == {5000}
+
+
+async def test_a_long_export_is_prepared_by_the_worker_and_ends_after_a_day(
+    console: ConsoleFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To make 10 000 payments would take half a minute.
+    monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", 11)
+    client = await console.service.merchant("Kora")
+    for _ in range(12):
+        await client.pay("0000", description="Voiture bleue d’Abɔmɛ")
+    browser, other = await _member(console, client.id, "developer"), await _member(console, client.id)
+    for written_as in ("csv", "xlsx"):
+        page = await _ask(browser, client.id, format=written_as)
+        assert page.path.endswith("/exports")
+        assert "En préparation" in page.text
+        assert 'data-refresh="3"' in page.text
+    base = f"/console/{client.id}/test/exports"
+    assert (await browser.get(f"{base}/1/file")).status == 409
+    await console.service.run_worker()
+    page = await browser.get(base)
+    assert "En préparation" not in page.text
+    assert "data-refresh" not in page.text
+    links = re.findall(r'href="([^"]+/file)"', page.text)
+    assert len(links) == 2
+    assert not re.findall(r'href="([^"]+/file)"', (await other.get(base)).text), "a link for those who asked"
+    assert (await other.get(links[0])).status == 404
+    book, table = await browser.get(links[0]), await browser.get(links[1])
+    assert int(table.headers["Content-Length"]) == len(table.content)
+    assert [row["Libellé"] for row in _csv(table)] == ["Voiture bleue d’Abɔmɛ"] * 12
+    assert len(_xlsx(book.content)) == 13
+    assert zipfile.ZipFile(io.BytesIO(book.content)).testzip() is None
+    stored = await console.service.ctx.db.scan(select(export_chunks.c.content))
+    assert stored
+    assert all("Voiture" not in content and content.startswith("gAAAA") for (content,) in stored)
+
+    console.service.clock.advance(KEPT / SECOND)
+    await browser.sign_in(f"developer{client.id}@example.com")
+    page = await browser.get(links[0])
+    assert page.status == 410
+    assert "a expiré" in page.text
+    page = await browser.get(base)
+    assert page.text.count("Expiré") == 2
+    assert "/file" not in page.text
+    await console.service.run_worker(2 * 3600)
+    assert await _count(console, export_chunks) == 0
+    assert await _count(console, exports) == 2, "what was asked for is listed for longer"
+    await console.service.run_worker(30 * 86_400)
+    assert await _count(console, exports) == 0
+
+
+async def test_the_number_of_prepared_exports_is_bounded(
+    sqlite_console: ConsoleFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = sqlite_console
+    monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", -1)
+    client = await console.service.merchant("Kora")
+    browser = await _member(console, client.id, "developer")
+    for _ in range(5):
+        assert (await _ask(browser, client.id)).status == 200
+    page = await _ask(browser, client.id, kind="refunds", **{"from": "2021-01-01"})
+    assert page.status == 409
+    assert "5 exports" in page.text
+    assert 'value="2021-01-01"' in page.text
+    form = page.form("csrf", "from")
+    page = await browser.post(f"/console/{client.id}/live/exports", {**form.fields, "kind": "refunds", "format": "csv"})
+    assert page.status == 403, "a developer has the test environment only"
+    assert await _count(console, exports) == 5
+
+
+async def test_faulty_forms_and_foreign_exports(sqlite_console: ConsoleFixture) -> None:
+    console = sqlite_console
+    kora, balafon = await console.merchant("Kora"), await console.merchant("Balafon")
+    awa, ada = await _member(console, kora.id), await _member(console, balafon.id)
+    await _ask(awa, kora.id, "live")
+    assert (await awa.get(f"/console/{kora.id}/live/exports/1/file")).status == 200
+    for path in (f"{kora.id}/live/exports/1/file", f"{kora.id}/live/exports"):
+        assert (await ada.get(f"/console/{path}")).status == 403
+    assert (await ada.get(f"/console/{balafon.id}/live/exports/1/file")).status == 404
+    assert (await awa.get(f"/console/{kora.id}/test/exports/1/file")).status == 404, "of the other environment"
+    assert (await awa.get(f"/console/{kora.id}/live/exports/{2**70}/file")).status == 404
+    for faulty in (
+        {"kind": "users"},
+        {"format": "ods"},
+        {"from": "soon"},
+        {"to": "2019-01-01"},
+        {"from": "2030-01-01"},
+    ):
+        page = await _ask(awa, kora.id, **faulty)
+        assert page.status == 422, faulty
+    page = await awa.post(f"/console/{kora.id}/live/exports", {"csrf": "x", "kind": "payments", "format": "csv"})
+    assert page.status == 403
+
+
+async def test_an_attempt_that_lost_its_claim_writes_nothing_more(
+    sqlite_console: ConsoleFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console = sqlite_console
+    monkeypatch.setattr(rows, "MOST_DIRECT_ROWS", -1)
+    client = await console.service.merchant("Kora")
+    await client.pay("0000")
+    await _ask(await _member(console, client.id), client.id)
+    ctx, clock = console.service.ctx, console.service.clock
+    [first] = (await repository.claim(ctx.db, clock.now(), 1, [])).jobs
+    assert not (await repository.claim(ctx.db, clock.now(), 1, [])).jobs
+    clock.advance(301)
+    [second] = (await repository.claim(ctx.db, clock.now(), 1, [])).jobs
+    assert (first.attempts, second.attempts) == (1, 2)
+    await files.prepare(ctx, second)
+    with pytest.raises(ExportTakenOver):
+        await files.prepare(ctx, first)
+    found = require(await repository.find(ctx.db, client.id, "test", first.id))
+    assert (found.status, found.row_count) == ("ready", 1)
+
+
+def test_a_sheet_that_is_full_is_followed_by_another() -> None:
+    export = Export(
+        id=1, merchant_id=MerchantId(1), env="live", user_id=UserId(1), kind="refunds", format="xlsx", currency=None,
+        language="en", time_zone="Africa/Porto-Novo", since=Instant(0), until=Instant(1), status="direct", attempts=0,
+        due_at=None, created_at=Instant(0), expires_at=Instant(1), reached_at=None, row_count=0, size=0,
+    )  # fmt: skip
+    writer = XlsxWriter(export, sheet_rows=4)
+    content = b""
+    for piece in range(3):
+        lines = [(0, f"r{piece}{n}", "p", "s", "XOF", 1250, "x", None, None) for n in range(3)]
+        content += writer.write(lines)
+    content += writer.finish()
+    book = openpyxl.load_workbook(io.BytesIO(content))
+    assert book.sheetnames == ["Refunds", "Refunds 2", "Refunds 3"]
+    assert [sheet.max_row for sheet in book.worksheets] == [5, 5, 2]
+    assert _xlsx(content)[1][5] == 12.5
+    assert [row[1] for row in _xlsx(content) if row[1] != "Reference"] == [
+        f"r{p}{n}" for p in range(3) for n in range(3)
+    ]
+    assert str(_xlsx(content)[1][0]) == "1970-01-01 01:00:00"

@@ -1,0 +1,47 @@
+"""The ways between pages: the menu, the switch between live and test, the switch of the language."""
+
+import re
+
+from tests.console.conftest import ConsoleFixture
+from tests.console.pages import Page
+
+
+def _here(page: Page) -> str:
+    """The menu's entry that the page is marked to belong to."""
+    [text] = re.findall(r'<a href="[^"]+" aria-current="page">([^<]+)</a>', page.text)
+    return str(text)
+
+
+def _link(page: Page, text: str) -> str:
+    [href] = re.findall(rf'<a href="([^"]+)"[^>]*>{text}</a>', page.text)
+    return str(href).replace("&amp;", "&")
+
+
+async def test_the_menu_and_the_switch_of_the_environment_stay_in_the_section(sqlite_console: ConsoleFixture) -> None:
+    merchant = await sqlite_console.merchant()
+    owner = await sqlite_console.joined("awa@example.com", merchant)
+    here = f"/console/{merchant.id}"
+    assert _here(await owner.get(f"{here}/live")) == "Vue d’ensemble"
+    assert _here(await owner.get(f"{here}/live/exports")) == "Solde"
+    assert _link(owner.page, "Test") == f"{here}/test/balance"
+    assert _here(await owner.get(f"{here}/live/links/new")) == "Liens"
+    assert _link(owner.page, "Test") == f"{here}/test/links"
+    developer = await sqlite_console.joined("ada@example.com", merchant, "developer")
+    assert _here(await developer.get(f"{here}/test/balance")) == "Solde"
+    assert _link(developer.page, "Réel") == f"{here}/live", "this role may not see the live balance"
+    staff = await sqlite_console.joined("equipe@example.com", None, "admin")
+    assert _here(await staff.get("/admin/ledger")) == "Rapprochement"
+    assert _here(await staff.get("/admin/merchants/new")) == "Marchands"
+
+
+async def test_another_language_keeps_what_was_searched_and_stays_chosen(sqlite_console: ConsoleFixture) -> None:
+    merchant = await sqlite_console.merchant()
+    owner = await sqlite_console.joined("awa@example.com", merchant)
+    here = f"/console/{merchant.id}/test"
+    await owner.get(f"{here}/payments?q=Koffi")
+    assert _link(owner.page, "English") == "?q=Koffi&lang=en"
+    for page in ("payments", "balance", "links", "activity", "webhooks/deliveries", "developers/requests"):
+        shown = await owner.get(f"{here}/{page}?lang=en")
+        by_get = [form for form in shown.forms() if "csrf" not in form.fields]
+        assert by_get, page
+        assert all(form.fields["lang"] == "en" for form in by_get), page

@@ -1,0 +1,132 @@
+"""Every sentence of the console is in both catalogues, says the same things, and is used."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import guichet.console
+from guichet.domain.audit_log import REFUSAL_KINDS
+from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES
+from guichet.pages import i18n
+from guichet.server.doctor.check import Check
+from tests.texts import Catalogues
+
+HERE = Path(guichet.console.__file__).parent
+PACKAGE = HERE.parent
+CATALOGUES = Catalogues(HERE)
+#: Keys that are put together: prefix and how many parts follow.
+COMPOSED = (
+    "activity.act.",
+    "admin_documents.fault.",
+    "admin_nav.",
+    "admin_tab.",
+    "balance.fault.",
+    "desk.state.",
+    "desk.text.",
+    "developers.done.",
+    "developers.state.",
+    "developers.status.",
+    "env.",
+    "exports.format.",
+    "exports.gone.",
+    "exports.gone_text.",
+    "exports.kind.",
+    "links.payment.",
+    "links.poster.",
+    "links.state.",
+    "list.",
+    "merchant_status.",
+    "nav.",
+    "operations.act.",
+    "operations.argument.",
+    "operations.bearer.",
+    "operations.check.",
+    "operations.check_todo.",
+    "operations.decision.",
+    "operations.delivery.",
+    "operations.dispute.",
+    "operations.event.",
+    "operations.kind.",
+    "operations.refusal.",
+    "operations.stage.",
+    "operations.state.",
+    "operations.to.",
+    "operations.weather.",
+    "overview.days_",
+    "password.weak.",
+    "payments.delivery_error.",
+    "payments.event.",
+    "payments.failure.",
+    "payments.refusal.",
+    "payments.status.",
+    "role.",
+    "role_text.",
+    "staff.",
+    "staff_text.",
+    "state.",
+    "statement.",
+    "status.",
+    "user_status.",
+    "webhooks.done.",
+    "webhooks.error.",
+    "webhooks.since.",
+    "webhooks.status.",
+    "webhooks.warning.",
+)
+
+
+def test_both_languages_have_the_same_keys() -> None:
+    CATALOGUES.check_keys()
+
+
+@pytest.mark.parametrize("key", sorted(CATALOGUES.texts["fr"]))
+def test_a_text_takes_the_same_values_in_both_languages_and_is_used(key: str) -> None:
+    CATALOGUES.check_text(key, COMPOSED)
+
+
+def test_every_key_that_is_used_exists() -> None:
+    CATALOGUES.check_used(40)
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_every_role_has_its_words(language: str) -> None:
+    wanted = {f"role.{role}" for role in MERCHANT_ROLES} | {f"role_text.{role}" for role in MERCHANT_ROLES}
+    assert wanted | {f"staff.{role}" for role in STAFF_ROLES} <= CATALOGUES.texts[language].keys()
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_every_refusal_and_every_check_of_the_doctor_has_its_words(language: str) -> None:
+    texts = CATALOGUES.texts[language].keys()
+    assert {f"operations.refusal.{kind}" for kind in REFUSAL_KINDS} <= texts
+    sources = [path.read_text() for path in (PACKAGE / "server" / "doctor").glob("*.py")]
+    names = {name for source in sources for name in re.findall(r'\bCheck\(\s*"([^"]+)"', source)}
+    checks = {Check(name, ()).key for name in names}
+    assert len(checks) > 12
+    assert {f"operations.{part}.{check}" for check in checks for part in ("check", "check_todo")} <= texts
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "accounts/approvals.py",
+        "audit_log/approval_requests.py",
+        "payments/disputes.py",
+        "payments/late_decisions.py",
+        "payments/manual_settlement.py",
+        "payments/money_acts.py",
+        "payments/payee_confirmation.py",
+        "payments/wallet_checks.py",
+        "webhooks/resend.py",
+    ],
+)
+def test_what_pages_refuse_says_which_kind_it_is(module: str) -> None:
+    calls = [node for node in ast.walk(ast.parse((PACKAGE / module).read_text())) if isinstance(node, ast.Call)]
+    refusals = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "ActRefused"]
+    assert refusals
+    assert [call.lineno for call in refusals if len(call.args) != 2] == []
+
+
+def test_french_texts_follow_french_typography() -> None:
+    CATALOGUES.check_french_typography()

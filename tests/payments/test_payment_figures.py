@@ -1,0 +1,185 @@
+"""The figures of payments are what SQL finds in the payments themselves, at every moment."""
+
+import asyncio
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from sqlalchemy import bindparam, func, insert, select, text, update
+
+from guichet.bootstrap import database
+from guichet.clock import DAY, HOUR, MINUTE, SECOND
+from guichet.db.engine import Database
+from guichet.db.list_rollup import roll_up_list_counts
+from guichet.db.tables import list_count_changes, merchants, payment_figures, payments
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Environment
+from guichet.payments.figures import DAYS, daily_figures, hour_from
+from guichet.settings import Settings
+from tests.db.rows import MERCHANT, PAYMENT
+from tests.db.schema import migrate_to
+
+START = 20_000 * DAY
+#: Whole days of UTC, except for one of 23 hours and one of 25.
+BOUNDS = [START // HOUR + 24 * day + (day == 11) - (day == 20) for day in range(DAYS + 1)]
+OPERATORS = ("mtn", "moov", "wave_ci")
+SCOPES: tuple[tuple[int, Environment], ...] = ((1, "test"), (1, "live"), (2, "live"))
+TRAFFIC = 300
+
+
+async def _open(settings: Settings) -> Database:
+    db = database(settings)
+    await db.open()
+    return db
+
+
+async def _create(db: Database, chance: random.Random, number: int) -> None:
+    """A pending payment; some are outside the month that is asked for, by a microsecond too."""
+    merchant_id, env = chance.choice(SCOPES)
+    at = START + chance.randrange(-2 * DAY, (DAYS + 2) * DAY)
+    if chance.random() < 0.1:
+        at = chance.choice([START, START - 1, START + DAYS * DAY])
+    amount = chance.randrange(1, 10**8)
+    row = {
+        **PAYMENT,
+        "merchant_id": merchant_id,
+        "env": env,
+        "reference": f"00000000-0000-4000-8000-{number:012d}",
+        "amount": amount,
+        "total_amount": amount + 5,
+        "currency": chance.choice(["XOF", "XOF", "XOF", "EUR"]),
+        "operator": chance.choice(OPERATORS),
+        "created_at": at,
+        "updated_at": at,
+    }
+    if chance.random() < 0.1:  # Loaded with its result, as `bench` does.
+        row |= {"status": "succeeded", "updated_at": at + 7 * SECOND, "next_poll_at": None}
+    await db.write(insert(payments).values(row))
+
+
+async def _change(db: Database, chance: random.Random, number: int) -> None:
+    """pending → succeeded or failed, failed → succeeded (late), succeeded → refunded; a few rows are deleted."""
+    reference = f"00000000-0000-4000-8000-{chance.randrange(number + 1):012d}"
+    found = await db.one(select(payments.c.status, payments.c.updated_at).where(payments.c.reference == reference))
+    assert found is not None
+    status, updated_at = found
+    if chance.random() < 0.02:
+        await db.write(text("DELETE FROM payments WHERE reference = :reference"), reference=reference)
+        await _create(db, chance, int(reference[-12:]))
+        return
+    target = {"pending": chance.choice(["succeeded", "succeeded", "failed"]), "succeeded": "refunded"}
+    await db.write(
+        update(payments)
+        .where(payments.c.reference == reference)
+        .values(
+            status=target.get(status, "succeeded"),
+            updated_at=updated_at + chance.randrange(3 * MINUTE),
+            next_poll_at=None,
+        )
+    )
+
+
+async def _check(db: Database) -> int:
+    """How many figures agree."""
+    seen = 0
+    for merchant_id, env in SCOPES:
+        expected: Counter[Any] = Counter()
+        for at, *key, status, amount, updated_at in await db.all(_BY_HAND, merchant=merchant_id, environment=env):
+            day = next((day for day in range(DAYS) if BOUNDS[day] * HOUR <= at < BOUNDS[day + 1] * HOUR), None)
+            if day is not None:
+                expected[day, *key, status, "count"] += 1
+                expected[day, *key, status, "amount"] += amount
+                expected[day, *key, status, "time"] += updated_at - at if status == "succeeded" else 0
+        figures = await daily_figures(db, MerchantId(merchant_id), env, BOUNDS)
+        found: Counter[Any] = Counter()
+        for each in figures:
+            key = (each.day, each.operator, each.currency, each.status)
+            sums = {"count": each.payment_count, "amount": each.amount, "time": each.validation_time}
+            found.update({(*key, name): value for name, value in sums.items()})
+        assert found == expected
+        seen += len(figures)
+    return seen
+
+
+_columns = (payments.c[name] for name in ("created_at", "operator", "currency", "status", "amount", "updated_at"))
+_BY_HAND = select(*_columns).where(
+    payments.c.status != "pending",
+    payments.c.merchant_id == bindparam("merchant"),
+    payments.c.env == bindparam("environment"),
+)
+
+
+async def _add_merchants(db: Database) -> None:
+    for _ in range(2):
+        await db.write(insert(merchants).values(MERCHANT))
+
+
+async def test_a_month_of_figures_is_what_sql_finds(settings: Settings) -> None:
+    """Rolled up a little at a time, by two workers at once, and by statements of an older release."""
+    db = await _open(settings)
+    chance = random.Random(21)
+    await _add_merchants(db)
+    seen = []
+    for number in range(TRAFFIC):
+        await _create(db, chance, number)
+        for _ in range(chance.randrange(3)):
+            await _change(db, chance, number)
+        if chance.random() < 0.1:
+            await asyncio.gather(*(roll_up_list_counts(db, chance.randrange(1, 60)) for _ in range(2)))
+        if number % 60 == 59:
+            seen.append(await _check(db))
+    assert await db.one(select(func.count()).select_from(list_count_changes)) != (0,), "some is not rolled up yet"
+    older = "DELETE FROM list_count_changes WHERE id IN (SELECT id FROM list_count_changes ORDER BY id LIMIT 40)"
+    await db.write(text(older))
+    await _check(db)
+    while await roll_up_list_counts(db, 1000):
+        """Until nothing is left to add up."""
+    assert await _check(db) > seen[0] > 20
+    await db.close()
+
+
+async def _check_migration(settings: Settings) -> None:
+    await migrate_to(settings.database_url, "v0020_admits_v0016")
+    db = await _open(settings)
+    chance = random.Random(22)
+    await _add_merchants(db)
+    for number in range(TRAFFIC // 2):
+        await _create(db, chance, number)
+        await _change(db, chance, number)
+        if number == TRAFFIC // 4:
+            await db.write(text("DELETE FROM list_count_changes"))  # As rolled up.
+    await db.close()
+    await migrate_to(settings.database_url, "v0021_admits_v0016")
+    await db.open()
+    assert await _check(db) > 50
+    for _ in range(40):
+        await _change(db, chance, TRAFFIC // 2 - 1)
+    await _check(db)
+    while await roll_up_list_counts(db, 1000):
+        """What the old triggers had left, too."""
+    await _check(db)
+    assert (await db.all(select(func.count()).where(payment_figures.c.status == "pending")))[0][0] == 0
+    await db.close()
+
+
+async def test_payments_from_before_are_counted_on_sqlite(base_settings: Settings, tmp_path: Path) -> None:
+    await _check_migration(replace(base_settings, home=tmp_path, database_url=f"sqlite:///{tmp_path / 'old.db'}"))
+
+
+async def test_payments_from_before_are_counted_on_postgresql(
+    base_settings: Settings, postgres_server: str, tmp_path: Path
+) -> None:
+    connection = await asyncpg.connect(postgres_server)
+    await connection.execute("CREATE DATABASE payment_figures")
+    await connection.close()
+    url = postgres_server.replace("/postgres?", "/payment_figures?")
+    await _check_migration(replace(base_settings, home=tmp_path, database_url=url))
+
+
+@pytest.mark.parametrize(("instant", "hour"), [(0, 0), (1, 1), (HOUR, 1), (HOUR + 1, 2), (5 * HOUR - 1, 5)])
+def test_hours_belong_to_the_day_in_which_they_begin(instant: int, hour: int) -> None:
+    assert hour_from(instant) == hour
