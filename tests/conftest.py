@@ -13,9 +13,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 import structlog
+from argon2 import PasswordHasher
 from cryptography.fernet import Fernet
 
 from guichet import bootstrap
+from guichet.accounts import passwords
 from guichet.bootstrap import create_merchant, database
 from guichet.db import migrate
 from guichet.db.engine import Database
@@ -29,6 +31,8 @@ _OFF = ("fsync", "full_page_writes", "jit", "autovacuum")
 _MEMORY = Path("/dev/shm")
 _ENOUGH_MEMORY = 4 * 1024**3
 SECRET_KEY = Fernet.generate_key().decode()
+#: What passwords are hashed with in production: 40 ms of processor each. Tests that are not about it use a cheap one.
+REAL_HASHER = passwords._HASHER
 
 
 def pytest_configure() -> None:
@@ -39,6 +43,13 @@ def pytest_configure() -> None:
     # By default each traceback is drawn with all local variables, which takes seconds for one of ours.
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_password_hashes() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(passwords, "_HASHER", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        yield
 
 
 def pytest_collection_finish() -> None:

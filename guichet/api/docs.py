@@ -24,7 +24,7 @@ from guichet.api.fields import Field, fields
 from guichet.api.json_schema import REF
 from guichet.api.openapi import document
 from guichet.api.openapi_webhooks import TAG
-from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress
+from guichet.server.content_encoding import ENCODINGS, choose_encoding, compress_once
 from guichet.settings import Settings
 
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -45,7 +45,7 @@ class Content:
 
     def __init__(self, plain: bytes, media_type: str, headers: Mapping[str, str]) -> None:
         self.plain: Final = plain
-        self.compressed: Final = {encoding: compress(plain, encoding, smallest=True) for encoding in ENCODINGS}
+        self.compressed: Final = {encoding: compress_once(plain, encoding) for encoding in ENCODINGS}
         self.tag: Final = hashlib.sha256(plain).hexdigest()[:24]
         self.headers: Final = {
             "Cache-Control": "no-cache",

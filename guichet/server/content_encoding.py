@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from functools import lru_cache
 from typing import Final
 
 import brotli
@@ -21,8 +22,16 @@ def choose_encoding(accept_encoding: str) -> str | None:
     return next((encoding for encoding in ENCODINGS if encoding in accepted), None)
 
 
-def compress(content: bytes, encoding: str, *, smallest: bool = False) -> bytes:
-    """`encoding` is one of `ENCODINGS`. `smallest` takes long: for content that is compressed once."""
+def compress(content: bytes, encoding: str) -> bytes:
+    """Soon done: for a page that is made for one request. `encoding` is one of `ENCODINGS`."""
     if encoding == "br":
-        return bytes(brotli.compress(content, quality=11 if smallest else 5))
-    return gzip.compress(content, 9 if smallest else 6, mtime=0)
+        return bytes(brotli.compress(content, quality=5))
+    return gzip.compress(content, 6, mtime=0)
+
+
+@lru_cache(maxsize=16)
+def compress_once(content: bytes, encoding: str) -> bytes:
+    """As small as can be, which takes long: for content that does not change while the process lives."""
+    if encoding == "br":
+        return bytes(brotli.compress(content, quality=11))
+    return gzip.compress(content, 9, mtime=0)

@@ -8,10 +8,17 @@ import pytest
 from guichet.accounts import passwords as module
 from guichet.accounts.errors import TooBusy
 from guichet.accounts.passwords import AT_ONCE, MOST_WAITING, Passwords, is_outdated
+from tests.conftest import REAL_HASHER
+
+
+@pytest.fixture(autouse=True)
+def production_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_HASHER", REAL_HASHER)
 
 
 async def test_a_password_matches_its_own_hash_only(passwords: Passwords) -> None:
     hashed = await passwords.hash("trois chats dorment")
+    assert hashed.startswith("$argon2id$v=19$m=19456,t=2,p=1$"), "as OWASP recommends"
     assert await passwords.matches(hashed, "trois chats dorment")
     assert not await passwords.matches(hashed, "trois chats dorment ")
     assert not await passwords.matches(None, "nobody has this password")

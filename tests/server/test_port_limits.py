@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from prometheus_client import generate_latest
 
 from guichet.bootstrap import application
 from guichet.metrics import REGISTRY
@@ -23,7 +22,6 @@ from guichet.server.connection_limits import (
     ConnectionLimits,
     PhaseLimit,
 )
-from tests.server.metrics_reader import parsed, value
 from tests.server.port_fixture import REQUEST, RecordingApp, open_port, soon
 from tests.service_fixture import ServiceFixture
 
@@ -33,7 +31,7 @@ AT_ONCE = 0.2
 
 
 def counted(reason: str) -> float:
-    return value(parsed(generate_latest(REGISTRY).decode()), "guichet_closed_connections_total", reason=reason)
+    return REGISTRY.get_sample_value("guichet_closed_connections_total", {"reason": reason}) or 0.0
 
 
 def hurried(name: str, limit: PhaseLimit) -> ConnectionLimits:
