@@ -38,8 +38,10 @@ def run_process(main: Coroutine[Any, Any, None]) -> None:
     run_async(main, _run_uvloop)
 
 
-def log_opened(ctx: AppContext) -> None:
-    """Which version serves which database, once the start can no longer fail."""
+def complete_start(ctx: AppContext) -> None:
+    """Once the start can no longer fail: reads what a first request would wait for, and logs which version serves which
+    database."""
+    ctx.http_client.load_authorities()
     log.info("service.opened", version=__version__, database=ctx.settings.database_address)
 
 

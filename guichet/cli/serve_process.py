@@ -17,7 +17,7 @@ from guichet.bootstrap import (
     service,
     simulator,
 )
-from guichet.cli.process import begin_process, check_files, log_opened, run_process
+from guichet.cli.process import begin_process, check_files, complete_start, run_process
 from guichet.context import AppContext
 from guichet.db.sqlite_lock import lock_database
 from guichet.payments.slow_initiation import finish_slow_initiations
@@ -120,7 +120,7 @@ async def _serve_until_stopped(
         start_listening(listener)
         if on_ready:
             await on_ready(opened)
-        log_opened(ctx)
+        complete_start(ctx)
         if worker:  # Last, when the start can no longer fail: loops must not outlive the database.
             worker.start()
         tune_garbage_collector()

@@ -5,7 +5,7 @@ import asyncio
 import typer
 
 from guichet.bootstrap import ensure_schema, live_providers, needs_upgrade, service
-from guichet.cli.process import Grace, begin_process, check_files, log_opened, run_process
+from guichet.cli.process import Grace, begin_process, check_files, complete_start, run_process
 from guichet.cli.runner import load_settings
 from guichet.db.sqlite_lock import lock_database
 from guichet.logs import log
@@ -34,7 +34,7 @@ def worker(grace: Grace = GRACE) -> None:
                 on_stop(lambda *_: stopped.set())
                 loops = opened.worker()
                 async with wakeups(opened.ctx, working=True), metrics_port(opened.ctx):
-                    log_opened(opened.ctx)
+                    complete_start(opened.ctx)
                     loops.start()
                     log.info("worker.started")
                     await stopped.wait()

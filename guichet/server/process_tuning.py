@@ -11,12 +11,11 @@ _LARGE_BLOCK: Final = 128 * 1024
 
 
 def tune_garbage_collector() -> None:
-    """Objects made at the start live as long as the process, so the collector need not scan them again. Objects of a
-    request are freed by their reference counts; cycles are rare, so it looks for them less often.
+    """Objects made at the start live as long as the process, so the collector need not scan them again. How often it
+    looks for those of requests: `cli.main`.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 def tune_allocator() -> None:

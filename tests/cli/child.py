@@ -3,6 +3,7 @@ hundred times would take minutes. Everything after the imports is what `python -
 `serve --workers` starts are started by Python itself.)
 """
 
+import gc
 import os
 import signal
 import subprocess
@@ -26,6 +27,9 @@ for _name in ("api.app", "checkout.app", "server.http_server", "server.processes
     import_module(f"guichet.{_name}")
 for _name in ("guichet_simulator.app", "redis.asyncio", "uvicorn.protocols.http.httptools_impl", "uvloop"):
     import_module(_name)
+# A page of memory that the garbage collector marks in a child is copied for it.
+gc.collect()
+gc.freeze()
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload([__name__])
 
