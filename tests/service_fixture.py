@@ -183,5 +183,10 @@ async def open_service(
     clock = clock or ManualClock()
     async with service(settings, clock, **connections) as opened:
         worker = opened.worker()
-        async with serving(application(opened, None), port) as base_url, aiohttp.ClientSession() as client:
+        # aiohttp's own resolver starts and ends a thread, for names that no test looks up.
+        connector = aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver())
+        async with (
+            serving(application(opened, None), port) as base_url,
+            aiohttp.ClientSession(connector=connector) as client,
+        ):
             yield ServiceFixture(opened, worker, clock, base_url, client)

@@ -38,14 +38,13 @@ class SqliteDatabase:
         self._writer = GroupCommit(self._connect())
         self._reader = self._connect(read_only=True)
         self._scan_threads = ThreadPoolExecutor(_SCAN_THREADS, thread_name_prefix="scan")
+        #: Those that no thread uses now. A connection that reads the schema costs 3 ms, so none is made for nothing.
         self._scan_connections: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
-        for _ in range(_SCAN_THREADS):
-            self._scan_connections.put(self._connect(read_only=True))
 
     async def close(self) -> None:
         await self._writer.close()
         self._scan_threads.shutdown()
-        for _ in range(_SCAN_THREADS):
+        while not self._scan_connections.empty():
             self._scan_connections.get().close()
         self._reader.close()
 
@@ -56,8 +55,9 @@ class SqliteDatabase:
         try:
             _configure(connection, read_only=read_only)
         except sqlite3.Error as error:
+            translated = translate(error, connection)  # Which asks the connection for its file.
             connection.close()
-            raise translate(error, connection) from error
+            raise translated from error
         return connection
 
     async def one(self, statement: Executable, **params: Any) -> Row | None:
@@ -76,7 +76,10 @@ class SqliteDatabase:
         values = compiled.positional(params)
 
         def scanned() -> list[Row]:
-            connection = self._scan_connections.get()
+            try:
+                connection = self._scan_connections.get_nowait()
+            except queue.Empty:  # At most one for each thread.
+                connection = self._connect(read_only=True)
             try:
                 return execute(connection, compiled, values)
             finally:
