@@ -25,8 +25,3 @@ def reason_of(form: dict[str, str]) -> str | None:
     """Why something is done, on one line, for the audit log; None if it was not said."""
     reason = " ".join(form.get("reason", "").split())
     return reason if reason and len(reason) <= _MAX_REASON and reason.isprintable() else None
-
-
-def is_confirmed(form: dict[str, str]) -> bool:
-    """Whether the box of a dangerous act was ticked."""
-    return form.get("confirm") == "yes"
