@@ -7,6 +7,8 @@ from guichet.console.visit import Visit
 #: Ids are 64-bit integers in both databases.
 MAX_ID: Final = 2**63 - 1
 _MAX_REASON: Final = 500
+#: Characters of a number that was mistyped that its field shows again.
+MOST_TYPED: Final = 40
 
 
 def row_number(text: str | None) -> int | None:
