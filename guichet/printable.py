@@ -6,6 +6,10 @@ screen, set the clipboard (OSC 52) or disguise a link (OSC 8), and characters of
 
 import json
 import unicodedata
+from typing import Final
+
+#: A page shows line breaks as spaces; the other two join letters, and the parts of an emoji, and move nothing.
+_IN_LABELS: Final = "\n\r\t\u200c\u200d"
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -14,6 +18,11 @@ def printable(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(each if each in keep or _is_shown(each) else _escape(each) for each in text)
+
+
+def printable_label(text: str) -> str:
+    """What a customer reads of a merchant's text: one of several lines, or in any script, is no attack."""
+    return printable(text, keep=_IN_LABELS)
 
 
 def printable_json(text: str) -> str:

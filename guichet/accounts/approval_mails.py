@@ -33,21 +33,29 @@ async def tell_asker(
         await _add(ctx, tx, asker, result, request, by.email, now)
 
 
+async def tell_expired(ctx: AppContext, tx: Transaction, request: ApprovalRequest, asker: User, now: Instant) -> None:
+    """In the transaction that ends the request, so that it is told once."""
+    if asker.status == "active":
+        await _add(ctx, tx, asker, "approval_expired", request, request.requested_by, now, of=request.expires_at)
+
+
 async def _add(
     ctx: AppContext,
     tx: Transaction,
     to: User,
-    kind: Literal["approval_requested", "approval_approved", "approval_refused"],
+    kind: Literal["approval_requested", "approval_approved", "approval_refused", "approval_expired"],
     request: ApprovalRequest,
     person: str,
     now: Instant,
+    of: Instant | None = None,
 ) -> None:
+    """`of`: the time that the mail speaks of, if it is another than now."""
     values = {
         "name": to.name,
         "person": person,
         "act": request.act,
         "subject": request.subject,
-        "date": str(now),
+        "date": str(now if of is None else of),
         "link": f"{ctx.settings.public_url}/admin/approvals/{request.id}",
     }
     await Outbox(ctx.vault).add(tx, to, kind, values, now)

@@ -10,13 +10,13 @@ than a day approves nothing: the other admins have that long to see an account t
 from typing import Final
 
 from guichet.accounts import users
-from guichet.accounts.approval_mails import tell_approvers, tell_asker
+from guichet.accounts.approval_mails import tell_approvers, tell_asker, tell_expired
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
 from guichet.audit_log import entries as audit_log
 from guichet.clock import DAY, Instant, later
 from guichet.context import AppContext
-from guichet.db.engine import Reader
+from guichet.db.engine import Reader, Transaction
 from guichet.db.errors import StorageError
 from guichet.domain.accounts import User
 from guichet.domain.approvals import RIGHTS, ApprovalRequest, WantedAct
@@ -43,6 +43,7 @@ async def ask(ctx: AppContext, wanted: WantedAct, asker: User, os_user: str) -> 
     merchant_id = await money_acts.check(ctx, wanted)
     now, actor = ctx.clock.now(), Actor(asker.email, os_user)
     async with ctx.db.transaction() as tx:
+        await _expire(ctx, tx, now)  # One of them may hold the place of this request.
         others = await _others(tx, asker, right)
         request = await approval_requests.add(tx, wanted, merchant_id, asker.id, actor, now)
         facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
@@ -97,6 +98,18 @@ async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reaso
         await audit_log.record(tx, act, now)
         if (asker := await users.get(tx, request.user_id)) is not None:
             await tell_asker(ctx, tx, request, asker, "approval_refused", by.user, now)
+
+
+async def expire_overdue(ctx: AppContext) -> None:
+    """Ends the requests that nobody decided in time, and mails those who asked. One statement while there are none."""
+    async with ctx.db.transaction() as tx:
+        await _expire(ctx, tx, ctx.clock.now())
+
+
+async def _expire(ctx: AppContext, tx: Transaction, now: Instant) -> None:
+    for request in await approval_requests.expire(tx, now):
+        if (asker := await users.get(tx, request.user_id)) is not None:
+            await tell_expired(ctx, tx, request, asker, now)
 
 
 def is_same_person(request: ApprovalRequest, user: User) -> bool:

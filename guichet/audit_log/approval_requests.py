@@ -30,10 +30,13 @@ _INSERT: Final = (
     .on_conflict_do_nothing()
     .returning(*_rows)
 )
+_OVERDUE: Final = (_PENDING, _rows.expires_at <= bindparam("now"))
+#: The index of what is pending is small, whatever became of the others.
 _EXPIRE: Final = (
     update(approval_requests)
-    .where(_rows.subject == bindparam("about"), _PENDING, _rows.expires_at <= bindparam("now"))
+    .where(_rows.id.in_(select(_rows.id).where(*_OVERDUE).limit(bindparam("most"))), *_OVERDUE)
     .values(status="expired")
+    .returning(*_rows)
 )
 _DECIDE: Final = (
     update(approval_requests)
@@ -57,8 +60,7 @@ _ABOUT: Final = select(approval_requests).where(
 async def add(
     tx: Transaction, wanted: WantedAct, merchant_id: MerchantId, user_id: UserId, actor: Actor, now: Instant
 ) -> ApprovalRequest:
-    """A new request. Raises ActRefused while another about the same subject waits."""
-    await tx.write(_EXPIRE, about=wanted.subject, now=now)
+    """A new request. Raises ActRefused while another about the same subject is pending: `expire` first."""
     row = await tx.write(
         _INSERT,
         act=wanted.act,
@@ -76,6 +78,11 @@ async def add(
     if row is None:
         raise ActRefused(f"A request about {wanted.subject} waits already: it must be decided first.", "waits_already")
     return ApprovalRequest(*row)
+
+
+async def expire(tx: Transaction, now: Instant) -> list[ApprovalRequest]:
+    """Those that nobody decided in time, at most 200, expired from here on. Each is returned once, whoever asks."""
+    return [ApprovalRequest(*row) for row in await tx.all(_EXPIRE, now=now, most=_MOST)]
 
 
 async def use(tx: Transaction, approval: Approval, now: Instant) -> ApprovalRequest:

@@ -18,6 +18,7 @@ from guichet.pages import formatting, i18n
 from guichet.pages.page_request import PageRequest
 from guichet.pages.qr_codes import qr_code
 from guichet.payments import link_repository
+from guichet.printable import printable_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ async def show_qr_code(pages: PageContext, page: PageRequest) -> Response:
     address = f"{pages.public_url}/pay/{link.path}"
     view = QrCodeView(
         merchant=request.merchant.name,
-        label=link.description,
+        label=printable_label(link.description),
         amount=formatting.amount(link.amount, link.currency, page.language),
         code=qr_code(address, page.text("qr.alt")),
         address=address,
@@ -137,7 +138,7 @@ async def form_page(
         merchant=request.merchant.name,
         monogram=initials(request.merchant.name),
         amount=formatting.amount(link.amount, link.currency, page.language),
-        label=link.description,
+        label=printable_label(link.description),
         expires=page.date_time(link.expires_at) if link.expires_at is not None else None,
         notice=page.text(notice) if notice else None,
         first_fault=faulty[0] if faulty else None,

@@ -12,6 +12,7 @@ from guichet.domain.payments import Payment
 from guichet.pages import formatting
 from guichet.pages.bill import Bill, bill
 from guichet.pages.page_request import PageRequest
+from guichet.printable import printable_label
 from guichet.schemas.payment import payment_identifier
 
 #: Seconds between two refreshes without JavaScript, by the age of the payment in seconds.
@@ -91,7 +92,7 @@ def payment_view(
         stage=stage(payment),
         merchant=merchant.name,
         monogram=initials(merchant.name),
-        label=payment.description,
+        label=printable_label(payment.description),
         bill=shown_bill,
         date=page.date_time(payment.updated_at),
         mode=name,

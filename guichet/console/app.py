@@ -130,11 +130,12 @@ def _merchant_page(page: "Callable[..., Route]", spec: MerchantPage) -> Route:
     def as_member(handler: Callable[[Visit, Member], Awaitable[Response]] | None) -> Handler | None:
         async def handle(visit: Visit) -> Response:
             acting = await _acting(visit)
-            if not acting.may(spec.right):
-                raise Forbidden
+            # Before the right is asked: a refusal, too, shows the way to the other pages.
             visit.act_as(acting)
             visit.menu = merchant_menu(MERCHANT_PAGES, spec, visit, acting)
             visit.environments = environment_switch(MERCHANT_PAGES, spec, visit, acting)
+            if not acting.may(spec.right):
+                raise Forbidden
             assert handler is not None
             return await handler(visit, acting)
 
@@ -158,9 +159,9 @@ def _staff_page(console: Console, spec: StaffPage) -> Route:
     def as_staff(handler: Callable[[Visit, StaffMember], Awaitable[Response]] | None) -> Handler | None:
         async def handle(visit: Visit) -> Response:
             acting = staff_member(*visit.signed_in)
+            visit.menu = staff_menu(STAFF_PAGES, spec, visit, acting)
             if not acting.may(spec.right):
                 raise Forbidden
-            visit.menu = staff_menu(STAFF_PAGES, spec, visit, acting)
             assert handler is not None
             return await handler(visit, acting)
 

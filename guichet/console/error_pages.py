@@ -1,14 +1,17 @@
 """The exception handler of the console: errors as pages that a person understands."""
 
+from contextlib import suppress
 from typing import Final
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from guichet import metrics
 from guichet.accounts.errors import Forbidden, SecondFactorNeeded
-from guichet.console.visit import Console, FormRefused, Visit
+from guichet.console.visit import VISIT, Console, FormRefused, Visit
+from guichet.db.errors import StorageError
 from guichet.domain.errors import GuichetError, InvalidRequest, MethodNotAllowed, NotFound, RateLimited
 from guichet.logs import log
 from guichet.server.error_handler import CLIENT_CLOSED_REQUEST, contract_error, error_headers, log_storage_error
@@ -46,10 +49,20 @@ class ConsoleLimitMiddleware:
         await refusal(scope, receive, send)
 
 
+async def _visit(console: Console, request: Request, error: Exception) -> Visit:
+    """With the menu, where the page knew it. An address that is none had no page: who is signed in is read for it, as
+    for any page. Nothing is read for a request over the rate limit, nor when the database has failed."""
+    visit: Visit | None = request.scope.get(VISIT)
+    if visit is None and isinstance(error, HTTPException):
+        with suppress(StorageError):
+            visit = await Visit.begin(console, request)
+    return visit if visit is not None else Visit(console, request)
+
+
 async def error_page(console: Console, request: Request, error: Exception) -> Response:
     if isinstance(error, ClientDisconnect):
         return Response(status_code=CLIENT_CLOSED_REQUEST)
-    visit = Visit(console, request)
+    visit = await _visit(console, request, error)
     if isinstance(error, SecondFactorNeeded):
         # What was typed into a form is gone afterwards: its page says so.
         path = request.url.path if request.method == "GET" else f"{request.url.path}?repeat=yes"

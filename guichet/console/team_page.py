@@ -8,9 +8,11 @@ from guichet.accounts import mail_links, people, users
 from guichet.accounts.errors import LastOwner
 from guichet.accounts.invitations import InTeamAlready, Invitation, invite_to_team, withdraw
 from guichet.accounts.rights import Member
+from guichet.console.forms import is_confirmed
 from guichet.console.sections import MerchantPage
 from guichet.console.visit import ROOT, Visit
-from guichet.domain.accounts import UserId, normal_email, normal_name
+from guichet.db.engine import Reader
+from guichet.domain.accounts import Membership, UserId, normal_email, normal_name
 from guichet.domain.roles import MERCHANT_ROLES, MerchantRole
 
 
@@ -19,7 +21,8 @@ async def show(visit: Visit, acting: Member) -> Response:
 
 
 async def change(visit: Visit, acting: Member) -> Response:
-    """Invites somebody, changes a role, or takes somebody out of the team."""
+    """Invites somebody, changes a role, or takes somebody out of the team: the first form that asks for that is
+    answered with what will happen."""
     form = await visit.form()
     acting.require("team.change", visit.console.ctx.clock.now())
     try:
@@ -27,6 +30,8 @@ async def change(visit: Visit, acting: Member) -> Response:
             return await _invite(visit, acting, form)
         if form.get("act") == "withdraw":
             return await _withdraw(visit, acting, form)
+        if form.get("act") == "remove" and not is_confirmed(form):
+            return await _ask_removal(visit, acting, form)
         return await _set_role(visit, acting, form)
     except LastOwner:
         return await _page(visit, acting, 409, visit.text("team.last_owner"))
@@ -55,13 +60,29 @@ async def _withdraw(visit: Visit, acting: Member, form: dict[str, str]) -> Respo
     return visit.redirect(visit.here("/team"))
 
 
+async def _ask_removal(visit: Visit, acting: Member, form: dict[str, str]) -> Response:
+    found = await _named(visit.console.ctx.db, acting, form)
+    user = await users.get(visit.console.ctx.db, found.user_id) if found else None
+    if found is None or user is None:  # A colleague was faster.
+        return visit.redirect(visit.here("/team"))
+    shown = {"id": user.id, "name": user.name, "email": user.email, "role": found.role}
+    return visit.show("team_removal.html", each=shown, merchant=acting.merchant, is_self=user.id == acting.user.id)
+
+
+async def _named(db: Reader, acting: Member, form: dict[str, str]) -> Membership | None:
+    """The member of this team that the form names."""
+    number = form.get("user", "")
+    if not (number.isascii() and number.isdigit()):
+        return None
+    return await users.membership(db, UserId(int(number[:18])), acting.merchant.id)
+
+
 async def _set_role(visit: Visit, acting: Member, form: dict[str, str]) -> Response:
     ctx, role = visit.console.ctx, _role(form)
-    number = form.get("user", "")
-    if (role is None and form.get("act") != "remove") or not (number.isascii() and number.isdigit()):
+    if role is None and form.get("act") != "remove":
         return await _page(visit, acting, 422, visit.text("team.incomplete"))
     async with ctx.db.transaction() as tx:
-        found = await users.membership(tx, UserId(int(number[:18])), acting.merchant.id)
+        found = await _named(tx, acting, form)
         if found is None:
             return visit.redirect(visit.here("/team"))
         user = await users.lock(tx, found.user_id)

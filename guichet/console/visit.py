@@ -32,6 +32,8 @@ from guichet.server.request_context import ClientAddresses
 ROOT: Final = "/console"
 ADMIN_ROOT: Final = "/admin"
 ASSETS_PATH: Final = f"{ROOT}/assets"
+#: Where the request keeps its visit, for the page of an error: the menu is known, and nothing is read again.
+VISIT: Final = "guichet.visit"
 
 
 class FormRefused(AccountError):
@@ -96,6 +98,7 @@ class Visit(PageRequest):
             found = await sessions.find(console.ctx.db, secret, console.ctx.clock.now())
             if found is not None:
                 await visit._belongs_to(secret, *found)
+        request.scope[VISIT] = visit
         return visit
 
     async def _belongs_to(self, secret: str, session: Session, user: User) -> None:

@@ -76,5 +76,5 @@ class ApprovalRequest(Record, frozen=True):
         return WantedAct(self.act, self.subject, msgspec.json.decode(self.arguments), self.reason)
 
     def status_at(self, now: Instant) -> ApprovalStatus:
-        """A request that nobody decided in time is stored as `pending` until somebody asks for the same again."""
+        """A request that nobody decided in time is stored as `pending` until a worker looks, a minute later at most."""
         return "expired" if self.status == "pending" and self.expires_at <= now else self.status

@@ -16,6 +16,7 @@ MailKind = Literal[
     "approval_requested",
     "approval_approved",
     "approval_refused",
+    "approval_expired",
 ]
 MAIL_KINDS: Final[tuple[MailKind, ...]] = get_args(MailKind)
 

@@ -17,7 +17,7 @@ from guichet.domain.ids import LinkId
 from guichet.domain.merchants import Caller, random_text
 from guichet.domain.money import plain
 from guichet.domain.payment_links import LIMITED, PaymentLink
-from guichet.payments import link_repository
+from guichet.payments import link_repository, merchant_limits
 from guichet.schemas.json_codec import has_suspect_escape, parse_object
 from guichet.schemas.payment_link import LinkBody
 from guichet.schemas.validation import check_decimals, invalid_request, metadata_text, validate
@@ -92,8 +92,20 @@ class CreatedLink:
     created: bool
 
 
-async def create_link(ctx: AppContext, wanted: PaymentLink) -> CreatedLink:
-    """The new link, or the one that has its external_id already, in one statement without a transaction."""
+async def _check_limits(ctx: AppContext, caller: Caller, wanted: PaymentLink) -> None:
+    """Raises OverMerchantLimit for a new live link that nobody could ever pay. One that exists stays as it is."""
+    sentence = merchant_limits.never_taken(caller.merchant, wanted.amount) if caller.livemode else None
+    if sentence is None:
+        return
+    named = wanted.external_id
+    if named is None or await link_repository.by_external_id(ctx.db, wanted.merchant_id, wanted.env, named) is None:
+        raise merchant_limits.OverMerchantLimit(sentence)
+
+
+async def create_link(ctx: AppContext, caller: Caller, wanted: PaymentLink) -> CreatedLink:
+    """The new link, or the one that has its external_id already, in one statement without a transaction. Raises
+    OverMerchantLimit."""
+    await _check_limits(ctx, caller, wanted)
     link = await link_repository.insert_new(ctx.db, wanted)
     if link is not None:
         return CreatedLink(link, created=True)
@@ -107,16 +119,18 @@ async def create_link(ctx: AppContext, wanted: PaymentLink) -> CreatedLink:
 async def create_link_by_hand(ctx: AppContext, caller: Caller, wanted: PaymentLink, actor: Actor) -> CreatedLink:
     """As `create_link`, by a person: the audit log says who. A form that is sent twice makes one link.
 
-    Raises MerchantInactive, and ExternalIdTaken if a link that asks for something else has the external_id.
+    Raises MerchantInactive, OverMerchantLimit, and ExternalIdTaken if a link that asks for something else has the
+    external_id.
     """
     if caller.livemode and caller.merchant.status != "active":
         raise MerchantInactive
+    await _check_limits(ctx, caller, wanted)
     async with ctx.db.transaction() as tx:
         link = await link_repository.insert_new(tx, wanted)
         if link is not None:
             await audit_log.record(tx, _act(actor, "link.created", link, {}, _facts(link)), wanted.created_at)
             return CreatedLink(link, created=True)
-    stored = await create_link(ctx, wanted)
+    stored = await create_link(ctx, caller, wanted)
     if not _is_same(stored.link, wanted):
         raise ExternalIdTaken(stored.link.id)
     return stored
@@ -135,6 +149,12 @@ def cash_desk_link(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
         raise InvalidRequest
     ends = later(wanted.created_at, CASH_DESK_LASTS)
     return replace(wanted, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
+
+
+def is_cancelled_sale(link: PaymentLink) -> bool:
+    """Whether a sale at the cash desk was closed by hand, before the end that it was given."""
+    by_itself = later(link.created_at, CASH_DESK_LASTS)
+    return link.cash_desk and link.expires_at is not None and link.expires_at < by_itself
 
 
 async def close_link(ctx: AppContext, link: PaymentLink, actor: Actor) -> PaymentLink:

@@ -55,6 +55,14 @@ def day_of(merchant: Merchant, now: Instant, installation: ZoneInfo) -> int:
     return to_datetime(now).astimezone(zone).date().toordinal()
 
 
+def never_taken(merchant: Merchant, amount: Hundredths) -> str | None:
+    """Why no live payment of this amount in the merchant's currency succeeds on any day; None if one could."""
+    for what, most in (("un paiement", merchant.payment_limit), ("une journée", merchant.daily_limit)):
+        if most is not None and amount > most:
+            return _over(what, most, merchant.currency)
+    return None
+
+
 async def check(tx: Transaction, merchant: Merchant, payment: Payment) -> None:
     """Raises OverMerchantLimit if this live payment, inserted in this transaction, is too much; then roll it back.
 
@@ -69,10 +77,7 @@ async def check(tx: Transaction, merchant: Merchant, payment: Payment) -> None:
             f"Votre compte a un plafond en {currency} : un paiement réel se fait dans cette devise.", "currency"
         )
     if merchant.payment_limit is not None and payment.amount > merchant.payment_limit:
-        raise OverMerchantLimit(
-            "Le montant dépasse le plafond de votre compte pour un paiement : "
-            f"{_shown(merchant.payment_limit, currency)}."
-        )
+        raise OverMerchantLimit(_over("un paiement", merchant.payment_limit, currency))
     if merchant.daily_limit is not None and payment.counted_day is not None:
         await _count(tx, merchant, payment, payment.counted_day, merchant.daily_limit)
 
@@ -107,6 +112,10 @@ async def give_back(tx: Transaction, failed: Iterable[Payment]) -> None:
     ]
     if rows:
         await tx.execute_many(_TAKE, rows)
+
+
+def _over(what: str, most: Hundredths, currency: Currency) -> str:
+    return f"Le montant dépasse le plafond de votre compte pour {what} : {_shown(most, currency)}."
 
 
 def _shown(amount: int, currency: Currency) -> str:

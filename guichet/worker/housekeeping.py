@@ -3,11 +3,13 @@
 import asyncio
 from typing import Final
 
-from guichet.clock import SECOND, Instant, later
+from guichet.accounts.approvals import expire_overdue
+from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.db.list_rollup import roll_up_list_counts
 from guichet.ledger import hash_chain, suspense, wallets
 from guichet.webhooks import deliveries
+from guichet.worker.daily_totals_pruning import DailyTotalsPruning
 from guichet.worker.pruning import Pruning
 from guichet.worker.queue_loop import POLL_INTERVAL, Step
 
@@ -17,11 +19,13 @@ RELEASED_AT_ONCE: Final = 64
 ROLLED_UP_AT_ONCE: Final = 128
 #: How often the hash chain is extended while there are few new postings.
 CHAIN_EVERY: Final = 10 * SECOND
+#: How often requests for approvals are looked at. They wait for a day.
+APPROVALS_EVERY: Final = MINUTE
 
 
 class Housekeeping:
     """Rolls up wallet entries and list counts, releases suspended credits, ends deliveries whose last attempt nobody
-    recorded, extends the hash chain over the postings, prunes old logs."""
+    recorded, extends the hash chain over the postings, ends requests that nobody decided, prunes old logs."""
 
     name = "housekeeping"
 
@@ -29,7 +33,9 @@ class Housekeeping:
         self.wake = asyncio.Event()
         self._ctx = ctx
         self._chain_at = Instant(0)
+        self._approvals_at = Instant(0)
         self._pruning = Pruning(ctx.db, ctx.settings)
+        self._totals = DailyTotalsPruning(ctx.db)
 
     async def step(self) -> Step:
         db, clock = self._ctx.db, self._ctx.clock
@@ -38,7 +44,9 @@ class Housekeeping:
         changes = await roll_up_list_counts(db, ROLLED_UP_AT_ONCE)
         await deliveries.give_up_exhausted(db, clock.now())
         chained = await self._extend_hash_chain(clock.now())
+        await self._expire_approvals(clock.now())
         await self._pruning.step(clock.now())  # What it leaves can wait for the next turn.
+        await self._totals.step(clock.now())
         more = (
             released == RELEASED_AT_ONCE
             or ROLLED_UP_AT_ONCE in (entries, changes)
@@ -54,6 +62,11 @@ class Housekeeping:
         if chained < hash_chain.POSTINGS_PER_LINK:
             self._chain_at = later(now, CHAIN_EVERY)
         return chained
+
+    async def _expire_approvals(self, now: Instant) -> None:
+        if now >= self._approvals_at:
+            await expire_overdue(self._ctx)
+            self._approvals_at = later(now, APPROVALS_EVERY)
 
     async def idle(self) -> None:
         """Every step ends with its work done."""

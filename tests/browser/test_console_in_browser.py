@@ -91,6 +91,10 @@ async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, brows
                 "/mailbox",
             ):
                 await _seen(awa, re.sub(r"\W", "", page) or "home", f"/console{page}", *rules)
+            await awa.open(f"/console/{merchant.id}/live/team")
+            await awa.page.get_by_role("button", name="Retirer", exact=True).first.click()
+            await awa.page.get_by_role("heading", name="Retirer ").wait_for()
+            await _seen(awa, "team-removal", None, *rules)
 
 
 async def test_a_password_is_weighed_and_shown(console: ConsoleFixture, browser: Browser) -> None:

@@ -77,5 +77,6 @@ async def test_a_choice_from_another_site_is_refused(checkout: CheckoutFixture) 
 
 
 async def test_markup_in_a_name_is_escaped(checkout: CheckoutFixture) -> None:
-    page = await checkout.get(await checkout.card(description="</dd><script>alert(1)</script>"))
+    page = await checkout.get(await checkout.card(description="</dd><script>alert(1)</script>\u202e"))
     assert "<script>alert" not in page.text
+    assert ("\u202e" in page.text, "\\u202e" in page.text) == (False, True)

@@ -36,6 +36,7 @@ _NOBODYS: Final = (
     "%00",
     "%C3%A9'%3C",
 )
+_TOKEN: Final = re.compile(rb'(?<=name="csrf" value=")[^"]*')
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
@@ -116,10 +117,11 @@ class Walker:
             await self.post(path, allowed if to_forms is None else to_forms)
 
     def _check(self, method: str, page: Page, allowed: Container[int]) -> int:
-        # Refusals are all alike.
-        if page.content not in self._known:
-            self._known[page.content] = faults_of(page, PUBLIC_URL)
-        faults = list(self._known[page.content])
+        # Refusals are alike but for the token of the form that signs out.
+        known = _TOKEN.sub(b"", page.content)
+        if known not in self._known:
+            self._known[known] = faults_of(page, PUBLIC_URL)
+        faults = list(self._known[known])
         if page.status not in allowed:
             faults.append(f"answered {page.status} {page.headers.get('Location', '')}")
         faults += [f"shows {word}" for word in self.hidden if word in page.text]

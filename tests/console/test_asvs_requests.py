@@ -1,4 +1,4 @@
-"""Answers of docs/asvs.md about rights, hostile requests and errors that no other test holds."""
+"""Answers of docs/security.md about rights, hostile requests and errors that no other test holds."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Answers of docs/asvs.md about passwords, sessions, factors and the log of both that no other test holds."""
+"""Answers of docs/security.md about passwords, sessions, factors and the log of both that no other test holds."""
 
 import re
 from typing import Any

@@ -4,10 +4,16 @@ import asyncio
 import html
 import re
 
+from sqlalchemy import insert
+
+from guichet.administration.merchant_limits import set_limits
 from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, SECOND
-from guichet.domain.merchants import Merchant
-from guichet.payments import link_repository
+from guichet.db.tables import daily_totals
+from guichet.domain.audit_log import Actor
+from guichet.domain.merchants import Merchant, MerchantLimits
+from guichet.domain.money import Hundredths
+from guichet.payments import link_repository, merchant_limits
 from guichet.payments.link_repository import LinkList
 from guichet.payments.links import CASH_DESK_LASTS
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
@@ -78,8 +84,12 @@ async def test_a_sale_ends_and_a_mistake_is_cancelled(sqlite_console: ConsoleFix
     page = await cashier.submit("amount", amount="5000")
     hosted = hosted_path(page)
     [form] = [each for each in page.forms() if not each.action]
-    page = await cashier.post(page.path, form.fields)
+    cancelled = page.path
+    page = await cashier.post(cancelled, form.fields)
     assert page.path == path
+    states = re.findall(r'<span class="tag bad">(.*?)</span>', page.text)
+    assert [html.unescape(state) for state in states] == ["Annulée", "Expiré"]
+    assert says(await cashier.get(cancelled)) == "Annulée"
     assert (await cashier.get(hosted)).status == 410
     acts = [each.action for each in await audit_log.latest(console.service.ctx.db)]
     assert [each for each in acts if each.startswith("link.")] == ["link.closed", "link.created", "link.created"]
@@ -125,6 +135,34 @@ async def test_wrong_amounts_are_refused_and_kept(sqlite_console: ConsoleFixture
     assert page.status == 422
     assert 'id="description-err"' in page.text
     assert await link_repository.walk(console.service.ctx.db, LinkList(merchant.id, "test", cash_desk=True), 10) == []
+
+
+async def test_the_limits_of_a_merchant_are_shown_and_hold_for_sales(sqlite_console: ConsoleFixture) -> None:
+    """A sale over them could never be paid."""
+    console, ctx = sqlite_console, sqlite_console.service.ctx
+    merchant, cashier, path = await desk(console, "live")
+    base = path.removesuffix("/cash-desk")
+    assert "Vos plafonds" not in (await cashier.get(base)).text
+    limits = MerchantLimits(120, Hundredths(4_000_00), Hundredths(10_000_00))
+    await set_limits(ctx, merchant.id, limits, Actor("Ada", "root"))
+    today = merchant_limits.day_of(merchant, ctx.clock.now(), ctx.settings.time_zone)
+    await ctx.db.write(insert(daily_totals).values(merchant_id=merchant.id, day=today, amount=2_500_00))
+    shown = html.unescape((await cashier.get(base)).text)
+    assert "<dd>4\u202f000\u00a0F\u00a0CFA</dd>" in shown
+    assert "<dd>10\u202f000\u00a0F\u00a0CFA, il en reste 7\u202f500\u00a0F\u00a0CFA aujourd’hui</dd>" in shown
+    assert "120 par minute" in shown
+    in_test = (await cashier.get(base.replace("live", "test"))).text
+    assert ("120 par minute" in in_test, "Un paiement réel, au plus" in in_test) == (True, False)
+    for page_path, status in (
+        (path, 422),
+        (path.replace("cash-desk", "links/new"), 422),
+        (path.replace("live", "test"), 200),
+    ):
+        await cashier.get(page_path)
+        page = await cashier.submit("amount", amount="4001", description="x")
+        assert (page.status, "plafond de votre compte" in page.text) == (status, status == 422)
+    await cashier.get(path)
+    assert (await cashier.submit("amount", amount="4000")).status == 200
 
 
 async def test_a_customer_who_validates_late_is_seen(sqlite_console: ConsoleFixture) -> None:

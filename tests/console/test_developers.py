@@ -35,6 +35,7 @@ async def test_a_key_is_created_shown_once_used_given_an_end_and_revoked(console
     form = ada.page.forms()[-1].fields
     assert await press(ada, "create", expires="") == 200
     [key] = re.findall(r'id="key">(sk_test_\w{32})<', ada.page.text)
+    assert 'data-copy="key" data-done="Clé copiée" hidden' in ada.page.text, "the script shows this button"
     for after in (form["after"], "", "x", "-1", "9" * 30):
         page = await ada.post(here, {**form, "act": "create", "expires": "", "after": after})
         assert (page.status, "déjà été envoyé" in page.text, "sk_test_" in page.text) == (409, True, True), after
@@ -54,6 +55,10 @@ async def test_a_key_is_created_shown_once_used_given_an_end_and_revoked(console
     assert "expire le 1 janvier 2100 à 00:00" in ada.page.text
     for _ in range(2):
         assert await press(ada, "revoke", key=number) == 200
+        if "confirm" in ada.page.forms()[-1].fields:
+            assert (await user.get("/balance")).status == 200, "the page says first what will happen"
+            await ada.submit("confirm", act="revoke")
+        assert "La clé est révoquée" in ada.page.text
     service.clock.advance(2)
     assert (await user.get("/balance")).status == 401
     assert await acts(console, merchant) == ["key.created", "key.expiry_set", "key.revoked"]
@@ -93,7 +98,9 @@ async def test_nobody_reaches_keys_and_requests_of_another_merchant_or_environme
     csrf = ada.page.forms()[-1].fields["csrf"]
     for key in (*others, "999999", "", "-1", "9" * 30, "x"):
         for act in ("revoke", "expire"):
-            page = await ada.post(here, {"csrf": csrf, "act": act, "key": key, "expires": "2099-12-31"})
+            page = await ada.post(
+                here, {"csrf": csrf, "act": act, "key": key, "expires": "2099-12-31", "confirm": "yes"}
+            )
             assert page.status == 404
     left = await service.ctx.db.scan(select(api_keys.c.revoked_at, api_keys.c.expires_at))
     assert {tuple(row) for row in left} == {(None, None)}

@@ -1,12 +1,14 @@
 """What merchants and customers wrote never turns or hides what a page says beside it (`guichet/printable.py`)."""
 
 import json
+from urllib.parse import unquote
 
 from sqlalchemy import insert
 
 from guichet.db.tables import incidents, payments
 from guichet.domain.merchants import Caller
 from guichet.payments.links import CASH_DESK_PREFIX, cash_desk_link, create_link, wanted_link
+from guichet.printable import printable_label
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import INCIDENT, PAYMENT, REFERENCE
 
@@ -21,15 +23,23 @@ async def test_texts_of_links_and_sales_turn_nothing_around(sqlite_console: Cons
     cashier = await console.joined("awa@example.com", merchant, "cashier")
     caller = Caller(merchant, "live")
     body = {"amount": 5000, "description": HOSTILE, "external_id": f"a{HOSTILE}", "metadata": {"a": HOSTILE}}
-    link = (await create_link(ctx, wanted_link(ctx, caller, json.dumps(body, ensure_ascii=False).encode()))).link
+    link = (
+        await create_link(ctx, caller, wanted_link(ctx, caller, json.dumps(body, ensure_ascii=False).encode()))
+    ).link
     sale = json.dumps({"amount": 1500, "description": HOSTILE, "external_id": f"{CASH_DESK_PREFIX}1"}).encode()
-    desk = (await create_link(ctx, cash_desk_link(ctx, caller, sale))).link
+    desk = (await create_link(ctx, caller, cash_desk_link(ctx, caller, sale))).link
     base = f"/console/{merchant.id}/live"
     for path in ("/links", f"/links/{link.id}", f"/links/{link.id}/poster", "/cash-desk", f"/cash-desk/{desk.id}"):
         page = await cashier.get(base + path)
         assert page.status == 200
         assert SHOWN in page.text, path
+        # With the messages in which the link is shared.
+        assert not {"\u202e", "\x1b"} & set(unquote(page.text)), path
+    for path in (f"/pay/{link.path}", f"/pay/{link.path}/qr", f"/pay/{desk.path}"):
+        page = await console.browser().get(path)
+        assert (page.status, SHOWN in page.text) == (200, True), path
         assert not {"\u202e", "\x1b"} & set(page.text), path
+    assert printable_label("Deux\nlignes\u202e") == "Deux\nlignes\\u202e", "customers read no escape for a new line"
 
 
 async def test_texts_that_the_staff_reads_turn_nothing_around(sqlite_console: ConsoleFixture) -> None:

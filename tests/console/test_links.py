@@ -33,7 +33,8 @@ async def link_in(console: ConsoleFixture, merchant: Merchant, env: Any = "live"
     body = {"amount": "5000", "description": '"Commande 42"', **more}
     raw = "{" + ",".join(f'"{name}":{value}' for name, value in body.items()) + "}"
     ctx = console.service.ctx
-    return (await create_link(ctx, wanted_link(ctx, Caller(merchant, env), raw.encode()))).link
+    caller = Caller(merchant, env)
+    return (await create_link(ctx, caller, wanted_link(ctx, caller, raw.encode()))).link
 
 
 async def test_a_link_is_made_shown_paid_and_closed(console: ConsoleFixture) -> None:

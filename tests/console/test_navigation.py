@@ -34,6 +34,32 @@ async def test_the_menu_and_the_switch_of_the_environment_stay_in_the_section(sq
     assert _here(await staff.get("/admin/merchants/new")) == "Marchands"
 
 
+async def test_a_page_that_says_no_keeps_the_menu_of_who_asks(sqlite_console: ConsoleFixture) -> None:
+    merchant = await sqlite_console.merchant()
+    cashier = await sqlite_console.joined("awa@example.com", merchant, "cashier")
+    here = f"/console/{merchant.id}/live"
+    unknown, refused = await cashier.get(f"{here}/payments/x"), await cashier.get(f"{here}/team")
+    assert (unknown.status, _here(unknown)) == (404, "Paiements")
+    assert (refused.status, _link(refused, "Paiements"), "/team" in refused.text) == (403, f"{here}/payments", False)
+    foreign = await cashier.get("/console/987654/live")
+    assert (foreign.status, 'aria-label="Rubriques"' in foreign.text, "awa@example.com" in foreign.text) == (
+        403,
+        False,
+        True,
+    )
+    nowhere = await cashier.get("/console/nowhere")
+    assert (nowhere.status, _link(nowhere, "Sécurité")) == (404, "/console/security")
+    stranger = await sqlite_console.browser().get("/console/nowhere")
+    assert (stranger.status, "/console/security" in stranger.text) == (404, False)
+    support = await sqlite_console.joined("equipe@example.com", None, "support")
+    closed = await support.get("/admin/audit-log")
+    assert (closed.status, _link(closed, "Incidents"), "/admin/audit-log" in closed.text) == (
+        403,
+        "/admin/incidents",
+        False,
+    )
+
+
 async def test_another_language_keeps_what_was_searched_and_stays_chosen(sqlite_console: ConsoleFixture) -> None:
     merchant = await sqlite_console.merchant()
     owner = await sqlite_console.joined("awa@example.com", merchant)

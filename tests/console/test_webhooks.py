@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import bindparam, select, update
 
 from guichet.audit_log import entries
-from guichet.clock import SECOND
+from guichet.clock import DAY, SECOND
 from guichet.db.engine import require
 from guichet.db.tables import user_sessions, webhook_deliveries
 from guichet.domain.accounts import STEP_UP_LASTS
@@ -104,6 +104,7 @@ async def test_failed_deliveries_are_sent_again_together_and_the_log_has_pages(c
         await service.run_worker(seconds)
     first = await ada.get(here + "/deliveries?status=failed")
     assert "Envois\u00a0: 30" in first.text
+    assert '<option value="day" selected>' in first.text
     shown = re.findall(r"/deliveries/([0-9a-f-]{36})", first.text)
     [older] = re.findall(r'href="([^"]+)" rel="next"', first.text)
     assert 'rel="prev"' not in first.text
@@ -130,6 +131,11 @@ async def test_failed_deliveries_are_sent_again_together_and_the_log_has_pages(c
     assert "remis en file\u00a0: 27." in ada.page.text
     assert (await acts(console, merchant))[-1] == "deliveries.resent"
     assert "Envois\u00a0: 0" in (await ada.get(here + "/deliveries?payment_reference=nothing")).text
+    older_failures = {"status": "failed", "next_attempt_at": None, "created_at": service.clock.now() - 2 * DAY}
+    await service.ctx.db.write(update(webhook_deliveries).values(older_failures))
+    assert '<option value="week" selected>' in (await ada.get(here + "/deliveries")).text, (
+        "the failures shown are older"
+    )
 
 
 async def test_the_secret_is_shown_on_demand_and_replaced_after_a_fresh_factor(sqlite_console: ConsoleFixture) -> None:
@@ -144,7 +150,8 @@ async def test_the_secret_is_shown_on_demand_and_replaced_after_a_fresh_factor(s
     page = await awa.get(here)
     assert secret not in page.text
     assert await press(awa, "show_secret") == 200
-    assert secret in awa.page.text
+    assert f'id="secret">{secret}<' in awa.page.text
+    assert 'data-copy="secret"' in awa.page.text
     assert secret not in (await awa.get(here)).text
     assert await press(awa, "rotate") == 200
     new = (await client.live.get("/webhooks/endpoint")).data

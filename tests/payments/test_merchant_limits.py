@@ -86,8 +86,21 @@ async def test_the_payments_of_a_day_are_counted_once_and_failures_given_back(li
 
 async def test_a_link_says_to_its_customer_that_the_shop_cannot_take_it(sqlite_live: LivePayments) -> None:
     live = sqlite_live
-    made = await live.merchant.post("/payment-links", {"amount": 5000, "description": "Pagne"})
+    body = {"amount": 5000, "description": "Pagne", "external_id": "pagne"}
+    made = await live.merchant.post("/payment-links", body)
+    await _limit(live, 4_500, None)
+    refused = await live.merchant.post("/payment-links", {**body, "external_id": "other"})
+    assert (refused.status, refused.error["code"], list(refused.error["details"])) == (
+        422,
+        "invalid_request",
+        ["amount"],
+    )
+    assert "4500 XOF" in refused.error["message"]
+    assert (await live.merchant.post("/payment-links", {**body, "amount": 4_500, "external_id": "least"})).status == 201
     await _limit(live, None, 4_000)
+    assert (await live.merchant.post("/payment-links", {**body, "external_id": None})).status == 422
+    again = await live.merchant.post("/payment-links", body)
+    assert (again.status, again.data["id"]) == (201, made.data["id"]), "it exists already"
     path = made.data["url"].removeprefix(live.ctx.settings.public_url)
     page = await live.service.call("GET", path)
     token = page.raw.decode().partition('name="token" value="')[2].partition('"')[0]

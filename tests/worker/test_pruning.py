@@ -10,13 +10,14 @@ import pytest
 from sqlalchemy import func, insert, select, update
 
 from guichet.bootstrap import database
-from guichet.clock import DAY, HOUR, Instant, earlier, later
+from guichet.clock import DAY, HOUR, Instant, earlier, later, to_datetime
 from guichet.db import tables as t
 from guichet.db.engine import Database
 from guichet.db.list_rollup import roll_up_list_counts
 from guichet.payments import incidents, unmatched_callbacks
 from guichet.settings import Settings
 from guichet.worker import pruning
+from guichet.worker.daily_totals_pruning import KEPT_DAYS
 from tests.db.rows import CALLBACK
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.clock import ManualClock
@@ -173,6 +174,19 @@ async def test_old_callbacks_are_deleted_unless_they_must_still_be_asked_about(s
     await run_housekeeping(service)
     assert tuple(await service.ctx.db.one(select(t.provider_callbacks.c.status))) == ("pending",)
     assert await rows(service, t.provider_callbacks) == 1
+
+
+async def test_sums_of_days_long_past_are_deleted(service: ServiceFixture) -> None:
+    merchants = sorted([(await service.merchant()).id, (await service.merchant()).id])
+    today = to_datetime(service.clock.now()).date().toordinal()
+    ages = (0, KEPT_DAYS, KEPT_DAYS + 1, 400)
+    made = [{"merchant_id": each, "day": today - age, "amount": 1} for each in merchants for age in ages]
+    await service.ctx.db.execute_many(insert(t.daily_totals), made)
+    await run_housekeeping(service)
+    left = await service.ctx.db.scan(select(t.daily_totals.c.merchant_id, t.daily_totals.c.day))
+    assert sorted(tuple(row) for row in left) == [
+        (each, today - age) for each in merchants for age in sorted(ages[:2], reverse=True)
+    ]
 
 
 async def test_a_retention_of_zero_keeps_its_kind_of_row_for_ever(

@@ -7,6 +7,8 @@ from guichet.console.visit import Visit
 #: Ids are 64-bit integers in both databases.
 MAX_ID: Final = 2**63 - 1
 _MAX_REASON: Final = 500
+#: Characters of a number that was mistyped that its field shows again.
+MOST_TYPED: Final = 40
 
 
 def row_number(text: str | None) -> int | None:
@@ -25,8 +27,3 @@ def reason_of(form: dict[str, str]) -> str | None:
     """Why something is done, on one line, for the audit log; None if it was not said."""
     reason = " ".join(form.get("reason", "").split())
     return reason if reason and len(reason) <= _MAX_REASON and reason.isprintable() else None
-
-
-def is_confirmed(form: dict[str, str]) -> bool:
-    """Whether the box of a dangerous act was ticked."""
-    return form.get("confirm") == "yes"

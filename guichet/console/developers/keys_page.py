@@ -9,6 +9,7 @@ from starlette.responses import Response
 from guichet.accounts import key_management
 from guichet.accounts.rights import Member
 from guichet.clock import Instant, from_datetime
+from guichet.console.forms import is_confirmed
 from guichet.console.visit import Visit
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.errors import InvalidRequest, NotFound
@@ -35,9 +36,7 @@ async def change(visit: Visit, acting: Member) -> Response:
             case "expire":
                 return await _expire(visit, acting, form)
             case "revoke":
-                key = await _named(visit, acting, form)
-                await key_management.revoke(visit.console.ctx, key.id, acting.actor)
-                return visit.redirect(visit.here("/developers", done="revoked"))
+                return await _revoke(visit, acting, form)
             case _:
                 raise InvalidRequest
     except ActRefused:
@@ -67,6 +66,15 @@ async def _expire(visit: Visit, acting: Member, form: dict[str, str]) -> Respons
         return await _page(visit, acting, 422, visit.text("developers.bad_date"))
     await key_management.expire(visit.console.ctx, key, expires_at, acting.actor)
     return visit.redirect(visit.here("/developers", done="expiry_set"))
+
+
+async def _revoke(visit: Visit, acting: Member, form: dict[str, str]) -> Response:
+    """The first form is answered with what will happen: nothing brings a key back."""
+    ctx, key = visit.console.ctx, await _named(visit, acting, form)
+    if key.revoked_at is None and not is_confirmed(form):
+        return visit.show("developers/key_revocation.html", key=key, state=key.state(ctx.clock.now()))
+    await key_management.revoke(ctx, key.id, acting.actor)
+    return visit.redirect(visit.here("/developers", done="revoked"))
 
 
 async def _named(visit: Visit, acting: Member, form: dict[str, str]) -> ApiKey:

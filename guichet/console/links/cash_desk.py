@@ -26,9 +26,10 @@ from guichet.payments.links import (
     cash_desk_link,
     close_link,
     create_link_by_hand,
+    is_cancelled_sale,
 )
 
-SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired"]
+SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired", "cancelled"]
 
 #: Sales shown below the form.
 LAST_SALES: Final = 10
@@ -117,7 +118,7 @@ async def show_sale(visit: Visit, acting: Member) -> Response:
     address = address_of(visit, link)
     shown: PaymentView | None = None if payment is None else payment_view(visit, payment, modes)
     is_over = link.expires_at is not None and link.expires_at <= now
-    ended = state in ("paid", "refunded", "expired")
+    ended = state in ("paid", "refunded", "expired", "cancelled")
     return visit.show(
         "links/sale.html",
         link=link,
@@ -157,8 +158,13 @@ def sale_state(link: PaymentLink, tries: Sequence[Payment], now: Instant) -> tup
         if status in by_status:
             return state, by_status[status]
     if link.expires_at is not None and link.expires_at <= now:
-        return "expired", None
+        return _end_of(link), None
     return ("failed", tries[0]) if tries else ("waiting", None)
+
+
+def _end_of(link: PaymentLink) -> SaleState:
+    """What became of a sale that is over and that nobody paid."""
+    return "cancelled" if is_cancelled_sale(link) else "expired"
 
 
 #: The first status that one of the payments has decides. A customer may validate after a try that failed.
@@ -179,7 +185,7 @@ async def _last_sales(visit: Visit, acting: Member) -> list[SaleRow]:
             amount=visit.amount(link.amount, link.currency),
             label=link.description,
             created=visit.date_time(link.created_at),
-            state="paid" if link.uses_count else "waiting" if link.is_open(now) else "expired",
+            state="paid" if link.uses_count else "waiting" if link.is_open(now) else _end_of(link),
         )
         for link in found
     ]

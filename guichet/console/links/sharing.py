@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from guichet.console.visit import Visit
 from guichet.domain.payment_links import PaymentLink
+from guichet.printable import printable_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ def sharing(visit: Visit, merchant: str, link: PaymentLink, address: str) -> Sha
     copy or a second line to a header."""
     amount = visit.amount(link.amount, link.currency)
     # As text, not as HTML: `visit.text` escapes what it is given.
-    values = {"merchant": merchant, "label": link.description, "amount": amount, "address": address}
+    values = {"merchant": merchant, "label": printable_label(link.description), "amount": amount, "address": address}
     message = visit.text("links.share_message", **values).unescape()
     subject = visit.text("links.share_subject", merchant=merchant, amount=amount).unescape()
     body, title = quote(message, safe=""), quote(" ".join(subject.split()), safe="")

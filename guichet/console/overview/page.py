@@ -13,6 +13,7 @@ from guichet.accounts.rights import Member
 from guichet.console.overview import charts
 from guichet.console.overview.attention import concerns
 from guichet.console.overview.days import Days
+from guichet.console.overview.own_limits import own_limits
 from guichet.console.overview.summaries import Summary, count_text, rate_text, summarise, time_text
 from guichet.console.sections import MerchantPage
 from guichet.console.visit import Visit
@@ -66,6 +67,7 @@ async def show(visit: Visit, acting: Member) -> Response:
         exact=days.exact,
         money=await _money(visit, acting, asked) if acting.may("balance.view") else None,
         concerns=await concerns(visit, acting, asked, now),
+        limits=await own_limits(visit, acting, now),
     )
 
 

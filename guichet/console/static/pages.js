@@ -69,18 +69,19 @@ if (window.PublicKeyCredential) {
   }
 }
 
-// What needs a script is hidden without one: printing, and copying the field that `data-copy` names.
+// What needs a script is hidden without one: printing, and copying what `data-copy` names, a field or a text.
 for (const button of document.querySelectorAll("[data-print], [data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     if ("print" in button.dataset) return window.print();
-    const field = document.getElementById(button.dataset.copy);
-    field.select();
+    const source = document.getElementById(button.dataset.copy);
+    if (source.select) source.select();
+    else getSelection().selectAllChildren(source);
     try {
-      await navigator.clipboard.writeText(field.value);
+      await navigator.clipboard.writeText(source.value ?? source.textContent);
       button.textContent = button.dataset.done;
     } catch {
-      // Not allowed here: the field is selected, and can be copied by hand.
+      // Not allowed here: it is selected, and can be copied by hand.
     }
   });
 }

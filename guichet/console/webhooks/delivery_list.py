@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from starlette.responses import Response
 
 from guichet.accounts.rights import Member
-from guichet.clock import DAY, HOUR, SECOND, earlier
+from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
 from guichet.console.visit import Visit
 from guichet.db.list_pages import RowKey, key_of
 from guichet.db.references import parse_reference
@@ -50,12 +50,20 @@ async def show(visit: Visit, acting: Member) -> Response:
         newer=_at(visit, filters, before=rows[0].reference) if newer and rows else None,
         older=_at(visit, filters, after=rows[-1].reference) if older and rows else None,
         periods=tuple(_SINCE),
+        since=_since(rows, visit.console.ctx.clock.now()),
         resent=_count(query.get("resent")),
         skipped=_count(query.get("skipped")),
         more="more" in query,
         may_resend=acting.may("webhooks.resend"),
         may_choose=acting.may("webhooks.resend") and any(row.status != "pending" for row in rows),
     )
+
+
+def _since(rows: Sequence[Delivery], now: Instant) -> str:
+    """The period that is offered first: a day, for whoever comes in the morning, or a longer one if the failures of
+    this page are older."""
+    failed = min((row.created_at for row in rows if row.status == "failed"), default=now)
+    return "day" if failed >= earlier(now, _SINCE["day"]) else "week"
 
 
 def _at(visit: Visit, filters: dict[str, str | None], **position: str) -> str:

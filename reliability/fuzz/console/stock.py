@@ -120,9 +120,9 @@ async def _payments(ctx: AppContext, caller: Caller, word: str, phone_number: st
 
 async def _links(ctx: AppContext, caller: Caller, word: str) -> Ids:
     wanted = {"amount": 2500, "description": f"<b>zq7 {word}</b> {_HOSTILE}", "external_id": f"lien-{word}"}
-    link = await create_link(ctx, wanted_link(ctx, caller, json.dumps(wanted).encode()))
+    link = await create_link(ctx, caller, wanted_link(ctx, caller, json.dumps(wanted).encode()))
     sale = {"amount": 1500, "description": f"caisse {word} {_HOSTILE}", "external_id": f"caisse-{word}"}
-    desk = await create_link(ctx, cash_desk_link(ctx, caller, json.dumps(sale).encode()))
+    desk = await create_link(ctx, caller, cash_desk_link(ctx, caller, json.dumps(sale).encode()))
     return {"links/link": [str(link.link.id)], "cash-desk/link": [str(desk.link.id)]}
 
 

@@ -26,6 +26,7 @@ from tests.payments.test_manual_settlement import stuck
 from tests.payments.test_payee import open_incidents, row, waiting_refund
 
 SETTLE = {"act": "settle", "outcome": "succeeded", "reason": "relevé du 3 mai"}
+SETTLED = WantedAct("payment.settle", "", {"succeeded": True, "override": False}, "relevé")
 ZOE = "zoe@example.com"
 
 
@@ -121,6 +122,10 @@ async def test_a_request_is_refused_or_expires_and_then_nothing_is_done(operatio
     payment = await stuck(live)
     awa, zoe = await operations.staff(), await operations.staff(ZOE)
     case = f"/admin/incidents/{payment.reference}"
+
+    async def expired() -> list[str]:
+        return [mail.recipient for mail in await operations.console.mails() if mail.kind == "approval_expired"]
+
     await act(awa, case, **SETTLE)
     await act(zoe, "/admin/approvals/1", act="refuse", reason="le relevé dit le contraire")
     assert await operations.status() == "refused"
@@ -134,6 +139,11 @@ async def test_a_request_is_refused_or_expires_and_then_nothing_is_done(operatio
     live.service.clock.advance(24 * 3600)
     await zoe.sign_in(ZOE)
     assert await operations.status(3) == "expired"
+    [housekeeping] = [loop for loop in live.service.worker.loops if loop.name == "housekeeping"]
+    for _ in range(2):
+        await housekeeping.step()
+        live.service.clock.advance(60)
+    assert await expired() == ["awa@example.com"], "told once"
     ada = await operations.staff("ada@example.com")
     page = await ada.get("/admin/approvals/3")
     assert 'value="approve"' not in page.text
@@ -144,6 +154,12 @@ async def test_a_request_is_refused_or_expires_and_then_nothing_is_done(operatio
     assert (await act(ada, case, **SETTLE)).path == "/admin/approvals/4"
     assert await live.state(payment.reference) == "pending"
     assert len(await operations.acts("approval.refused")) == 2
+    # Whoever asks for the same before a worker looked ends it, too.
+    live.service.clock.advance(24 * 3600)
+    asker = require(await users.by_email(live.ctx.db, ZOE))
+    await approvals.ask(live.ctx, replace(SETTLED, subject=payment.reference), asker, "zoe")
+    await housekeeping.step()
+    assert await expired() == ["ada@example.com", "awa@example.com"]
 
 
 async def test_the_provider_is_asked_when_it_is_approved(sqlite_operations: Operations) -> None:
@@ -242,7 +258,7 @@ async def test_a_command_run_under_the_approvers_name_is_their_own(sqlite_operat
     await operations.staff()
     zoe, ada = await operations.staff(ZOE), await operations.staff("ada@example.com")
     asker = require(await users.by_email(live.ctx.db, "awa@example.com"))
-    wanted = WantedAct("payment.settle", payment.reference, {"succeeded": True, "override": False}, "relevé")
+    wanted = replace(SETTLED, subject=payment.reference)
     await approvals.ask(live.ctx, wanted, asker, "Zoe")
     page = await act(zoe, "/admin/approvals/1", act="approve", reason="oui")
     assert (page.status, await live.state(payment.reference)) == (409, "pending")

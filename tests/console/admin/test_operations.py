@@ -97,6 +97,8 @@ async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operat
     awa, zoe = await operations.staff(), await operations.staff("zoe@example.com", "admin")
     path = f"/admin/wallets/{merchant}"
     assert (await awa.get(f"/admin/wallets?merchant={merchant}")).path == path
+    wrong = await awa.get("/admin/wallets?merchant=abc")
+    assert (wrong.status, 'value="abc"' in wrong.text, "pas un numéro de marchand" in wrong.text) == (422, True, True)
     await change_status(ctx, merchant, "EUR", "Fermé", Actor("Root", "root"), "test")
     for _ in range(2):  # Sent again, as after a lost answer.
         page = await act(awa, path, currency="XOF", status="Gelé", reason="fraude signalée")
@@ -144,7 +146,9 @@ async def test_a_failed_delivery_is_found_and_sent_again(operations: Operations)
     refused = await support.post(page.path, {"csrf": page.form("csrf").fields["csrf"]})
     assert (refused.status, "Cet envoi est encore en cours" in refused.text) == (409, True)
     assert '<p class="hint" lang="en">This delivery is still being tried.</p>' in refused.text, "what the command says"
-    assert (await support.get("/admin/deliveries?merchant=x&status=y")).status == 200
+    wrong = await support.get("/admin/deliveries?merchant=x&status=y")
+    assert (wrong.status, "pas un numéro de marchand" in wrong.text, reference in wrong.text) == (422, True, False)
+    assert (await support.get("/admin/deliveries?merchant=&status=failed")).status == 200
     reads = await operations.acts("delivery.viewed")
     assert {(each[1], each[2]) for each in reads} == {("awa@example.com", reference)}
 

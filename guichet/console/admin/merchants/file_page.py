@@ -9,9 +9,10 @@ from guichet.accounts.invitations import withdraw
 from guichet.accounts.rights import StaffMember
 from guichet.administration import merchants as administration
 from guichet.administration.merchant_limits import read_amount, read_rate, set_limits
-from guichet.console.admin.fields import is_confirmed, reason_of, row_number
+from guichet.console.admin.fields import reason_of, row_number
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
+from guichet.console.forms import is_confirmed
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.domain.catalogue import MAX_DEBIT, MIN_DEBIT

@@ -9,8 +9,9 @@ from starlette.responses import Response
 from guichet.accounts.rights import StaffMember
 from guichet.administration.errors import ClosedForEverybody, UnknownOperator
 from guichet.administration.payment_modes import change_mode, current_catalogue, find_mode
-from guichet.console.admin.fields import is_confirmed, reason_of
+from guichet.console.admin.fields import reason_of
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
+from guichet.console.forms import is_confirmed
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.domain.catalogue import RATE_PLACES, ModeOverride, PaymentMode

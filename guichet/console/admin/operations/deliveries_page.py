@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
 from guichet.clock import Instant
-from guichet.console.admin.fields import row_number
+from guichet.console.admin.fields import MOST_TYPED, row_number
 from guichet.console.admin.reads import record_read
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
@@ -27,16 +27,21 @@ async def show_list(visit: Visit, acting: StaffMember) -> Response:
     500. Of addresses it shows the servers alone, which name no customer."""
     ctx, query = visit.console.ctx, visit.request.query_params
     status = next((each for each in DELIVERY_STATUSES if each == query.get("status")), None)
-    merchant = row_number(query.get("merchant"))
-    found = await listed(ctx.db, None if merchant is None else MerchantId(merchant), Instant(0), status)
+    typed = query.get("merchant", "").strip()
+    merchant = row_number(typed)
+    # Those of all merchants below a filter that says another thing would be read as one merchant's.
+    wrong = bool(typed) and merchant is None
+    whose = None if merchant is None else MerchantId(merchant)
+    found = [] if wrong else await listed(ctx.db, whose, Instant(0), status)
     view = {
         "failing": await failing_endpoints(ctx.db, ctx.clock.now()),
         "deliveries": found[:_SHOWN],
         "chosen": status or "",
-        "merchant": "" if merchant is None else str(merchant),
+        "merchant": typed[:MOST_TYPED],
+        "fault": visit.text("operations.merchant_wrong") if wrong else None,
         "statuses": DELIVERY_STATUSES,
     }
-    return visit.show("admin/operations/deliveries.html", 200, **view)
+    return visit.show("admin/operations/deliveries.html", 422 if wrong else 200, **view)
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:

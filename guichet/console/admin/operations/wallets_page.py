@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from guichet.accounts import approvals
 from guichet.accounts.rights import StaffMember
-from guichet.console.admin.fields import reason_of
+from guichet.console.admin.fields import MOST_TYPED, reason_of, row_number
 from guichet.console.admin.reads import record_read
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
@@ -27,15 +27,17 @@ async def show_list(visit: Visit, acting: StaffMember) -> Response:
     """What is not `Actif`, and the balances with the providers; `?merchant=` leads to the wallets of one."""
     ctx = visit.console.ctx
     wanted = visit.request.query_params.get("merchant", "").strip()
-    if wanted.isascii() and wanted.isdigit() and len(wanted) < 19:
-        return visit.redirect(visit.at_admin(f"/wallets/{wanted}"))
+    if (number := row_number(wanted)) is not None:
+        return visit.redirect(visit.at_admin(f"/wallets/{number}"))
     reads = {each.provider_account: each for each in await provider_balances.reads(ctx.db)}
     view = {
         "frozen": await wallets.not_active(ctx.db),
         "balances": await provider_balances.stored(ctx.db),
         "reads": reads,
+        "typed": wanted[:MOST_TYPED],
+        "fault": visit.text("operations.merchant_wrong") if wanted else None,
     }
-    return visit.show("admin/operations/wallets.html", 200, **view)
+    return visit.show("admin/operations/wallets.html", 422 if wanted else 200, **view)
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:

@@ -11,8 +11,8 @@ from starlette.responses import Response
 from guichet.accounts import people, users
 from guichet.accounts.errors import Forbidden, LastOwner
 from guichet.accounts.rights import StaffMember
-from guichet.console.admin.fields import is_confirmed
 from guichet.console.admin.reads import record_read
+from guichet.console.forms import is_confirmed
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.db.engine import Transaction
