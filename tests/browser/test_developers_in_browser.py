@@ -61,6 +61,7 @@ async def test_a_developer_sets_webhooks_up_and_creates_a_key(console: ConsoleFi
             await awa.page.locator("#key").wait_for()
             await _seen(awa, "keys", None, *rules)
             await _seen(awa, "requests", here + "/developers/requests", *rules)
+            await _seen(awa, "clock", here + "/developers/clock", *rules)
             await _seen(awa, "activity", here + "/activity", *rules)
             awa.nothing_strange()
 
