@@ -162,6 +162,7 @@ async def service(
             http_client=http_client,
             settle_batch=settle_batch,
             registry=Registry(clock, accounts, routes or {}) if accounts else providers.registry(clock, http_client),
+            providers=providers,
             catalogues=Catalogues(db, clock, load_catalogue(settings.catalogue_file)),
             provider_merchants=ProviderMerchants(db, clock),
             monitoring_db=monitoring_db,

@@ -24,6 +24,7 @@ from guichet.merchants.catalogue import Catalogues
 from guichet.merchants.provider_merchants import ProviderMerchants
 from guichet.merchants.request_log import RequestLog
 from guichet.merchants.vault import Vault
+from guichet.providers.providers_file import NO_PROVIDERS, ProvidersConfig
 from guichet.providers.registry import Registry
 from guichet.settings import Settings
 
@@ -42,6 +43,7 @@ class WakeUps:
     disputes: asyncio.Event = field(default_factory=asyncio.Event)
     deliveries: asyncio.Event = field(default_factory=asyncio.Event)
     exports: asyncio.Event = field(default_factory=asyncio.Event)
+    staff_jobs: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class AppContext:
     monitoring_db: Database | None
     #: Writes settlements that arrive together in one transaction (`payments/settlement.py`).
     settle_batch: Callable[[Database, Sequence[Settlement]], Awaitable[Sequence[Result[Payment | Refund]]]]
+    #: What the accounts of `registry` were made of.
+    providers: ProvidersConfig = NO_PROVIDERS
     #: Rate limits across processes; None when each counts for itself.
     shared_counters: Redis | None = None
     wakeups: WakeUps = field(default_factory=WakeUps)

@@ -55,7 +55,7 @@ async def create(
     return created, key
 
 
-async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor) -> ApiKey:
+async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor, reason: str = "") -> ApiKey:
     """Sets when a key stops working; setting the same end again changes nothing. Raises ActRefused for one that has
     stopped already."""
     now = ctx.clock.now()
@@ -67,18 +67,18 @@ async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor
             if stored is not None and stored.revoked_at is None and stored.expires_at == expires_at:
                 return stored
             raise ActRefused("This key works no more.")
-        await _record(tx, actor, "key.expiry_set", changed, now, expires_at=iso(expires_at))
+        await _record(tx, actor, "key.expiry_set", changed, now, reason, expires_at=iso(expires_at))
     return changed
 
 
-async def revoke(ctx: AppContext, key_id: ApiKeyId, actor: Actor) -> ApiKey | None:
+async def revoke(ctx: AppContext, key_id: ApiKeyId, actor: Actor, reason: str = "") -> ApiKey | None:
     """Revokes a key for ever; revoking it again changes nothing. None when there is none."""
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
         revoked = await api_keys.revoke(tx, key_id, now)
         if revoked is None:
             return await api_keys.by_id(tx, key_id)
-        await _record(tx, actor, "key.revoked", revoked, now, revoked_at=iso(now))
+        await _record(tx, actor, "key.revoked", revoked, now, reason, revoked_at=iso(now))
     return revoked
 
 
@@ -87,6 +87,8 @@ def _refuse_past(expires_at: Instant | None, now: Instant) -> None:
         raise ActRefused(f"A key that expired on {iso(expires_at)} would never work.")
 
 
-async def _record(tx: Transaction, actor: Actor, action: str, key: ApiKey, now: Instant, **facts: object) -> None:
+async def _record(
+    tx: Transaction, actor: Actor, action: str, key: ApiKey, now: Instant, reason: str = "", **facts: object
+) -> None:
     after = {"env": key.env, "preview": key.preview, **facts}
-    await audit_log.record(tx, Act(actor, action, "key", str(key.id), key.merchant_id, after=after), now)
+    await audit_log.record(tx, Act(actor, action, "key", str(key.id), key.merchant_id, reason, after=after), now)

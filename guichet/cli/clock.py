@@ -1,8 +1,7 @@
 """`guichet clock …`: the test clock of one merchant (D130)."""
 
-import re
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -11,15 +10,12 @@ from guichet.cli.arguments import Json, OptionalBy, actor
 from guichet.cli.console import console, print_json
 from guichet.cli.runner import run
 from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
-from guichet.clock import DAY, HOUR, MINUTE, SECOND, iso, later
+from guichet.clock import SECOND, iso, later
 from guichet.domain.ids import MerchantId
 from guichet.payments import sandbox_clock
 from guichet.payments.sandbox_clock import Moved
 
 app = typer.Typer(no_args_is_help=True, help="The test clock of a merchant: time passes for what waits in test.")
-
-_UNITS: Final = {"d": DAY // SECOND, "h": HOUR // SECOND, "m": MINUTE // SECOND, "s": 1}
-_DURATION: Final = re.compile(r"(?:[0-9]{1,8}[dhms])+")
 
 
 def register(commands: typer.Typer) -> None:
@@ -27,10 +23,10 @@ def register(commands: typer.Typer) -> None:
 
 
 def _seconds(text: str) -> int:
-    """`1h30m` as seconds."""
-    if not _DURATION.fullmatch(text):
+    seconds = sandbox_clock.read_duration(text)
+    if seconds is None:
         raise typer.BadParameter("a duration is expected, such as 10s, 15m, 1h30m or 2d.")
-    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9]+)([dhms])", text))
+    return seconds
 
 
 @app.command(epilog="Example: `guichet clock advance 1h`")

@@ -17,7 +17,7 @@ from guichet.domain.accounts import normal_email
 from guichet.domain.merchants import Environment, Merchant, MerchantLimits, MerchantStatus, merchant_name
 from guichet.domain.money import DEFAULT_CURRENCY, Currency, plain
 from guichet.merchants import repository as merchants
-from guichet.payments.anonymisation import Anonymised, CustomerKeys, anonymise_customer
+from guichet.payments.anonymisation import Anonymised, CustomerKeys, anonymise_customer, read_phone
 from guichet.settings import parsers
 
 Value = TypeVar("Value", bound=int)
@@ -44,8 +44,8 @@ def _zone(text: str) -> str:
 
 
 def _phone(text: str) -> str:
-    digits = text.removeprefix("+")
-    if not (digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 15):
+    digits = read_phone(text)
+    if digits is None:
         raise typer.BadParameter("8 to 15 digits with the country's code are expected.")
     return digits
 

@@ -10,13 +10,9 @@ from guichet.cli.console import error_console, print_json, print_table
 from guichet.cli.provider_accounts import chosen_accounts, load_providers, open_registry
 from guichet.cli.runner import load_settings
 from guichet.domain.money import plain
-from guichet.providers.base import Unknown
-from guichet.providers.capabilities import FloatBalance
+from guichet.providers.account_review import BalanceLine, balance_lines
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings
-
-#: What is asked of each account; None for a provider that states no balance.
-_Answers = dict[str, list[FloatBalance] | Unknown | None]
 
 
 def balances(
@@ -33,8 +29,7 @@ def balances(
     providers = load_providers(settings)
     names = chosen_accounts(providers, account)
     with error_console.status("Calling the providers…"):
-        answers = asyncio.run(_ask(settings, providers, names))
-    rows = [row for name, answer in answers.items() for row in _rows(providers, name, answer)]
+        rows = [_row(line) for line in asyncio.run(_ask(settings, providers, names))]
     if as_json:
         print_json({"balances": rows})
     else:
@@ -44,41 +39,18 @@ def balances(
         raise typer.Exit(1)
 
 
-async def _ask(settings: Settings, providers: ProvidersConfig, names: list[str]) -> _Answers:
+async def _ask(settings: Settings, providers: ProvidersConfig, names: list[str]) -> list[BalanceLine]:
     async with open_registry(settings, providers) as registry:
-        with_balances = registry.with_balances()
-        asked = [name for name in names if name in with_balances]
-        found = await asyncio.gather(*(with_balances[name].balances() for name in asked))
-    answers = dict(zip(asked, found, strict=True))
-    return {name: answers.get(name) for name in names}
+        return await balance_lines(registry, providers, names)
 
 
-def _rows(
-    providers: ProvidersConfig, name: str, answer: list[FloatBalance] | Unknown | None
-) -> list[dict[str, object]]:
-    """One for each balance; one without an amount where there is none."""
-    bounds = providers.accounts[name].float_alert_below
-    if not answer or isinstance(answer, Unknown):
-        problem = f"cannot be read: {answer.raw}" if isinstance(answer, Unknown) else None
-        return [_row(name, None, None, None, None, problem)]
-    rows = []
-    for balance in answer:
-        bound = bounds.get(balance.wallet, bounds.get(""))
-        problem = "too low" if bound is not None and balance.amount < bound else None
-        below = None if bound is None else plain(bound)
-        rows.append(_row(name, balance.wallet, plain(balance.amount), balance.currency, below, problem))
-    return rows
-
-
-def _row(
-    name: str, wallet: str | None, amount: str | None, currency: str | None, below: str | None, problem: str | None
-) -> dict[str, object]:
+def _row(line: BalanceLine) -> dict[str, object]:
     """Amounts are texts in main units."""
     return {
-        "provider_account": name,
-        "wallet": wallet,
-        "balance": amount,
-        "currency": currency,
-        "alert_below": below,
-        "problem": problem,
+        "provider_account": line.provider_account,
+        "wallet": line.wallet,
+        "balance": None if line.balance is None else plain(line.balance),
+        "currency": line.currency,
+        "alert_below": None if line.alert_below is None else plain(line.alert_below),
+        "problem": line.problem,
     }

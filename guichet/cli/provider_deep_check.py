@@ -11,13 +11,8 @@ from rich.table import Table
 from guichet.cli.console import console, error_console, print_json
 from guichet.cli.provider_accounts import open_registry
 from guichet.printable import printable
-from guichet.providers.account_checks import (
-    AccountSetup,
-    ChecksAccount,
-    Finding,
-    FindingState,
-    findings_without_a_call,
-)
+from guichet.providers.account_checks import Finding, FindingState
+from guichet.providers.account_review import findings_of
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings
 
@@ -40,15 +35,7 @@ def deep_check(settings: Settings, providers: ProvidersConfig, names: list[str],
 
 async def _find(settings: Settings, providers: ProvidersConfig, names: list[str]) -> dict[str, list[Finding]]:
     async with open_registry(settings, providers) as registry:
-
-        async def find(name: str) -> list[Finding]:
-            operators = [code for code, route in providers.routes.items() if name in route]
-            setup = AccountSetup(providers.accounts[name], operators, settings.public_url)
-            provider = registry.provider(name)
-            called = await provider.check_account(setup) if isinstance(provider, ChecksAccount) else []
-            return [*findings_without_a_call(setup), *called]
-
-        return dict(zip(names, await asyncio.gather(*map(find, names)), strict=True))
+        return await findings_of(registry, providers, names, settings.public_url)
 
 
 def _show(name: str, providers: ProvidersConfig, found: list[Finding]) -> None:

@@ -15,6 +15,7 @@ from guichet.cli.provider_setup_sonatel import sonatel_callback
 from guichet.cli.provider_setup_wave import wave_merchants
 from guichet.cli.provider_try import try_account
 from guichet.cli.runner import load_settings
+from guichet.providers.account_review import probe_accounts
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import Settings
 
@@ -79,7 +80,5 @@ def check(
 
 
 async def _probe(settings: Settings, providers: ProvidersConfig, names: list[str]) -> dict[str, str]:
-    """`ok` or what is wrong, by account."""
     async with open_registry(settings, providers) as registry:
-        results = await asyncio.gather(*(registry.provider(name).probe() for name in names))
-        return dict(zip(names, results, strict=True))
+        return await probe_accounts(registry, names)

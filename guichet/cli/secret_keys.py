@@ -17,6 +17,7 @@ from guichet.exports import repository as exports
 from guichet.mail import outbox
 from guichet.merchants import documents, webhook_secrets
 from guichet.merchants.vault import UnreadableSecret, Vault
+from guichet.staff_jobs import repository as staff_jobs
 
 
 def register(app: typer.Typer) -> None:
@@ -61,7 +62,7 @@ class _Rotation:
 
 def rotate_secrets(as_json: Json = False) -> None:
     """Encrypt everything that is kept encrypted with the first key of GUICHET_SECRET_KEYS; the older keys can then go:
-    webhook secrets, seeds of one-time codes, merchants' documents, files of exports, mails that wait.
+    webhook secrets, seeds of one-time codes, merchants' documents, files of exports, mails that wait, staff jobs.
 
     The secrets themselves do not change. Exit code 1 when one could not be read.
     """
@@ -98,7 +99,8 @@ async def _rotate(opened: Service) -> _Rotation:
 
 
 async def _renew_what_leaves(db: Database, vault: Vault, done: _Rotation) -> None:
-    """Files of exports, which are kept for a day, and mails that wait. A worker may remove them meanwhile."""
+    """Files of exports, which are kept for a day, mails that wait, and jobs of the staff. A worker may remove them
+    meanwhile."""
     for chunk_id in await exports.every_chunk(db):
         chunk = await exports.chunk_by_id(db, chunk_id)
         if chunk is not None:
@@ -107,3 +109,6 @@ async def _renew_what_leaves(db: Database, vault: Vault, done: _Rotation) -> Non
     for mail_id, token in await outbox.kept_messages(db):
         replace = partial(outbox.replace_message, db, mail_id, token)
         await done.renew(vault, token, replace, f"mail {mail_id}", mail_id=mail_id)
+    for job_id, column, token in await staff_jobs.encrypted(db):
+        replace = partial(staff_jobs.replace, db, job_id, column, token)
+        await done.renew(vault, token, replace, f"job {job_id} of the staff", staff_job=job_id)

@@ -76,6 +76,7 @@ NOT_SHOWN: Final = frozenset(
         "payment.searched",
         "payment.viewed",
         "settlement.proposed",
+        "staff_job.requested",
         "user.disabled",
         "user.enabled",
         "user.factor_added",

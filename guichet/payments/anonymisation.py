@@ -135,6 +135,12 @@ class CustomerKeys:
         return by_phone or (self.email is not None and (email or "").lower() == self.email)
 
 
+def read_phone(text: str) -> str | None:
+    """The digits of a typed number with the country's code; None for what is none."""
+    digits = "".join(text.split()).removeprefix("+")
+    return digits if digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 15 else None
+
+
 @dataclass(slots=True)
 class Anonymised:
     """What was changed, in rows. `waiting`: references of payments that are not at their end; they are done by asking

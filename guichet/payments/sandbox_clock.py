@@ -9,6 +9,7 @@ of a webhook. What does not: dates of objects, signatures, keys, rate limits, wh
 and their reservations exist in live only (D17).
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +18,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Executable, bindparam, literal_column, or_, select, update
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import DAY, SECOND, Instant, earlier
+from guichet.clock import DAY, HOUR, MINUTE, SECOND, Instant, earlier
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Row, Transaction
 from guichet.db.tables import audit_log as audit_log_table
@@ -42,6 +43,9 @@ MOST_ROWS: Final = 10_000
 BATCH: Final = 500
 #: Advances that are added up; a reset begins anew.
 _MOST_ACTS: Final = 500
+
+_UNITS: Final = {"d": DAY // SECOND, "h": HOUR // SECOND, "m": MINUTE // SECOND, "s": 1}
+_DURATION: Final = re.compile(r"(?:[0-9]{1,8}[dhms])+")
 
 _TEST: Final[ColumnElement[str]] = literal_column("'test'")
 _MERCHANT: Final[ColumnElement[int]] = bindparam("merchant")
@@ -121,6 +125,8 @@ _ACTS: Final = (
     .limit(_MOST_ACTS)
 )
 
+_MOVES: Final = _ACTS.with_only_columns(audit_log_table.c.number).limit(2)
+
 
 @dataclass(frozen=True, slots=True)
 class Moved:
@@ -131,10 +137,21 @@ class Moved:
     deliveries: int
 
 
-async def advance(ctx: AppContext, merchant_id: MerchantId, seconds: int, actor: Actor) -> Moved:
-    """Lets `seconds` pass for the merchant's test environment, all at once. The worker then does what is due.
+def read_duration(text: str) -> int | None:
+    """`1h30m` as seconds; None for what is no duration."""
+    if not _DURATION.fullmatch(text):
+        return None
+    return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"([0-9]+)([dhms])", text))
 
-    Raises ActRefused when it is not between a second and a year, or when too many rows wait.
+
+async def advance(
+    ctx: AppContext, merchant_id: MerchantId, seconds: int, actor: Actor, seen: int | None = None
+) -> Moved:
+    """Lets `seconds` pass for the merchant's test environment, all at once. The worker then does what is due.
+    `seen`: `newest_move` when the person asked, so that one form advances the clock once; None for a command.
+
+    Raises ActRefused when it is not between a second and a year, when too many rows wait, or when the clock was moved
+    since it was seen.
     """
     if not 1 <= seconds <= LONGEST // SECOND:
         raise ActRefused("A test clock is advanced by one second to 366 days at a time.")
@@ -149,16 +166,20 @@ async def advance(ctx: AppContext, merchant_id: MerchantId, seconds: int, actor:
         )
         facts = {"seconds": seconds, "payments": moved.payments, "refunds": moved.refunds}
         await _record(tx, ADVANCED, merchant_id, {**facts, "deliveries": moved.deliveries}, actor, now)
+        # Acts wait for one another in the log: the move just before this one is seen here.
+        if seen is not None and (await _moves(tx, merchant_id))[1] != seen:
+            raise ActRefused("The test clock was moved meanwhile.", "changed_meanwhile")
     for due in (ctx.wakeups.polling, ctx.wakeups.refunds, ctx.wakeups.deliveries):
         due.set()
     return moved
 
 
 async def reset(ctx: AppContext, merchant_id: MerchantId, actor: Actor) -> None:
-    """Counts from zero again. What was moved stays moved."""
+    """Counts from zero again; nothing if it does already. What was moved stays moved."""
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
-        await _record(tx, RESET, merchant_id, {}, actor, now)
+        if await advanced_by(tx, merchant_id):
+            await _record(tx, RESET, merchant_id, {}, actor, now)
 
 
 async def advanced_by(db: Reader, merchant_id: MerchantId) -> int:
@@ -170,6 +191,18 @@ async def advanced_by(db: Reader, merchant_id: MerchantId) -> int:
             break
         total += msgspec.json.decode(after, type=dict[str, int])["seconds"]
     return total
+
+
+async def newest_move(db: Reader, merchant_id: MerchantId) -> int:
+    """The number in the audit log of the clock's last advance or reset; 0 if there was none."""
+    return (await _moves(db, merchant_id))[0]
+
+
+async def _moves(db: Reader, merchant_id: MerchantId) -> tuple[int, int]:
+    """The numbers of the last two moves, newest first."""
+    found = [number for (number,) in await db.all(_MOVES, subject=str(merchant_id))]
+    newest, before = [*found, 0, 0][:2]
+    return newest, before
 
 
 async def _move_payments(tx: Transaction, merchant_id: MerchantId, now: Instant, by: int) -> int:

@@ -24,6 +24,7 @@ from guichet.db.tables import (
     passkey_challenges,
     provider_callbacks,
     reconciliation_runs,
+    staff_jobs,
     unmatched_callbacks,
     user_sessions,
     webhook_deliveries,
@@ -87,6 +88,7 @@ EXPORTS: Final = Log(
     & ~select(export_chunks.c.id).where(export_chunks.c.export_id == exports.c.id).exists(),
 )
 RECONCILIATION_RUNS: Final = Log(reconciliation_runs, reconciliation_runs.c.day, reconciliation_runs.c.due_at.is_(None))
+STAFF_JOBS: Final = Log(staff_jobs, staff_jobs.c.created_at, staff_jobs.c.status != "pending")
 REQUESTS: Final = Log(api_requests, api_requests.c.at, true())
 #: How many days these are kept, whatever the settings say (docs/operations/retention.md).
 _DAYS: Final = {
@@ -96,6 +98,7 @@ _DAYS: Final = {
     MAILS: 30,
     EXPORT_CHUNKS: 1,
     EXPORTS: 30,
+    STAFF_JOBS: 30,
     REQUESTS: 7,
 }
 #: Batches of one step, where it is not one: there may be several requests for a payment.

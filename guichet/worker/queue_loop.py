@@ -106,6 +106,34 @@ class PartitionLimits(Generic[T]):
                 del loads[value]
 
 
+class OneOfEach(Generic[T]):
+    """A few long jobs at once, and one for each partition."""
+
+    def __init__(self, partition: Callable[[T], object], at_once: int) -> None:
+        """`partition`: the one column of the queue's partition key."""
+        self._partition = partition
+        self._at_once = at_once
+        self._running: Counter[str] = Counter()
+
+    @property
+    def claim_size(self) -> int:
+        """One at a time, so that no claim takes two of one partition."""
+        return min(1, self._at_once - self._running.total())
+
+    def saturated(self) -> list[list[str]]:
+        return [sorted(self._running)]
+
+    def is_saturated(self, job: T) -> bool:
+        return False
+
+    def started(self, job: T) -> None:
+        self._running[str(self._partition(job))] += 1
+
+    def ended(self, job: T) -> None:
+        self._running[str(self._partition(job))] -= 1
+        self._running += Counter()
+
+
 class QueueLoop(Generic[T]):
     """Claims what is due in one queue and works on it side by side."""
 

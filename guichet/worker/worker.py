@@ -11,7 +11,9 @@ from typing import Final, Protocol, TypeVar
 from guichet import metrics
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
-from guichet.exports.jobs import ExportJobs, ExportLimits
+from guichet.domain.exports import Export
+from guichet.domain.staff_jobs import StaffJob
+from guichet.exports.jobs import ExportJobs
 from guichet.http_client import HttpClient
 from guichet.logs import log
 from guichet.mail.outbox import Mail, Outbox
@@ -20,13 +22,14 @@ from guichet.payments.disbursement import RefundJobs
 from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
 from guichet.payments.provider_callbacks import CallbackJobs
+from guichet.staff_jobs.jobs import StaffJobs
 from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
 from guichet.worker.balance_reader import BalanceReader
 from guichet.worker.dispute_loop import DisputeLoop
 from guichet.worker.head_publication import HeadPublication
 from guichet.worker.housekeeping import Housekeeping
-from guichet.worker.queue_loop import POLL_INTERVAL, Loop, PartitionLimits, QueueJobs, QueueLoop
+from guichet.worker.queue_loop import POLL_INTERVAL, Loop, OneOfEach, PartitionLimits, QueueJobs, QueueLoop
 from guichet.worker.reconciliation_loop import Reconciliation
 
 #: Seconds that running jobs have to finish when the worker stops; a job that does not is done again after its lease.
@@ -38,6 +41,10 @@ PER_PROVIDER_ACCOUNT: Final = 128
 
 #: Mails of one kind that are sent at once.
 MAILS_AT_ONCE: Final = 8
+#: Exports that one process prepares at once, of as many merchants.
+EXPORTS_AT_ONCE: Final = 2
+#: Jobs of the staff that one process does at once, of as many kinds.
+JOBS_AT_ONCE: Final = 2
 
 T = TypeVar("T")
 
@@ -57,7 +64,8 @@ class Worker:
             _by_account("late results", wakeups.late_results, ctx, LateResultJobs(ctx)),
             self.deliveries,
             _mails(ctx),
-            QueueLoop("exports", wakeups.exports, ctx.clock, ExportJobs(ctx), ExportLimits()),
+            QueueLoop("exports", wakeups.exports, ctx.clock, ExportJobs(ctx), OneOfEach(_merchant, EXPORTS_AT_ONCE)),
+            QueueLoop("staff jobs", wakeups.staff_jobs, ctx.clock, StaffJobs(ctx), OneOfEach(_kind, JOBS_AT_ONCE)),
             BalanceReader(ctx),
             DisputeLoop(ctx),
             Housekeeping(ctx),
@@ -127,6 +135,14 @@ class Worker:
                         await loop.wake.wait()
                 except TimeoutError:
                     continue
+
+
+def _merchant(export: Export) -> int:
+    return export.merchant_id
+
+
+def _kind(job: StaffJob) -> str:
+    return job.kind
 
 
 def _mails(ctx: AppContext) -> QueueLoop[Mail]:

@@ -84,6 +84,7 @@ async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, brows
                 "/admin", "/admin/merchants", file, f"{file}/modes", f"{file}/documents", "/admin/staff/2",
                 "/admin/audit-log", f"{file}/notes", "/admin/merchants/new",
                 removal or "", "/admin/users", "/admin/users/1", "/admin/staff",
+                f"{file}/developers", f"{file}/anonymise",
             )  # fmt: skip
             # The colours and the layout of the others are made of the same parts.
             for path in every[:6] if rules else every:

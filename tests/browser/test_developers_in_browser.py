@@ -69,6 +69,7 @@ async def test_a_developer_sets_webhooks_up_and_creates_a_key(console: ConsoleFi
             await awa.page.get_by_role("heading", name="Révoquer la clé").wait_for()
             await _seen(awa, "key-revocation", None, *rules)
             await _seen(awa, "requests", here + "/developers/requests", *rules)
+            await _seen(awa, "clock", here + "/developers/clock", *rules)
             await _seen(awa, "activity", here + "/activity", *rules)
             awa.nothing_strange()
 

@@ -60,9 +60,11 @@ async def test_every_page_is_accessible_and_whole(
             "wallets",
             f"wallets/{live.merchant.id}",
             "reconciliation",
+            "reconciliation/margin",
             "ledger",
             "deliveries",
             "doctor",
+            "doctor/providers",
         ):
             step = re.sub(r"\W", "", path.replace(late.reference, "late").replace(payment.reference, "case"))
             await _seen(awa, step, f"/admin/{path}", *rules)

@@ -1,5 +1,6 @@
 """Keys and the log of requests in the console; and that nobody reaches those of another merchant or environment."""
 
+import asyncio
 import re
 
 import pytest
@@ -13,7 +14,7 @@ from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.domain.ids import ApiKeyId
 from guichet.domain.merchants import Caller, Merchant
 from guichet.merchants import repository, request_log
-from tests.console.conftest import ConsoleFixture
+from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.console.test_webhooks import acts, press
 from tests.service_fixture import MerchantClient
 
@@ -232,3 +233,33 @@ async def api_keys_of(console: ConsoleFixture, merchant_id: int) -> list[ApiKeyI
 
 async def _rows(console: ConsoleFixture) -> int:
     return int((await console.service.ctx.db.scan(select(func.count()).select_from(api_requests)))[0][0])
+
+
+async def test_the_test_clock_is_advanced_once_by_each_form_and_in_test_only(console: ConsoleFixture) -> None:
+    service, client = console.service, await console.service.merchant()
+    merchant = await merchant_of(console, client)
+    ada = await console.joined("ada@example.com", merchant, "developer")
+    await client.pay(test_scenario="expired")
+    here = f"/console/{merchant.id}/test/developers/clock"
+    assert "l’heure réelle" in (await ada.get(here)).text
+    form = {**ada.page.form("seen").fields, "act": "clock_advance", "number": "2", "unit": "d"}
+    for wrong in ({"number": "0"}, {"number": "367"}, {"number": "x"}, {"unit": "y"}, {"seen": ""}, {"act": ""}):
+        changed = {**form, "number": "", **wrong} if "act" in wrong else {**form, **wrong}
+        assert (await ada.post(here, changed)).status == 422, wrong
+    both = [ConsoleBrowser(service, dict(ada.cookies)) for _ in range(2)]
+    answers = await asyncio.gather(*(each.post(here, form) for each in both))
+    assert sorted(each.status for each in answers) == [200, 409]
+    page = await ada.get(here)
+    assert "En avance de 2 j 0 h 0 min" in page.text
+    await service.run_worker()
+    assert [each["status"] for each in (await client.get("/payments")).data] == ["failed"]
+    for _ in range(2):
+        page = await ada.post(here, {"csrf": form["csrf"], "act": "clock_reset"})
+    assert "l’heure réelle" in page.text
+    assert await acts(console, merchant) == ["test_clock.advanced", "test_clock.reset"]
+    owner = await console.joined("awa@example.com", merchant)
+    live = here.replace("/test/", "/live/")
+    page = await owner.get(live)
+    assert "n’existe que dans l’environnement de test" in page.text
+    page = await owner.post(live, {**form, "csrf": page.forms()[0].fields["csrf"]})
+    assert (page.status, len(await acts(console, merchant))) == (422, 2)

@@ -274,6 +274,16 @@ EXPORT: Final[dict[str, Any]] = {
     "row_count": 0,
     "size": 0,
 }
+STAFF_JOB: Final[dict[str, Any]] = {
+    "kind": "ledger_margin",
+    "user_id": 1,
+    "request_hash": "h",
+    "parameters": "p",
+    "status": "pending",
+    "attempts": 0,
+    "due_at": 1,
+    "created_at": 1,
+}
 EXPORT_CHUNK: Final[dict[str, Any]] = {"export_id": 1, "number": 0, "content": "c", "created_at": 1}
 CHECKPOINT: Final[dict[str, Any]] = {"merchant_id": 1, "env": "test", "currency": "XOF", "at": 1, "balance": 0}
 REQUEST: Final[dict[str, Any]] = {

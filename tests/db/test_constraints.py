@@ -45,12 +45,15 @@ from tests.db.rows import (
     REQUEST,
     RUN,
     SESSION,
+    STAFF_JOB,
     USER,
     WALLET,
 )
 
 UUID = "11111111-2222-4333-8444-555555555555"
 
+#: A job of the staff that is over, without its result.
+ENDED = {"due_at": None, "parameters": None, "finished_at": 1}
 
 #: (table, a good row or none, the faulty row's difference from a good one, the constraint's name)
 FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any], str]] = [
@@ -193,6 +196,14 @@ FAULTS: list[tuple[Table, dict[str, Any], dict[str, Any] | None, dict[str, Any],
     (t.exports, EXPORT, None, {"kind": "movements"}, "ck_exports_currency"),
     (t.exports, EXPORT, None, {"due_at": None}, "ck_exports_due_at"),
     (t.export_chunks, EXPORT_CHUNK, {}, {}, "uq_export_chunks_number"),
+    (t.staff_jobs, STAFF_JOB, {}, {}, "uq_staff_jobs_request_hash"),
+    (t.staff_jobs, STAFF_JOB, None, {"kind": "ledger"}, "ck_staff_jobs_kind"),
+    (t.staff_jobs, STAFF_JOB, None, {**ENDED, "status": "lost"}, "ck_staff_jobs_status"),
+    (t.staff_jobs, STAFF_JOB, None, {"kind": "anonymise_customer"}, "ck_staff_jobs_merchant_id"),
+    (t.staff_jobs, STAFF_JOB, None, {**ENDED, "status": "failed", "parameters": "p"}, "ck_staff_jobs_parameters"),
+    (t.staff_jobs, STAFF_JOB, None, {"due_at": None}, "ck_staff_jobs_due_at"),
+    (t.staff_jobs, STAFF_JOB, None, {"finished_at": 1}, "ck_staff_jobs_finished_at"),
+    (t.staff_jobs, STAFF_JOB, None, {**ENDED, "status": "done"}, "ck_staff_jobs_result"),
     (t.wallet_checkpoints, CHECKPOINT, None, {"env": "prod"}, "ck_wallet_checkpoints_env"),
     (t.list_counts, COUNT, {}, {}, "pk_list_counts"),
     (t.list_counts, COUNT, None, {"level": "week"}, "ck_list_counts_level"),

@@ -16,10 +16,12 @@ from guichet.domain.accounts import UserId
 from guichet.domain.audit_log import Actor
 from guichet.domain.exports import Export
 from guichet.domain.ids import MerchantId
+from guichet.domain.staff_jobs import StaffJob
 from guichet.exports import repository as exports
 from guichet.mail.outbox import Outbox
 from guichet.merchants import webhook_secrets as secrets
 from guichet.settings import Settings, load
+from guichet.staff_jobs import repository as staff_jobs
 from guichet.webhooks import endpoints
 from tests.cli.conftest import Cli, RunningCommand
 from tests.conftest import SECRET_KEY
@@ -39,6 +41,14 @@ def _export(merchant_id: MerchantId, user_id: UserId, now: Instant) -> Export:
         id=0, merchant_id=merchant_id, env="live", user_id=user_id, kind="payments", format="csv", currency=None,
         language="fr", time_zone="Africa/Porto-Novo", since=now, until=now, status="pending", attempts=0, due_at=now,
         created_at=now, expires_at=later(now, DAY), reached_at=None, row_count=0, size=0,
+    )  # fmt: skip
+
+
+def _job(user_id: UserId, parameters: str, now: Instant) -> StaffJob:
+    """One that waits for the worker."""
+    return StaffJob(
+        id=0, kind="ledger_margin", merchant_id=None, user_id=user_id, request_hash="h", parameters=parameters,
+        status="pending", attempts=0, due_at=now, created_at=now, finished_at=None, result=None,
     )  # fmt: skip
 
 
@@ -145,6 +155,7 @@ async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Se
             await users.prepare_totp(tx, user.id, ctx.vault.encrypt("NEXT"), ctx.clock.now())
             values = {"name": "Awa", "link": "https://pay.example/console/password/SECRET"}
             await Outbox(ctx.vault).add(tx, user, "password", values, ctx.clock.now())
+            assert await staff_jobs.add(tx, _job(user.id, ctx.vault.encrypt("NUMBER"), ctx.clock.now()))
             export = await exports.add(tx, _export(merchant.id, user.id, ctx.clock.now()))
         [export] = (await exports.claim(ctx.db, ctx.clock.now(), 1, [])).jobs
         for number, piece in enumerate((b"jour;", b"montant")):
@@ -154,12 +165,12 @@ async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Se
     assert lost.code == 1
     for words in (
         f"user {user.id}, user {user.id} (next telephone), document {document.id} (part 0), ",
-        "piece 1 of an export, piece 2 of an export, mail 1: put the missing key back",
+        "piece 1 of an export, piece 2 of an export, mail 1, job 1 of the staff: put the missing key back",
     ):
         assert words in lost.err
-    # Two webhook secrets, two seeds, two parts of the document, two pieces of the export, a mail.
+    # Two webhook secrets, two seeds, two parts of the document, two pieces of the export, a mail, a job.
     both = with_keys(cli, newest, SECRET_KEY)
-    assert both("rotate-secrets", "--json").json == {"renewed": 9, "unchanged": 0, "unreadable": []}
+    assert both("rotate-secrets", "--json").json == {"renewed": 10, "unchanged": 0, "unreadable": []}
     async with service(replace(settings, secret_keys=(newest,))) as opened:
         ctx = opened.ctx
         assert require(await read_document(ctx, merchant.id, document.id, who))[1] == pdf
@@ -168,5 +179,7 @@ async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Se
         assert seeds == ["SEED", "NEXT"]
         pieces = [require(await exports.chunk(ctx.db, export, number)) for number in range(2)]
         assert b"".join(ctx.vault.decrypt_bytes(piece) for piece in pieces) == b"jour;montant"
+        [(_, _, asked)] = await staff_jobs.encrypted(ctx.db)
+        assert ctx.vault.decrypt(asked) == "NUMBER"
         [mail] = await Outbox(ctx.vault).latest(ctx.db)
         assert require(mail.message).values["link"].endswith("SECRET")

@@ -1,14 +1,12 @@
 """The API keys of one environment: create, set an end, revoke. A key is shown once, when it is created."""
 
-from datetime import datetime, time, timedelta
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from starlette.responses import Response
 
 from guichet.accounts import key_management
 from guichet.accounts.rights import Member
-from guichet.clock import Instant, from_datetime
+from guichet.console.days import end_of_day
 from guichet.console.forms import is_confirmed
 from guichet.console.visit import Visit
 from guichet.domain.audit_log import ActRefused
@@ -45,7 +43,7 @@ async def change(visit: Visit, acting: Member) -> Response:
 
 async def _create(visit: Visit, acting: Member, form: dict[str, str]) -> Response:
     typed = form.get("expires", "").strip()
-    expires_at = _end_of_day(typed, visit.time_zone)
+    expires_at = end_of_day(typed, visit.time_zone)
     if typed and expires_at is None:
         return await _page(visit, acting, 422, visit.text("developers.bad_date"))
     whose = (acting.merchant.id, acting.env)
@@ -61,7 +59,7 @@ async def _create(visit: Visit, acting: Member, form: dict[str, str]) -> Respons
 
 async def _expire(visit: Visit, acting: Member, form: dict[str, str]) -> Response:
     key = await _named(visit, acting, form)
-    expires_at = _end_of_day(form.get("expires", "").strip(), visit.time_zone)
+    expires_at = end_of_day(form.get("expires", "").strip(), visit.time_zone)
     if expires_at is None:
         return await _page(visit, acting, 422, visit.text("developers.bad_date"))
     await key_management.expire(visit.console.ctx, key, expires_at, acting.actor)
@@ -88,15 +86,6 @@ async def _named(visit: Visit, acting: Member, form: dict[str, str]) -> ApiKey:
     return key
 
 
-def _end_of_day(text: str, zone: ZoneInfo) -> Instant | None:
-    """The end of a day (`2026-12-31`) where the merchant is; None for any other text."""
-    try:
-        day = datetime.strptime(text, "%Y-%m-%d").date()  # noqa: DTZ007 - a day, in the zone of the next line
-        return from_datetime(datetime.combine(day + timedelta(days=1), time(), zone))
-    except (ValueError, OverflowError):
-        return None
-
-
 async def _page(
     visit: Visit, acting: Member, status: int = 200, fault: Any = None, *, created: str | None = None
 ) -> Response:
@@ -115,6 +104,7 @@ async def _page(
         keys=[{"key": key, "state": key.state(now)} for key in (*keys, *revoked)],
         may_change=acting.may("keys.change"),
         may_see_requests=acting.may("requests.view"),
+        has_clock=acting.env == "test",
         api=f"{visit.console.public_url}/v1",
         docs=f"{visit.base_path}/docs",
         guide=f"{visit.base_path}/docs/guide",

@@ -9,8 +9,9 @@ from starlette.responses import Response
 
 from guichet.accounts.rights import Member
 from guichet.clock import Instant
-from guichet.console.links.link_form import form_token, json_number, new_form_token
+from guichet.console.links.link_form import json_number
 from guichet.console.links.views import PaymentView, address_of, caller, link_of, payment_view
+from guichet.console.sent_once import form_token, new_form_token
 from guichet.console.visit import Visit
 from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
 from guichet.domain.money import DECIMALS

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from guichet.domain.errors import InvalidRequest
@@ -15,21 +14,9 @@ from guichet.schemas.json_codec import parse_object
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f]")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?")
-_TOKEN: Final = re.compile(r"[0-9a-f]{32}")
 _TEXTS: Final = ("description", "external_id", "return_url")
 _DATES: Final = ("starts_at", "expires_at")
 _NO_OBJECT: Final = 'Un objet JSON est attendu, par exemple {"commande": 42}.'
-
-
-def new_form_token() -> str:
-    """What makes one form one link, however often it is sent: it becomes the link's external_id."""
-    return uuid4().hex
-
-
-def form_token(form: Mapping[str, str]) -> str | None:
-    """The token of a form of ours; None for any other text."""
-    token = form.get("form", "")
-    return token if _TOKEN.fullmatch(token) else None
 
 
 def json_number(typed: str) -> str:

@@ -6,8 +6,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import Member
-from guichet.console.links.link_form import form_token, link_body, new_form_token
+from guichet.console.links.link_form import link_body
 from guichet.console.links.views import caller
+from guichet.console.sent_once import form_token, new_form_token
 from guichet.console.visit import Visit
 from guichet.domain.errors import InvalidRequest, MerchantInactive
 from guichet.domain.money import DECIMALS

@@ -49,6 +49,7 @@ from guichet.db.tables.operations_tables import (
 )
 from guichet.db.tables.payment_tables import daily_totals, payment_links, payments, provider_callbacks, refunds
 from guichet.db.tables.provider_tables import provider_balance_reads, provider_balances, provider_merchants
+from guichet.db.tables.staff_job_tables import staff_jobs
 from guichet.db.tables.webhook_tables import webhook_deliveries
 
 __all__ = [
@@ -92,6 +93,7 @@ __all__ = [
     "reconciliation_runs",
     "recovery_codes",
     "refunds",
+    "staff_jobs",
     "unmatched_callbacks",
     "user_sessions",
     "users",

@@ -26,6 +26,8 @@ PAGES = {
     "/admin/merchants/{}/modes": "merchants.view",
     "/admin/merchants/{}/notes": "merchants.view",
     "/admin/merchants/{}/documents": "documents.view",
+    "/admin/merchants/{}/developers": "merchants.view",
+    "/admin/merchants/{}/anonymise": "merchants.change",
     "/admin/users": "merchants.view",
     "/admin/staff": "staff.view",
     "/admin/audit-log": "audit_log.view",
@@ -37,6 +39,8 @@ ACTS = {
     "/admin/merchants/{}/modes": "merchants.change",
     "/admin/merchants/{}/notes": "notes.add",
     "/admin/merchants/{}/documents": "documents.change",
+    "/admin/merchants/{}/developers": "merchants.change",
+    "/admin/merchants/{}/anonymise": "merchants.change",
     "/admin/staff": "staff.change",
 }
 

@@ -27,9 +27,11 @@ PAGES = {
     "/admin/wallets": ("wallets.view", None),
     "/admin/wallets/1": ("wallets.view", "wallets.change"),
     "/admin/reconciliation": ("reconciliation.view", None),
+    "/admin/reconciliation/margin": ("reconciliation.view", "reconciliation.view"),
     "/admin/ledger": ("ledger.audit", "ledger.audit"),
     "/admin/deliveries": ("deliveries.view", None),
     "/admin/doctor": ("doctor.view", None),
+    "/admin/doctor/providers": ("doctor.view", "doctor.view"),
 }
 
 

@@ -3,6 +3,8 @@
 from typing import Final
 
 from guichet.console.admin.merchants import (
+    anonymise_page,
+    developers_page,
     documents_page,
     file_page,
     list_page,
@@ -19,4 +21,6 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *modes_page.PAGES,
     *notes_page.PAGES,
     *documents_page.PAGES,
+    *developers_page.PAGES,
+    *anonymise_page.PAGES,
 )

@@ -9,6 +9,7 @@ from guichet.console.visit import Visit
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
+from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.merchants import repository as merchants
 
 
@@ -33,5 +34,8 @@ def show_file(
     tabs = [("file", ""), ("modes", "/modes"), ("notes", "/notes")]
     if acting.may("documents.view"):
         tabs.append(("documents", "/documents"))
+    tabs.append(("developers", "/developers"))
+    if acting.may(RIGHT_OF["anonymise_customer"]):
+        tabs.append(("anonymise", "/anonymise"))
     shown = [(name, address(visit, merchant, path), name == page) for name, path in tabs]
     return visit.show(f"admin/merchants/{page}.html", status, merchant=merchant, tabs=shown, **view)

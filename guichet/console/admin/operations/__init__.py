@@ -8,8 +8,10 @@ from guichet.console.admin.operations import (
     doctor_page,
     incidents_page,
     ledger_page,
+    margin_page,
     modes_page,
     payments_page,
+    providers_page,
     reconciliation_page,
     wallets_page,
 )
@@ -22,7 +24,9 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *modes_page.PAGES,
     *wallets_page.PAGES,
     *reconciliation_page.PAGES,
+    *margin_page.PAGES,
     *ledger_page.PAGES,
     *deliveries_page.PAGES,
     *doctor_page.PAGES,
+    *providers_page.PAGES,
 )

@@ -1,0 +1,73 @@
+"""Whether our accounts with providers answer, what is in them, what is set up wrong: `guichet providers check` (and
+`--deep`) and `guichet providers balances`; the worker asks the providers."""
+
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from guichet.accounts.rights import StaffMember
+from guichet.console.admin.staff_jobs import ask_worker, chosen_job, jobs_view
+from guichet.console.sections import StaffPage
+from guichet.console.sent_once import form_token, new_form_token
+from guichet.console.visit import Visit
+from guichet.domain.money import plain
+from guichet.domain.staff_jobs import MOST_PENDING, RIGHT_OF, StaffJob, StaffJobKind
+from guichet.staff_jobs import repository
+from guichet.staff_jobs.errors import TooManyJobs
+from guichet.staff_jobs.tasks import AboutAccounts, ProviderBalances, ProviderCheck, ProviderDeepCheck
+
+_PATH: Final = "/doctor/providers"
+_TASKS: Final[dict[StaffJobKind, type[AboutAccounts]]] = {
+    "provider_check": ProviderCheck,
+    "provider_deep_check": ProviderDeepCheck,
+    "provider_balances": ProviderBalances,
+}
+
+
+async def show(visit: Visit, acting: StaffMember) -> Response:
+    return await _page(visit, acting, {}, shown=await chosen_job(visit, _allowed(acting)))
+
+
+async def change(visit: Visit, acting: StaffMember) -> Response:
+    form = await visit.form()
+    ctx = visit.console.ctx
+    kind = next((each for each in _TASKS if each == form.get("kind")), None)
+    account = form.get("account", "")
+    if kind is None or (account and account not in ctx.providers.accounts):
+        return await _page(visit, acting, form, 422, visit.text("provider_jobs.incomplete"))
+    acting.require(RIGHT_OF[kind], ctx.clock.now())
+    try:
+        job = await ask_worker(visit, acting, form, _TASKS[kind](account or None))
+    except TooManyJobs:
+        return await _page(visit, acting, form, 409, visit.text("jobs.too_many", most=MOST_PENDING))
+    return visit.redirect(visit.at_admin(_PATH, job=str(job.id)))
+
+
+def _allowed(acting: StaffMember) -> list[StaffJobKind]:
+    return [kind for kind in _TASKS if acting.may(RIGHT_OF[kind])]
+
+
+async def _page(
+    visit: Visit,
+    acting: StaffMember,
+    form: dict[str, str],
+    status: int = 200,
+    fault: Any = None,
+    shown: StaffJob | None = None,
+) -> Response:
+    ctx, kinds = visit.console.ctx, _allowed(acting)
+    latest = [job for kind in kinds for job in await repository.latest(ctx.db, kind)]
+    latest.sort(key=lambda job: -job.id)
+    view = {
+        **await jobs_view(visit, _PATH, latest[: repository.MOST_LISTED], shown),
+        "kinds": [(kind, visit.text(f"jobs.kind.{kind}")) for kind in kinds],
+        "accounts": [("", visit.text("provider_jobs.all")), *((name, name) for name in ctx.providers.accounts)],
+        # As the command writes them: a provider may state a balance in a currency that is none of ours.
+        "plain": plain,
+        "typed": form,
+        "token": form_token(form) or new_form_token(),
+    }
+    return visit.show("admin/operations/providers.html", status, fault=fault, **view)
+
+
+PAGES: Final = (StaffPage(_PATH, "doctor.view", show, change),)

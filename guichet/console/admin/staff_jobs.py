@@ -1,0 +1,78 @@
+"""What the pages share that ask the worker for something: the form's token, how far a job is, its result."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from guichet.accounts import users
+from guichet.accounts.rights import StaffMember
+from guichet.console.admin.fields import row_number
+from guichet.console.sent_once import form_token, new_form_token
+from guichet.console.visit import Visit
+from guichet.domain.errors import NotFound
+from guichet.domain.ids import MerchantId
+from guichet.domain.staff_jobs import StaffJob, StaffJobKind
+from guichet.logs import log
+from guichet.merchants.vault import UnreadableSecret
+from guichet.staff_jobs import repository
+from guichet.staff_jobs.requests import WantedJob, ask
+from guichet.staff_jobs.tasks import Result, Task, read_result
+
+
+@dataclass(frozen=True, slots=True)
+class ListedJob:
+    """`href`: of the page that shows it; `who`: the name of the person who asked."""
+
+    job: StaffJob
+    href: str
+    who: str
+
+
+async def ask_worker(
+    visit: Visit, acting: StaffMember, form: dict[str, str], task: Task, merchant_id: MerchantId | None = None
+) -> StaffJob:
+    """The job of this form, however often it is sent; without a token each form is another one. Raises TooManyJobs."""
+    token = form_token(form) or new_form_token()
+    return await ask(visit.console.ctx, WantedJob(task, merchant_id, acting.user.id, token), acting.actor)
+
+
+async def chosen_job(
+    visit: Visit, kinds: Collection[StaffJobKind], merchant_id: MerchantId | None = None
+) -> StaffJob | None:
+    """The one that `?job=` names; None without it. Raises NotFound unless it is of these kinds, about this merchant."""
+    named = visit.request.query_params.get("job")
+    if named is None:
+        return None
+    number = row_number(named)
+    job = None if number is None else await repository.find(visit.console.ctx.db, number)
+    if job is None or job.kind not in kinds or job.merchant_id != merchant_id:
+        raise NotFound
+    return job
+
+
+async def jobs_view(visit: Visit, path: str, jobs: Sequence[StaffJob], shown: StaffJob | None) -> dict[str, Any]:
+    """For `admin/_jobs.html`. `path`: of the page, below `/admin`; `shown`: the job that the page is about."""
+    ctx = visit.console.ctx
+    asked = [*jobs, *([shown] if shown else [])]
+    names = await users.names(ctx.db, {each.user_id for each in asked})
+    listed = {
+        each.id: ListedJob(each, visit.at_admin(path, job=str(each.id)), names.get(each.user_id, "")) for each in asked
+    }
+    return {
+        "latest": [listed[each.id] for each in jobs],
+        "shown": listed[shown.id] if shown else None,
+        "result": _result(visit, shown) if shown else None,
+        "working": shown is not None and shown.status == "pending",
+        "form_again": visit.at_admin(path),
+    }
+
+
+def _result(visit: Visit, job: StaffJob) -> Result | None:
+    """None while there is none, and if its key is gone."""
+    if job.result is None:
+        return None
+    try:
+        return read_result(job.kind, visit.console.ctx.vault.decrypt_bytes(job.result))
+    except UnreadableSecret as error:
+        log.error("staff_job.unreadable", job=job.id, error=str(error))
+        return None

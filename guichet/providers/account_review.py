@@ -1,0 +1,67 @@
+"""What `guichet providers check` and `balances` ask of accounts, and so do the pages of the back office. No call moves
+money."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from guichet.domain.money import Hundredths
+from guichet.providers.account_checks import AccountSetup, ChecksAccount, Finding, findings_without_a_call
+from guichet.providers.base import Unknown
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.providers_file import ProvidersConfig
+from guichet.providers.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class BalanceLine:
+    """One of our balances with a provider; without an amount for an account that states none, or whose balance cannot
+    be read. `problem`: None if there is none."""
+
+    provider_account: str
+    wallet: str | None = None
+    balance: Hundredths | None = None
+    currency: str | None = None
+    alert_below: Hundredths | None = None
+    problem: str | None = None
+
+
+async def probe_accounts(registry: Registry, names: Sequence[str]) -> dict[str, str]:
+    """`ok` or what is wrong, by account."""
+    results = await asyncio.gather(*(registry.provider(name).probe() for name in names))
+    return dict(zip(names, results, strict=True))
+
+
+async def findings_of(
+    registry: Registry, providers: ProvidersConfig, names: Sequence[str], public_url: str
+) -> dict[str, list[Finding]]:
+    """All that can be known, by account."""
+
+    async def find(name: str) -> list[Finding]:
+        operators = [code for code, route in providers.routes.items() if name in route]
+        setup = AccountSetup(providers.accounts[name], operators, public_url)
+        provider = registry.provider(name)
+        called = await provider.check_account(setup) if isinstance(provider, ChecksAccount) else []
+        return [*findings_without_a_call(setup), *called]
+
+    return dict(zip(names, await asyncio.gather(*map(find, names)), strict=True))
+
+
+async def balance_lines(registry: Registry, providers: ProvidersConfig, names: Sequence[str]) -> list[BalanceLine]:
+    """Our balances with these accounts, asked for now: at least one line for each account."""
+    with_balances = registry.with_balances()
+    asked = [name for name in names if name in with_balances]
+    found = await asyncio.gather(*(with_balances[name].balances() for name in asked))
+    answers = dict(zip(asked, found, strict=True))
+    return [line for name in names for line in _lines(providers, name, answers.get(name))]
+
+
+def _lines(providers: ProvidersConfig, name: str, answer: list[FloatBalance] | Unknown | None) -> list[BalanceLine]:
+    if not answer or isinstance(answer, Unknown):
+        return [BalanceLine(name, problem=f"cannot be read: {answer.raw}" if isinstance(answer, Unknown) else None)]
+    bounds, lines = providers.accounts[name].float_alert_below, []
+    for each in answer:
+        bound = bounds.get(each.wallet, bounds.get(""))
+        problem = "too low" if bound is not None and each.amount < bound else None
+        lines.append(BalanceLine(name, each.wallet, each.amount, each.currency, bound, problem))
+    return lines

@@ -1,0 +1,1 @@
+"""What the staff ask for in the back office and the worker does, by the functions of the commands (D174)."""

@@ -1,0 +1,78 @@
+"""Asking for a job of the staff, and what the audit log keeps of it."""
+
+import hashlib
+from dataclasses import dataclass
+
+import msgspec
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import iso
+from guichet.context import AppContext
+from guichet.domain.accounts import UserId
+from guichet.domain.audit_log import Act, Actor
+from guichet.domain.ids import MerchantId
+from guichet.domain.staff_jobs import MOST_PENDING, StaffJob
+from guichet.staff_jobs import repository
+from guichet.staff_jobs.errors import TooManyJobs
+from guichet.staff_jobs.tasks import AnonymiseCustomer, LedgerMargin, Task, kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class WantedJob:
+    """What a person asks for. `form_token`: random, another one in each form that is shown."""
+
+    task: Task
+    merchant_id: MerchantId | None
+    user_id: UserId
+    form_token: str
+
+
+async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> StaffJob:
+    """Records the job for the worker; the same form sent again is the same job. Raises TooManyJobs."""
+    now, kind = ctx.clock.now(), kind_of(wanted.task)
+    content = msgspec.json.encode(wanted.task)
+    new = StaffJob(
+        id=0,
+        kind=kind,
+        merchant_id=wanted.merchant_id,
+        user_id=wanted.user_id,
+        request_hash=_request_hash(wanted, content),
+        parameters=ctx.vault.encrypt_bytes(content),
+        status="pending",
+        attempts=0,
+        due_at=now,
+        created_at=now,
+        finished_at=None,
+        result=None,
+    )
+    async with ctx.db.transaction() as tx:
+        job = await repository.add(tx, new)
+        if job is None:
+            return await repository.of_request(tx, new.request_hash)
+        facts = {"kind": kind, **_facts(wanted.task)}
+        reason = wanted.task.reason if isinstance(wanted.task, AnonymiseCustomer) else ""
+        act = Act(actor, "staff_job.requested", "staff_job", str(job.id), wanted.merchant_id, reason, after=facts)
+        # Acts wait for one another here, so no two requests count the same jobs.
+        await audit_log.record(tx, act, now)
+        if await repository.pending(tx) > MOST_PENDING:
+            raise TooManyJobs
+    ctx.wakeups.staff_jobs.set()
+    return job
+
+
+def _request_hash(wanted: WantedJob, content: bytes) -> str:
+    """Of a random token that is stored nowhere, so that nobody finds the customer's number by trying all numbers. A
+    form whose content was changed before it was sent again is another request."""
+    whose = f"{wanted.form_token}\n{wanted.user_id}\n{wanted.merchant_id}\n"
+    return hashlib.sha256(whose.encode() + content).hexdigest()
+
+
+def _facts(task: Task) -> dict[str, object]:
+    """Never who is anonymised."""
+    match task:
+        case AnonymiseCustomer():
+            return {}
+        case LedgerMargin():
+            return {"from": iso(task.since), "to": iso(task.until)}
+        case _:
+            return {"account": task.account} if task.account else {}
