@@ -5,9 +5,10 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
-from guichet.console.admin.fields import is_confirmed, reason_of
+from guichet.console.admin.fields import reason_of
 from guichet.console.admin.merchants.of_merchant import merchant_of, show_file
 from guichet.console.admin.staff_jobs import ask_worker, chosen_job, jobs_view
+from guichet.console.forms import is_confirmed
 from guichet.console.sections import StaffPage
 from guichet.console.sent_once import form_token, new_form_token
 from guichet.console.visit import Visit
