@@ -38,13 +38,14 @@ class SqliteDatabase:
         self._writer = GroupCommit(self._connect())
         self._reader = self._connect(read_only=True)
         self._scan_threads = ThreadPoolExecutor(_SCAN_THREADS, thread_name_prefix="scan")
-        #: Those that no thread uses now. A connection that reads the schema costs 3 ms, so none is made for nothing.
         self._scan_connections: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        for _ in range(_SCAN_THREADS):  # Now, since a process may be out of descriptors later.
+            self._scan_connections.put(self._connect(read_only=True))
 
     async def close(self) -> None:
         await self._writer.close()
         self._scan_threads.shutdown()
-        while not self._scan_connections.empty():
+        for _ in range(_SCAN_THREADS):
             self._scan_connections.get().close()
         self._reader.close()
 
@@ -76,10 +77,7 @@ class SqliteDatabase:
         values = compiled.positional(params)
 
         def scanned() -> list[Row]:
-            try:
-                connection = self._scan_connections.get_nowait()
-            except queue.Empty:  # At most one for each thread.
-                connection = self._connect(read_only=True)
+            connection = self._scan_connections.get()
             try:
                 return execute(connection, compiled, values)
             finally:

@@ -158,7 +158,7 @@ class Member:
             return
         for action, values in (
             ("key.expiry_set", {"act": "expire", "expires": "2099-12-31"}),
-            ("key.revoked", {"act": "revoke"}),
+            ("key.revoked", {"act": "revoke", "confirm": "yes"}),
         ):
             fields = {"key": number, **values}
 
