@@ -13,7 +13,7 @@ from sqlalchemy.types import Boolean
 class CompiledStatement:
     """A statement's text for one database, and how to lay out its parameters and rows."""
 
-    __slots__ = ("_defaults", "_pick", "booleans", "text")
+    __slots__ = ("_defaults", "_has_values", "_pick", "booleans", "text")
 
     def __init__(self, statement: Executable, dialect: DefaultDialect) -> None:
         assert isinstance(statement, ClauseElement)
@@ -21,6 +21,8 @@ class CompiledStatement:
         assert isinstance(compiled, SQLCompiler)
         self.text: Final = str(compiled)
         self._defaults: Final[dict[str, Any]] = dict(compiled.params)
+        #: Whether some parameters have values of the statement's own.
+        self._has_values: Final = any(value is not None for value in self._defaults.values())
         self._pick: Final = _values_in_order(tuple(compiled.positiontup or ()))
         columns = compiled._result_columns
         #: Positions of the boolean columns, which SQLite returns as 0 and 1.
@@ -29,8 +31,11 @@ class CompiledStatement:
     def positional(self, params: dict[str, Any]) -> Sequence[Any]:
         """The values in the order of the placeholders. A parameter that is not in `params` has the statement's own
         value."""
-        if params.keys() >= self._defaults.keys():
-            return self._pick(params)
+        if not self._has_values:
+            try:
+                return self._pick(params)
+            except KeyError:  # One was left out, which is NULL.
+                pass
         return self._pick({**self._defaults, **params})
 
 
