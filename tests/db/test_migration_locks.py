@@ -66,7 +66,7 @@ async def test_a_long_transaction_ends_the_migration_with_a_sentence_and_blocks_
         await backup.execute("LOCK TABLE payments IN ACCESS SHARE MODE")
         migration = asyncio.create_task(migrate.upgrade(old))
         await _until_it_waits(backup)
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(3):
             await reader.fetchval("SELECT count(*) FROM payments")
         with pytest.raises(StorageUnavailable, match='"payments" stayed in use'):
             await migration

@@ -61,10 +61,10 @@ async def test_a_silent_receiver_delays_only_the_events_of_its_payment(
         await until(lambda: len(account.received) == 1)
         await merchant.post(f"/payments/{free['reference']}/refund")
         await until(lambda: len(account.received) == 3)
-        assert time.perf_counter() - since < 3
+        assert time.perf_counter() - since < 8, "not after the ten seconds of the silent one"
         assert len(silent.received) == 1
         await until(lambda: len(silent.received) == 2, seconds=12)
-        assert 9 < time.perf_counter() - since < 11.5
+        assert 9 < time.perf_counter() - since < 15
         first = (await delivery_log(merchant))[0]
         assert (first["status"], first["attempts"], first["response_code"]) == ("pending", 1, None)
         await service.worker.stop()
@@ -86,7 +86,7 @@ async def test_a_dead_endpoint_with_a_long_queue_delays_no_other_endpoint(
         for number in range(1, 6):
             await glad.post("/webhooks/test")
             await until(partial(arrived, fast, number))
-        assert time.perf_counter() - since < 2
+        assert time.perf_counter() - since < 8, "not after the ten seconds of the dead one"
         await asyncio.sleep(0.2)
         assert len(dead.received) == FIRST_WINDOW, "its window does not grow before it answers"
         await service.worker.stop()
