@@ -18,6 +18,12 @@ from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.db.rows import PAYMENT
 from tests.service_fixture import open_service
 
+#: Whether the beginning of an element is inside the window and nothing covers it.
+_IN_SIGHT = """entry => {
+  const box = entry.getBoundingClientRect();
+  return document.elementFromPoint(box.left + 2, box.top + box.height / 2) === entry && box.right <= innerWidth;
+}"""
+
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
@@ -73,6 +79,7 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
     async with customer(browser, base, f"overview-{scripts}", scripts=scripts, signs_in=True) as awa:
         await _join(awa, console, merchant, "dev@example.com")
         await awa.page.get_by_text("La clé sk_live_Ab3x… expire").wait_for()
+        assert await awa.page.locator(".nav [aria-current=page]").evaluate(_IN_SIGHT), "the present entry of the menu"
         await awa.page.get_by_role("link", name="Aujourd’hui").click()
         await awa.page.get_by_role("heading", name="Par opérateur · Aujourd’hui").wait_for()
         await awa.page.get_by_role("link", name="30 jours").press("Enter")
