@@ -18,10 +18,12 @@ from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.db.rows import PAYMENT
 from tests.service_fixture import open_service
 
-#: Whether the beginning of an element is inside the window and nothing covers it.
+#: Whether an element is inside the window and nothing covers it.
 _IN_SIGHT = """entry => {
-  const box = entry.getBoundingClientRect();
-  return document.elementFromPoint(box.left + 2, box.top + box.height / 2) === entry && box.right <= innerWidth;
+  const { left, right, top, bottom } = entry.getBoundingClientRect();
+  const shown = [left + 2, right - 2].map(x => document.elementFromPoint(x, (top + bottom) / 2));
+  const middle = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  return [...shown, middle].every(each => each === entry);
 }"""
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -102,6 +104,7 @@ async def test_the_overview_is_accessible_and_whole(console: ConsoleFixture, bro
             await _join(awa, console, merchant, f"{name}@example.com")
             for step, path in (("live", "/live"), ("month", "/live?days=30"), ("test", "/test")):
                 await awa.open(f"/console/{merchant.id}{path}")
+                assert await awa.page.evaluate("scrollY") == 0, "a page opens at its top"
                 await awa.fits()
                 await awa.accessible(*rules)
                 await awa.shoot(step)
