@@ -18,6 +18,14 @@ from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.db.rows import PAYMENT
 from tests.service_fixture import open_service
 
+#: Whether an element is inside the window and nothing covers it.
+_IN_SIGHT = """entry => {
+  const { left, right, top, bottom } = entry.getBoundingClientRect();
+  const shown = [left + 2, right - 2].map(x => document.elementFromPoint(x, (top + bottom) / 2));
+  const middle = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  return [...shown, middle].every(each => each === entry);
+}"""
+
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
@@ -73,6 +81,7 @@ async def test_the_overview_of_a_month(console: ConsoleFixture, browser: Browser
     async with customer(browser, base, f"overview-{scripts}", scripts=scripts, signs_in=True) as awa:
         await _join(awa, console, merchant, "dev@example.com")
         await awa.page.get_by_text("La clé sk_live_Ab3x… expire").wait_for()
+        assert await awa.page.locator(".nav [aria-current=page]").evaluate(_IN_SIGHT), "the present entry of the menu"
         await awa.page.get_by_role("link", name="Aujourd’hui").click()
         await awa.page.get_by_role("heading", name="Par opérateur · Aujourd’hui").wait_for()
         await awa.page.get_by_role("link", name="30 jours").press("Enter")
@@ -95,6 +104,7 @@ async def test_the_overview_is_accessible_and_whole(console: ConsoleFixture, bro
             await _join(awa, console, merchant, f"{name}@example.com")
             for step, path in (("live", "/live"), ("month", "/live?days=30"), ("test", "/test")):
                 await awa.open(f"/console/{merchant.id}{path}")
+                assert await awa.page.evaluate("scrollY") == 0, "a page opens at its top"
                 await awa.fits()
                 await awa.accessible(*rules)
                 await awa.shoot(step)

@@ -51,7 +51,7 @@ async def test_the_figures_of_the_page_and_of_the_statement_are_those_of_the_boo
             f" WHERE r.merchant_id = {merchant.id} AND r.env = 'live' AND r.status = 'pending' AND r.held"
         )
         assert f"<b>{_francs(balance)}</b>" in page
-        assert f"{_francs(held)} réservés" in page
+        assert f"{_francs(held)} retenus" in page
         assert "12,34 €" in page, "the other wallet"
         moved = await raw_sql.run(
             f"SELECT {_SIGNED} FROM postings WHERE {of_wallet} AND 'wallet' IN (source, destination)"

@@ -142,7 +142,7 @@ async def test_the_limits_of_a_merchant_are_shown_and_hold_for_sales(sqlite_cons
     console, ctx = sqlite_console, sqlite_console.service.ctx
     merchant, cashier, path = await desk(console, "live")
     base = path.removesuffix("/cash-desk")
-    assert "Vos plafonds" not in (await cashier.get(base)).text
+    assert "Vos limites" not in (await cashier.get(base)).text
     limits = MerchantLimits(120, Hundredths(4_000_00), Hundredths(10_000_00))
     await set_limits(ctx, merchant.id, limits, Actor("Ada", "root"))
     today = merchant_limits.day_of(merchant, ctx.clock.now(), ctx.settings.time_zone)

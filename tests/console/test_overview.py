@@ -174,7 +174,7 @@ async def test_what_is_held_is_shown(console: ConsoleFixture) -> None:
     owner = await console.joined(OWNER, merchant)
     assert "30 F CFA Retenu 5 700 F CFA" in _balance(await owner.get(f"/console/{merchant.id}/live"))
     told = _plain(await owner.get(f"/console/{merchant.id}/live/balance"))
-    assert "5 700 F CFA réservés (remboursements en cours : 1 ; encaissements bloqués : 700 F CFA)" in told
+    assert "5 700 F CFA retenus (remboursements en cours : 1 ; encaissements bloqués : 700 F CFA)" in told
     await db.write(update(refunds).values(status="succeeded", processed_at=1, next_poll_at=None))
     assert "30 F CFA Retenu 700 F CFA" in _balance(await owner.get(f"/console/{merchant.id}/live"))
 

@@ -103,7 +103,7 @@ async def test_a_live_refund_needs_a_fresh_factor_an_open_wallet_and_its_money(l
     await live.set_wallet(FROZEN)
     page = await browser.post(path, form)
     assert page.status == 409
-    assert "gelé ou fermé" in page.text
+    assert "solde est bloqué" in page.text
     await live.set_wallet()
     away = [Posting("amount", WALLET, "payout", Hundredths(1))]
     now = live.ctx.clock.now()

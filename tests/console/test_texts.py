@@ -52,6 +52,7 @@ COMPOSED = (
     "operations.delivery.",
     "operations.dispute.",
     "operations.event.",
+    "operations.found.",
     "operations.kind.",
     "operations.refusal.",
     "operations.stage.",

@@ -211,6 +211,32 @@ async def test_open_invitations_to_a_team_are_listed_and_taken_back(sqlite_staff
     assert 'name="password"' not in (await console.browser().get(link)).text, "its link works no more"
 
 
+async def test_staff_invite_the_first_owner_who_invites_the_others(sqlite_staff: Staff) -> None:
+    console = sqlite_staff.console
+    merchant = await console.merchant("Boutique Neuve")
+    admin, support = await sqlite_staff.browser("admin"), await sqlite_staff.browser("support")
+    path = f"/admin/merchants/{merchant.id}"
+    assert 'value="invite"' not in (await support.get(path)).text
+    await admin.get(path)
+    refused = await admin.submit("person", act="invite", person="Awa", email="awa")
+    assert (refused.status, "adresse e-mail correcte" in refused.text, 'value="Awa"' in refused.text) == (
+        422,
+        True,
+        True,
+    )
+    refused = await admin.submit("person", act="invite", person="Sika", email="support@guichet.example")
+    assert (refused.status, "appartient au personnel" in refused.text) == (422, True)
+    page = await admin.submit("person", act="invite", person="Awa", email="Awa@Example.com")
+    assert (page.status, "awa@example.com" in page.text, "Titulaire" in page.text) == (200, True, True)
+    act = await sqlite_staff.last_act("user.invited")
+    assert (act.actor, act.merchant_id, act.after) == ("admin@guichet.example", merchant.id, '{"role":"owner"}')
+    await console.joined("awa@example.com", merchant)
+    assert 'value="invite"' not in (await admin.get(path)).text
+    form = {"csrf": await csrf_of(admin), "act": "invite", "person": "Koffi", "email": "koffi@example.com"}
+    refused = await admin.post(path, form)
+    assert (refused.status, "c’est lui qui invite" in refused.text) == (422, True)
+
+
 async def test_one_form_sent_twice_at_once_creates_one_merchant(staff: Staff) -> None:
     admin = await staff.browser("admin")
     page = await admin.get("/admin/merchants/new")

@@ -2,20 +2,25 @@
 
 import asyncio
 import gzip
+import json
+import re
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from guichet.availability.states import OperatorAvailability, set_availability
-from guichet.db.tables import webhook_deliveries
+from guichet.db.tables import reconciliation_runs, webhook_deliveries
 from guichet.domain.audit_log import Actor
 from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.reconciliation import MISSING_THERE
 from guichet.domain.roles import STAFF_ROLES, may_as_staff
 from guichet.ledger import wallets
+from guichet.ledger.reconciliation_runs import day_of
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments.wallet_status import change_status
 from tests.console.admin.operations import Operations, act
 from tests.console.conftest import ConsoleFixture
+from tests.db.rows import RUN
 from tests.fakes.scripted_provider import done
 
 #: Each page with the right to see it; the right to post to it, where that is another one, and a form that does nothing.
@@ -153,6 +158,25 @@ async def test_a_failed_delivery_is_found_and_sent_again(operations: Operations)
     assert (await support.get("/admin/deliveries?merchant=&status=failed")).status == 200
     reads = await operations.acts("delivery.viewed")
     assert {(each[1], each[2]) for each in reads} == {("awa@example.com", reference)}
+
+
+async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_console: ConsoleFixture) -> None:
+    db, now = sqlite_console.service.ctx.db, sqlite_console.service.clock.now()
+    difference = {"result": MISSING_THERE, "note": "not there", "ours": None, "theirs": None}
+    ended = {"finished_at": now, "differences": 1, "lines": 1, "found": json.dumps([difference])}
+    for account, more in (("mtn_benin", ended), ("wave_senegal", {})):
+        await db.write(
+            insert(reconciliation_runs).values(**RUN | {"day": day_of(now), "provider_account": account} | more)
+        )
+    finance = await sqlite_console.joined("awa@example.com", None, "finance")
+    page = await finance.get("/admin/reconciliation")
+    assert page.text.count("lignes conformes") == 1, "of the one that was compared"
+    ended_page = await finance.get(re.findall(r'href="([^"]+/mtn_benin)"', page.text)[0])
+    assert "Nous avons de l’argent que le prestataire n’a pas déplacé" in ended_page.text
+    assert "écarts\u00a0: 1" in ended_page.text
+    waiting = await finance.get(re.findall(r'href="([^"]+/wave_senegal)"', page.text)[0])
+    assert re.search(r"<h1>wave_senegal · \d+ \w+ 20\d\d</h1>", waiting.text)
+    assert ">en attente<" in waiting.text
 
 
 async def test_the_doctor_says_what_the_command_says(operations: Operations) -> None:

@@ -10,6 +10,7 @@ from guichet.accounts.rights import StaffMember
 from guichet.administration import merchants as administration
 from guichet.administration.merchant_limits import read_amount, read_rate, set_limits
 from guichet.console.admin.fields import reason_of, row_number
+from guichet.console.admin.merchants.first_owner import has_owner, invite_owner
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import is_confirmed
@@ -30,7 +31,8 @@ async def show(visit: Visit, acting: StaffMember) -> Response:
 
 
 async def change(visit: Visit, acting: StaffMember) -> Response:
-    """Changes the status, the limits, the name or the time zone, or takes an invitation to the team back."""
+    """Changes the status, the limits, the name or the time zone, invites the first owner, or takes an invitation to
+    the team back."""
     form = await visit.form()
     ctx = visit.console.ctx
     acting.require("merchants.change", ctx.clock.now())
@@ -42,6 +44,8 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
             fault = await _set_name(visit, acting, merchant, form)
         case "limits":
             fault = await _set_limits(visit, acting, merchant, form)
+        case "invite":
+            fault = await invite_owner(visit, acting, merchant, form)
         case "withdraw":
             fault = await _withdraw(visit, acting, merchant, form)
         case "time_zone":
@@ -128,8 +132,10 @@ async def _page(
     day = merchant_limits.day_of(merchant, now, ctx.settings.time_zone)
     keys = [key for key in await api_keys.list_of(ctx.db, merchant.id) if key.revoked_at is None]
     usable = [key for key in keys if key.expires_at is None or key.expires_at > now]
+    team = await users.team(ctx.db, merchant.id)
     view = {
-        "team": await users.team(ctx.db, merchant.id),
+        "team": team,
+        "may_invite": acting.may("merchants.change") and not has_owner(team),
         "invited": await mail_links.open_offers(ctx.db, merchant.id, now),
         "api_keys": [(env, sum(key.env == env for key in usable)) for env in ENVS],
         "endpoints": [await merchants.endpoint(ctx.db, merchant.id, env) for env in ENVS],

@@ -45,7 +45,8 @@ async def _page(visit: Visit, acting: StaffMember, status: int = 200, fault: Any
     countries: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         mode = row["mode"]
-        name = country_name(mode.country or "–", mode.country_code, visit.language)
+        no_country = visit.text("operations.no_country")
+        name = country_name(mode.country or no_country, mode.country_code, visit.language)
         countries.setdefault(name, []).append(row)
     may_change = acting.may("modes.change")
     return visit.show("admin/operations/modes.html", status, fault=fault, countries=countries, may_change=may_change)

@@ -1,11 +1,13 @@
 """What the daily comparisons with the providers found in the last month."""
 
+from collections.abc import Callable
+from datetime import date
 from typing import Final
 
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
-from guichet.clock import iso
+from guichet.clock import Instant, iso
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.domain.errors import NotFound
@@ -18,7 +20,7 @@ _SHOWN: Final = 100
 async def show_list(visit: Visit, acting: StaffMember) -> Response:
     ctx = visit.console.ctx
     runs = [(iso(each.day)[:10], each) for each in await recent_runs(ctx.db, ctx.clock.now())]
-    return visit.show("admin/operations/reconciliation.html", runs=runs)
+    return visit.show("admin/operations/reconciliation.html", runs=runs, day=_day_text(visit))
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:
@@ -27,8 +29,13 @@ async def show(visit: Visit, acting: StaffMember) -> Response:
     for each in await recent_runs(ctx.db, ctx.clock.now()):
         if (iso(each.day)[:10], each.provider_account) == (path["day"], path["account"]):
             details = each.details[:_SHOWN]
-            return visit.show("admin/operations/run.html", run=each, day=path["day"], details=details)
+            return visit.show("admin/operations/run.html", run=each, day=_day_text(visit), details=details)
     raise NotFound
+
+
+def _day_text(visit: Visit) -> Callable[[Instant], str]:
+    """The day of a run is one of UTC, in which the providers' statements are read (docs/admin-guide.md)."""
+    return lambda day: visit.day(date.fromisoformat(iso(day)[:10]))
 
 
 PAGES: Final = (
