@@ -23,8 +23,8 @@ from guichet.domain.token_buckets import TokenBuckets
 
 #: Requests that a process remembers until they are written; beyond them it drops what comes (`/metrics` counts that).
 MOST_WAITING: Final = 5000
-#: Rows that one statement inserts, and that one deletes: one or two milliseconds on SQLite's event loop. A commit costs as
-#: much as the insertion of two hundred rows.
+#: Rows that one statement inserts, and that one deletes: one or two milliseconds on SQLite's event loop. A commit costs
+#: as much as the insertion of two hundred rows.
 BATCH: Final = 500
 #: Rows that are kept for a merchant in one environment; the oldest go first.
 MOST_ROWS: Final = 100_000
