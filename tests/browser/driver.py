@@ -16,6 +16,18 @@ DESKTOP: Final = {"width": 1280, "height": 800}
 #: The rules of axe-core whose result depends on the colours, and those whose result depends on the width.
 OF_COLOURS: Final = ("color-contrast", "link-in-text-block")
 OF_LAYOUT: Final = ("target-size", "scrollable-region-focusable")
+#: `wanted`: what has not had the focus yet; of a group of radio buttons it is enough that one has.
+_WATCH_FOCUS: Final = """() => {
+  const controls = "a[href], button, input, select, textarea, summary";
+  const usable = each => !each.disabled && each.type !== "hidden" && !each.closest("[aria-hidden=true]")
+    && each.checkVisibility({ visibilityProperty: true });
+  window.wanted = new Set([...document.querySelectorAll(controls)].filter(usable));
+  const group = each => each.type === "radio" ? `${each.form?.action} ${each.name}` : each;
+  document.addEventListener("focusin", event => {
+    for (const each of window.wanted) if (group(each) === group(event.target)) window.wanted.delete(each);
+  });
+  document.activeElement.blur();
+}"""
 
 
 @dataclass
@@ -66,7 +78,8 @@ class Customer:
         assert width <= self.page.viewport_size["width"]
 
     async def accessible(self, *rules: str) -> None:
-        """axe-core with everything unfolded: every rule it has for WCAG 2.2 AA and best practice, or only these."""
+        """axe-core with everything unfolded: every rule it has for WCAG 2.2 AA and best practice, and the keyboard; or
+        only these rules."""
         await self.page.evaluate(
             "document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true })"
         )
@@ -75,6 +88,18 @@ class Customer:
         options = {"resultTypes": ["violations"], "elementRef": False, **({"runOnly": list(rules)} if rules else {})}
         violations = await self.page.evaluate("options => axe.run(options).then(found => found.violations)", options)
         assert not violations, AxeResults({"violations": violations}).generate_report()
+        if not rules:
+            await self.reachable_by_keyboard()
+
+    async def reachable_by_keyboard(self) -> None:
+        """The Tab key comes to everything that can be clicked or filled in, and goes on from there."""
+        await self.page.evaluate(_WATCH_FOCUS)
+        for _ in range(await self.page.evaluate("window.wanted.size") * 2 + 10):
+            await self.page.keyboard.press("Tab")
+            if not await self.page.evaluate("window.wanted.size"):
+                return
+        missed = await self.page.evaluate("[...window.wanted].map(each => each.outerHTML.slice(0, 120))")
+        assert not missed, missed
 
     def nothing_strange(self) -> None:
         assert not self.complaints
