@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries
 from guichet.domain.audit_log import Actor
 from guichet.domain.posting_rules import ACTIVE
@@ -77,7 +78,7 @@ async def test_nobody_else_gets_in(sqlite_console: ConsoleFixture) -> None:
             assert (await stranger.post(path, {"act": "open"})).path.startswith("/console/sign-in")
 
 
-async def test_the_weather_of_operators_and_closing_a_mode(operations: Operations) -> None:
+async def test_the_weather_of_operators_and_changing_a_mode_for_everybody(operations: Operations) -> None:
     live = operations.live
     live.first.script("initiate", done)
     await live.merchant.pay()
@@ -90,13 +91,25 @@ async def test_the_weather_of_operators_and_closing_a_mode(operations: Operation
     assert "8 of 20 failed" in page.text
     assert "en panne" in page.text
     assert "de 1 essais sans panne" in page.text
-    page = await act(admin, "/admin/modes", act="close", operator="mtn", reason="panne annoncée")
-    assert page.status == 200
-    assert not (await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(None)).by_operator("mtn").active  # type: ignore[union-attr]
+    page = await admin.get("/admin/modes?operator=mtn")
+    assert 'value="mtn" selected' in page.text
+    typed = {"operator": "mtn", "state": "closed", "percent": "2,5", "fixed": "100"}
+    page = await admin.submit("percent", **typed, reason="panne annoncée")
+    assert (page.status, "2,5\u00a0% + 100" in page.text, "tous les marchands" in page.text) == (200, True, True)
+    page = await admin.submit("before", confirm="")
+    assert (page.status, "cochez la confirmation" in page.text) == (422, True)
+    assert await operations.acts("mode.changed") == []
+    page = await admin.submit("before", confirm="yes")
+    assert (page.status, "2,5\u00a0% + 100" in page.text, "fermé" in page.text) == (200, True, True)
+    for whose in (None, live.merchant.id):
+        mode = require((await Catalogues(ctx.db, ctx.clock, ctx.catalogues.base).of(whose)).by_operator("mtn"))
+        assert (mode.active, mode.fee_percent, mode.fee_fixed) == (False, 25_000, 100_00)
     ((_, actor, subject, after),) = await operations.acts("mode.changed")
-    assert (actor, subject, after) == ("awa@example.com", "mtn", {"active": False})
-    assert (await act(admin, "/admin/modes", act="close", operator="nobody", reason="x")).status == 422
-    assert (await act(admin, "/admin/modes", act="open", operator="mtn", reason="")).status == 422
+    given = {"active": False, "fee_percent": 25_000, "fee_fixed": 100_00}
+    assert (actor, subject, after) == ("awa@example.com", "mtn", given)
+    for wrong in ({"operator": "nobody"}, {"reason": ""}, {"percent": "101"}):
+        page = await act(admin, "/admin/modes", **{**typed, "reason": "x", **wrong})
+        assert (page.status, 'value="100"' in page.text) == (422, True)
 
 
 async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operations) -> None:

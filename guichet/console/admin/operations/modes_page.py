@@ -1,60 +1,63 @@
-"""Payment modes for everybody, and how well their operators work: by country, with the figures of the last hour."""
+"""Payment modes for everybody, by country: what they cost, and how well their operators worked in the last hour."""
 
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
-from guichet.administration.errors import UnknownOperator
-from guichet.administration.payment_modes import change_mode, current_catalogue
+from guichet.administration.payment_modes import current_catalogue
 from guichet.availability.attempts import recent_attempts
 from guichet.availability.states import availabilities
 from guichet.clock import HOUR, earlier
-from guichet.console.admin.fields import reason_of
+from guichet.console.admin.mode_form import ModeFormFault, change_by_form, fee_text
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
-from guichet.context import AppContext
 from guichet.domain.availability import UP
-from guichet.domain.catalogue import ModeOverride
 from guichet.pages.formatting import country_name
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting)
+    """`?operator=` leads from a mode to the form about it."""
+    return await _page(visit, acting, form={"operator": visit.request.query_params.get("operator", "")})
 
 
 async def change(visit: Visit, acting: StaffMember) -> Response:
-    """Opens or closes a mode for everybody, as `guichet mode` does."""
+    """Opens or closes a mode for everybody, or sets its general fee, after a confirmation."""
     form = await visit.form()
-    ctx = visit.console.ctx
-    acting.require("modes.change", ctx.clock.now())
-    active = {"open": True, "close": False}.get(form.get("act", ""))
-    reason = reason_of(form)
-    if active is None or reason is None:
-        return await _page(visit, acting, 422, visit.text("operations.reason_missing"))
+    acting.require("modes.change", visit.console.ctx.clock.now())
     try:
-        await change_mode(ctx, ModeOverride(None, form.get("operator", ""), active, None, None), acting.actor, reason)
-    except UnknownOperator:
-        return await _page(visit, acting, 422, visit.text("operations.incomplete"))
-    return visit.redirect(visit.at_admin("/modes"))
+        to_confirm = await change_by_form(visit, acting, None, form)
+    except ModeFormFault as fault:
+        return await _page(visit, acting, 422, fault.text, form)
+    if to_confirm is not None:
+        return visit.show("admin/operations/modes_confirmation.html", **to_confirm)
+    return visit.redirect(visit.at_admin("/modes", done="saved"))
 
 
-async def _page(visit: Visit, acting: StaffMember, status: int = 200, fault: Any = None) -> Response:
-    ctx = visit.console.ctx
-    rows = await _weather(ctx)
+async def _page(
+    visit: Visit, acting: StaffMember, status: int = 200, fault: Any = None, form: dict[str, str] | None = None
+) -> Response:
+    rows = await _weather(visit)
     countries: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         mode = row["mode"]
         no_country = visit.text("operations.no_country")
         name = country_name(mode.country or no_country, mode.country_code, visit.language)
         countries.setdefault(name, []).append(row)
-    may_change = acting.may("modes.change")
-    return visit.show("admin/operations/modes.html", status, fault=fault, countries=countries, may_change=may_change)
+    view = {
+        "countries": countries,
+        "modes": [row["mode"] for row in rows],
+        "may_change": acting.may("modes.change"),
+        "done": visit.request.query_params.get("done") == "saved",
+        "typed": form or {},
+    }
+    return visit.show("admin/operations/modes.html", status, fault=fault, **view)
 
 
-async def _weather(ctx: AppContext) -> list[dict[str, Any]]:
+async def _weather(visit: Visit) -> list[dict[str, Any]]:
     """One row for each mode: `percent` of the attempts of the last hour that did not fail technically, None without
     attempts. Reads a row for each operator and minute."""
+    ctx = visit.console.ctx
     now = ctx.clock.now()
     known = {each.operator: each for each in await availabilities(ctx.db)}
     attempts = await recent_attempts(ctx.db, now)
@@ -66,6 +69,7 @@ async def _weather(ctx: AppContext) -> list[dict[str, Any]]:
         rows.append(
             {
                 "mode": mode,
+                "fee": fee_text(visit, mode),
                 "state": state.state if state else UP,
                 "since": state.since if state else None,
                 "why": state.reason if state else "",
