@@ -4,8 +4,9 @@ import asyncio
 
 from guichet.accounts import people, users
 from guichet.accounts.errors import LastOwner
+from guichet.clock import SECOND
 from guichet.db.engine import require
-from guichet.domain.accounts import User
+from guichet.domain.accounts import STEP_UP_LASTS, User
 from guichet.domain.audit_log import Actor
 from tests.console.admin.conftest import Staff, csrf_of
 from tests.console.conftest import PASSWORD
@@ -123,3 +124,33 @@ async def test_a_merchants_user_is_found_helped_and_locked_out(staff: Staff) -> 
     assert (await owner.get("/console")).path.startswith("/console/sign-in")
     await admin.post(page.path, {"csrf": csrf, "act": "role", "role": "admin"})
     assert (await _user(staff, "awa@example.com")).staff_role is None
+
+
+async def test_the_role_of_a_merchants_user_is_changed_but_never_that_of_the_last_owner(staff: Staff) -> None:
+    merchant, foreign = await staff.console.merchant(), await staff.console.merchant("Balafon")
+    await staff.console.joined("awa@example.com", merchant)
+    reader = await staff.console.joined("zoe@example.com", merchant, "reader")
+    admin = await staff.browser("admin")
+    owner, member = (await _user(staff, "awa@example.com")).id, (await _user(staff, "zoe@example.com")).id
+    for act in ({"act": "team_role", "role": "reader"}, {"act": "team_remove", "confirm": "yes"}):
+        await admin.get(f"/admin/users/{owner}")
+        page = await admin.submit("merchant", **act)
+        assert (page.status, "garde au moins un titulaire" in page.text) == (409, True)
+    await admin.get(f"/admin/users/{member}")
+    for elsewhere in (str(foreign.id), "x"):
+        await admin.submit("merchant", act="team_role", role="owner", merchant=elsewhere)
+    db = staff.console.service.ctx.db
+    assert [each.name for _, each in await users.merchants_of(db, member)] == ["Boutique Kora"]
+    page = await admin.submit("merchant", act="team_role", role="developer")
+    assert (page.status, 'value="developer" selected' in page.text) == (200, True)
+    entry = await staff.last_act("user.role_changed")
+    assert (entry.actor, entry.subject, entry.merchant_id) == ("admin@guichet.example", str(member), merchant.id)
+    assert (entry.before, entry.after) == ('{"role":"reader"}', '{"role":"developer"}')
+    page = await admin.submit("merchant", act="team_remove", confirm="")
+    assert (page.status, len(await users.team(db, merchant.id))) == (422, 2)
+    assert (await reader.get(f"/console/{merchant.id}/live")).status == 200
+    await admin.submit("merchant", act="team_remove", confirm="yes")
+    assert (await reader.get(f"/console/{merchant.id}/live")).status == 403
+    staff.console.service.clock.advance(STEP_UP_LASTS / SECOND + 1)
+    page = await admin.post(f"/admin/users/{owner}", {"csrf": await csrf_of(admin), "act": "team_role"})
+    assert page.path.startswith("/console/factor"), "a fresh factor"

@@ -1,16 +1,19 @@
-"""One person: a colleague of the staff, or a user of merchants. Disabling, enabling, a lost second factor, a role.
+"""One person: a colleague of the staff, or a user of merchants. Disabling, enabling, a lost second factor, a role of
+the staff or in a merchant's team.
 
 A colleague's page needs `staff.view` and `staff.change`, that of a user `merchants.view` and `merchants.change`. Nobody
 changes their own account here: it could be the last that may.
 """
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
 from guichet.accounts import people, users
 from guichet.accounts.errors import Forbidden, LastOwner
 from guichet.accounts.rights import StaffMember
+from guichet.console.admin.fields import row_number
 from guichet.console.admin.reads import record_read
 from guichet.console.forms import is_confirmed
 from guichet.console.sections import StaffPage
@@ -18,10 +21,13 @@ from guichet.console.visit import Visit
 from guichet.db.engine import Transaction
 from guichet.domain.accounts import User, UserId
 from guichet.domain.errors import NotFound
-from guichet.domain.roles import STAFF_ROLES, StaffRight
+from guichet.domain.ids import MerchantId
+from guichet.domain.roles import MERCHANT_ROLES, STAFF_ROLES, MerchantRole, StaffRight
 
-#: Acts that lock somebody out need a tick.
-_TO_CONFIRM: Final = ("disable", "reset_factor", "remove")
+#: Acts by which somebody loses access need a tick.
+_TO_CONFIRM: Final = ("disable", "reset_factor", "remove", "team_remove")
+
+Role = TypeVar("Role", bound=str)
 
 
 async def show_colleague(visit: Visit, acting: StaffMember) -> Response:
@@ -54,7 +60,8 @@ async def _change(visit: Visit, acting: StaffMember, right: StaffRight, *, staff
             locked = await users.lock(tx, user.id)
             await _act(visit, acting, tx, locked, form, staff=staff)
     except LastOwner:
-        return await _page(visit, acting, user, 409, visit.text("admin_people.last_admin"))
+        fault = visit.text("admin_people.last_admin") if staff else visit.text("team.last_owner")
+        return await _page(visit, acting, user, 409, fault)
     return visit.redirect(visit.at_admin("/staff") if staff and form.get("act") == "remove" else _own(visit, user))
 
 
@@ -70,10 +77,27 @@ async def _act(
             await people.enable(tx, accounts.outbox, user, actor, now)
         case "reset_factor":
             await people.reset_factor(tx, accounts.outbox, user, actor, accounts.reset_address, now)
-        case "role" if staff and (role := next((each for each in STAFF_ROLES if each == form.get("role")), None)):
+        case "role" if staff and (role := _chosen(STAFF_ROLES, form)):
             await people.set_staff_role(tx, accounts.outbox, user, role, actor, now)
         case "remove" if staff:
             await people.set_staff_role(tx, accounts.outbox, user, None, actor, now)
+        case "team_role" if not staff and (wanted := _chosen(MERCHANT_ROLES, form)):
+            await _set_team_role(visit, acting, tx, user, form, wanted)
+        case "team_remove" if not staff:
+            await _set_team_role(visit, acting, tx, user, form, None)
+
+
+def _chosen(roles: Sequence[Role], form: dict[str, str]) -> Role | None:
+    return next((each for each in roles if each == form.get("role")), None)
+
+
+async def _set_team_role(
+    visit: Visit, acting: StaffMember, tx: Transaction, user: User, form: dict[str, str], role: MerchantRole | None
+) -> None:
+    """In the team that the form names; nothing if the person has left it meanwhile. Raises LastOwner."""
+    merchant = MerchantId(row_number(form.get("merchant")) or 0)
+    if await users.membership(tx, user.id, merchant) is not None:
+        await people.set_merchant_role(tx, user, merchant, role, acting.actor, visit.console.ctx.clock.now())
 
 
 async def _person(visit: Visit, *, staff: bool) -> User:
@@ -96,7 +120,7 @@ async def _page(visit: Visit, acting: StaffMember, user: User, status: int = 200
     view = {
         "person": user,
         "places": [] if staff else await users.merchants_of(visit.console.ctx.db, user.id),
-        "roles": STAFF_ROLES,
+        "roles": STAFF_ROLES if staff else MERCHANT_ROLES,
         "own": user.id == acting.user.id,
         "may_change": acting.may(right) and user.id != acting.user.id,
     }
