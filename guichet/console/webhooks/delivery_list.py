@@ -6,25 +6,21 @@ from typing import Final, TypeVar
 from starlette.responses import Response
 
 from guichet.accounts.rights import Member
-from guichet.clock import DAY, HOUR, SECOND, Instant, earlier
+from guichet.console.failed_deliveries import PERIODS, offered_period, resend_failed
 from guichet.console.visit import Visit
 from guichet.db.list_pages import RowKey, key_of
 from guichet.db.references import parse_reference
 from guichet.domain.audit_log import ActRefused
-from guichet.domain.errors import InvalidRequest, NotFound
+from guichet.domain.errors import NotFound
 from guichet.domain.events import DELIVERY_STATUSES, EVENT_NAMES, Delivery
 from guichet.domain.ids import PaymentId
 from guichet.payments import repository as payments
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import DeliveryFilter
-from guichet.webhooks.resend import BulkResend, resend
+from guichet.webhooks.resend import resend
 
 #: Deliveries of one page.
 _PAGE: Final = 25
-#: How far back failed deliveries can be sent again at once.
-_SINCE: Final = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
-#: Microseconds after which sending again stops, to be gone on with by the next press of the button.
-_RESEND_TIME: Final = 5 * SECOND
 
 Word = TypeVar("Word", bound=str)
 
@@ -49,21 +45,14 @@ async def show(visit: Visit, acting: Member) -> Response:
         events=EVENT_NAMES,
         newer=_at(visit, filters, before=rows[0].reference) if newer and rows else None,
         older=_at(visit, filters, after=rows[-1].reference) if older and rows else None,
-        periods=tuple(_SINCE),
-        since=_since(rows, visit.console.ctx.clock.now()),
+        periods=tuple(PERIODS),
+        since=offered_period(rows, visit.console.ctx.clock.now()),
         resent=_count(query.get("resent")),
         skipped=_count(query.get("skipped")),
         more="more" in query,
         may_resend=acting.may("webhooks.resend"),
         may_choose=acting.may("webhooks.resend") and any(row.status != "pending" for row in rows),
     )
-
-
-def _since(rows: Sequence[Delivery], now: Instant) -> str:
-    """The period that is offered first: a day, for whoever comes in the morning, or a longer one if the failures of
-    this page are older."""
-    failed = min((row.created_at for row in rows if row.status == "failed"), default=now)
-    return "day" if failed >= earlier(now, _SINCE["day"]) else "week"
 
 
 def _at(visit: Visit, filters: dict[str, str | None], **position: str) -> str:
@@ -75,19 +64,12 @@ async def change(visit: Visit, acting: Member) -> Response:
     """Sends again the deliveries whose box was ticked, or what failed in the last hour, day or week."""
     form = await visit.form()
     ctx = visit.console.ctx
-    now = ctx.clock.now()
-    acting.require("webhooks.resend", now)
+    acting.require("webhooks.resend", ctx.clock.now())
     if form.get("act") == "chosen":
         return await _resend_chosen(visit, acting, form)
-    period = _SINCE.get(form.get("since", ""))
-    if period is None:
-        raise InvalidRequest
-    walk = BulkResend(ctx, acting.merchant.id, acting.env, earlier(now, period), now, acting.actor)
-    began, resent = ctx.clock.monotonic(), 0
-    while not walk.finished and ctx.clock.monotonic() - began < _RESEND_TIME:
-        resent += await walk.step()
-    ctx.wakeups.deliveries.set()
-    more = None if walk.finished else "yes"
+    whose = (acting.merchant.id, (acting.env,))
+    resent, left = await resend_failed(ctx, *whose, form.get("since", ""), acting.actor)
+    more = "yes" if left else None
     return visit.redirect(visit.here("/webhooks/deliveries", resent=str(resent), more=more))
 
 

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.clock import Instant
 from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries
 from guichet.domain.audit_log import Actor
@@ -19,6 +20,7 @@ from guichet.ledger import wallets
 from guichet.ledger.reconciliation_runs import day_of
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments.wallet_status import change_status
+from guichet.webhooks.resend import listed
 from tests.console.admin.operations import Operations, act
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import RUN
@@ -35,7 +37,7 @@ PAGES = {
     "/admin/reconciliation": ("reconciliation.view", None),
     "/admin/reconciliation/margin": ("reconciliation.view", "reconciliation.view"),
     "/admin/ledger": ("ledger.audit", "ledger.audit"),
-    "/admin/deliveries": ("deliveries.view", None),
+    "/admin/deliveries": ("deliveries.view", "deliveries.resend"),
     "/admin/doctor": ("doctor.view", None),
     "/admin/doctor/providers": ("doctor.view", "doctor.view"),
 }
@@ -171,6 +173,35 @@ async def test_a_failed_delivery_is_found_and_sent_again(operations: Operations)
     assert (await support.get("/admin/deliveries?merchant=&status=failed")).status == 200
     reads = await operations.acts("delivery.viewed")
     assert {(each[1], each[2]) for each in reads} == {("awa@example.com", reference)}
+
+
+async def test_all_that_failed_of_a_merchant_is_sent_again(operations: Operations) -> None:
+    live = operations.live
+    live.first.script("status", done)
+    other = await live.service.merchant("Balafon")
+    for _ in range(2):
+        await live.merchant.pay()
+    await live.service.run_worker(60)
+    ctx, mine = live.ctx, live.merchant.id
+    given_up = update(webhook_deliveries).values(status="failed", attempts=5, next_attempt_at=None)
+    await ctx.db.write(given_up)
+    failed = len(await listed(ctx.db, mine, Instant(0), "failed"))
+    assert failed > 1
+    support, auditor = await operations.staff(role="support"), await operations.staff("zoe@example.com", "auditor")
+    assert 'name="since"' not in (await support.get("/admin/deliveries")).text, "of no merchant"
+    path = f"/admin/deliveries?merchant={mine}"
+    assert 'name="since"' not in (await auditor.get(path)).text
+    await support.get(path)
+    for wrong in ({"since": "century"}, {"since": "day", "merchant": "987654321"}, {"since": "day", "merchant": "x"}):
+        assert (await support.submit("merchant", "csrf", **wrong)).status == 422, wrong
+        await support.get(path)
+    await support.submit("merchant", "csrf", merchant=str(other.id), since="week")
+    assert len(await listed(ctx.db, mine, Instant(0), "failed")) == failed, "another merchant's"
+    await support.get(path)
+    page = await support.submit("merchant", "csrf", since="day")
+    assert f"remis en file\u00a0: {failed}." in page.text
+    assert await listed(ctx.db, mine, Instant(0), "failed") == []
+    assert {each[1:3] for each in await operations.acts("deliveries.resent")} == {("awa@example.com", str(mine))}
 
 
 async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_console: ConsoleFixture) -> None:
