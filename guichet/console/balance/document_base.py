@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from guichet.accounts.rights import Member
 from guichet.console.visit import Visit
+from guichet.domain.merchants import Environment
 from guichet.pages.pdf import PdfDocument
 
 
@@ -12,6 +12,6 @@ def plain(visit: Visit, key: str, **values: Any) -> str:
     return visit.text(key, **values).unescape()
 
 
-def new_document(visit: Visit, acting: Member, title: str) -> PdfDocument:
-    banner = f"{plain(visit, 'base.test')} · {plain(visit, 'base.test_text')}" if acting.env == "test" else None
+def new_document(visit: Visit, env: Environment, title: str) -> PdfDocument:
+    banner = f"{plain(visit, 'base.test')} · {plain(visit, 'base.test_text')}" if env == "test" else None
     return PdfDocument(title, visit.language, visit.console.public_url, banner)

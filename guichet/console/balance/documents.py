@@ -17,6 +17,7 @@ from guichet.db.references import parse_reference
 from guichet.domain.audit_log import Act
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
+from guichet.domain.merchants import Merchant
 from guichet.domain.money import Currency
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.monthly_statement import monthly_statement
@@ -29,23 +30,29 @@ _PAID: Final = ("succeeded", "refunded")
 
 
 async def statement(visit: Visit, acting: Member) -> Response:
-    """The statement of a month, or of this month so far."""
-    ctx, query = visit.console.ctx, visit.request.query_params
-    month, now = read_month(query.get("month", "")), ctx.clock.now()
+    currency = chosen_currency(acting, visit.request.query_params.get("currency", ""))
+    month, answer = await month_document(visit, acting.merchant, WalletKey(acting.merchant.id, acting.env, currency))
+    await _record(visit, acting, "statement", month, {"currency": currency})
+    return answer
+
+
+async def month_document(visit: Visit, merchant: Merchant, wallet: WalletKey) -> tuple[str, Response]:
+    """The statement of the month that the address names (`2026-10`), or of this month so far. Raises NotFound."""
+    ctx = visit.console.ctx
+    month, now = read_month(visit.request.query_params.get("month", "")), ctx.clock.now()
     if month is None or month > today(now, visit.time_zone):
         raise NotFound
-    currency = chosen_currency(acting, query.get("currency", ""))
     days = [each for each in midnights(month, visit.time_zone) if each <= now]
     complete = len(days) == len(midnights(month, visit.time_zone))
     bounds = days if complete else [*days, now]
-    figures = await monthly_statement(ctx.db, WalletKey(acting.merchant.id, acting.env, currency), bounds, now)
-    modes = await ctx.catalogues.of(acting.merchant.id)
+    figures = await monthly_statement(ctx.db, wallet, bounds, now)
+    modes = await ctx.catalogues.of(merchant.id)
     operators = {each: _operator_name(modes, each) for each in figures.operators}
-    content = await drawn(draw_statement(visit, acting, month, currency, figures, operators, None if complete else now))
-    await _record(visit, acting, "statement", f"{month:%Y-%m}", {"currency": currency})
-    title = plain(visit, "statement.file")
-    name = file_name(title, acting.merchant.name, acting.env, f"{month:%Y-%m}", currency, suffix="pdf")
-    return attachment(content, _PDF, name)
+    until = None if complete else now
+    content = await drawn(draw_statement(visit, merchant, wallet, month, figures, operators, until))
+    title, text = plain(visit, "statement.file"), f"{month:%Y-%m}"
+    name = file_name(title, merchant.name, wallet.env, text, wallet.currency, suffix="pdf")
+    return text, attachment(content, _PDF, name)
 
 
 async def receipt(visit: Visit, acting: Member) -> Response:
@@ -75,7 +82,7 @@ def _operator_name(modes: Catalogue, operator: str | None) -> str:
 
 
 def _draw_receipt(visit: Visit, acting: Member, receipt: Receipt) -> bytes:
-    document = new_document(visit, acting, f"{receipt.title} · {acting.merchant.name}")
+    document = new_document(visit, acting.env, f"{receipt.title} · {acting.merchant.name}")
     document.heading(receipt.title)
     document.paragraph(receipt.text, soft=True)
     document.lines(receipt.details)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, Final
 
-from guichet.accounts.rights import Member
 from guichet.clock import Instant
 from guichet.console.balance.document_base import new_document, plain
 from guichet.console.balance.periods import today
 from guichet.console.visit import Visit
-from guichet.domain.money import Currency
+from guichet.domain.merchants import Merchant
+from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.monthly_statement import Figures, MonthlyStatement
 from guichet.ledger.movement_names import movement_name
 from guichet.pages.pdf import PdfColumn
@@ -22,36 +22,37 @@ _SHARES: Final = (9, 21, 21, 24)
 
 def draw_statement(
     visit: Visit,
-    acting: Member,
+    merchant: Merchant,
+    wallet: WalletKey,
     month: date,
-    currency: Currency,
     figures: MonthlyStatement,
     operators: Mapping[str | None, str],
     until: Instant | None,
 ) -> Callable[[], bytes]:
     """What draws the document. `operators`: their names; `until`: how far the figures go if the month is not over."""
-    return lambda: _Drawing(visit, acting, currency, figures, operators).draw(month, until)
+    return lambda: _Drawing(visit, merchant, wallet, figures, operators).draw(month, until)
 
 
 class _Drawing:
     def __init__(
         self,
         visit: Visit,
-        acting: Member,
-        currency: Currency,
+        merchant: Merchant,
+        wallet: WalletKey,
         figures: MonthlyStatement,
         operators: Mapping[str | None, str],
     ) -> None:
         self._visit = visit
-        self._acting = acting
-        self._currency = currency
+        self._merchant = merchant
+        self._env = wallet.env
+        self._currency = wallet.currency
         self._figures = figures
         self._operators = operators
 
     def draw(self, month: date, until: Instant | None) -> bytes:
-        visit, figures, merchant = self._visit, self._figures, self._acting.merchant
+        visit, figures, merchant = self._visit, self._figures, self._merchant
         title = self._text("statement.title", month=visit.month(month.year, month.month))
-        document = new_document(visit, self._acting, f"{title} · {merchant.name}")
+        document = new_document(visit, self._env, f"{title} · {merchant.name}")
         document.heading(title)
         pairs = [
             (self._text("receipt.merchant"), merchant.name),

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from guichet.availability.states import OperatorAvailability, set_availability
-from guichet.clock import Instant
+from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries
 from guichet.domain.audit_log import Actor
@@ -18,6 +18,7 @@ from guichet.domain.reconciliation import MISSING_THERE
 from guichet.domain.roles import STAFF_ROLES, may_as_staff
 from guichet.ledger import wallets
 from guichet.ledger.reconciliation_runs import day_of
+from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
 from guichet.payments.wallet_status import change_status
 from guichet.webhooks.resend import listed
@@ -34,6 +35,7 @@ PAGES = {
     "/admin/modes": ("modes.view", "modes.change"),
     "/admin/wallets": ("wallets.view", None),
     "/admin/wallets/1": ("wallets.view", "wallets.change"),
+    "/admin/wallets/1/statement": ("wallets.view", None),
     "/admin/reconciliation": ("reconciliation.view", None),
     "/admin/reconciliation/margin": ("reconciliation.view", "reconciliation.view"),
     "/admin/ledger": ("ledger.audit", "ledger.audit"),
@@ -137,6 +139,28 @@ async def test_a_wallet_is_frozen_at_once_and_reopened_by_two(operations: Operat
     assert await wallets.wallet_status(ctx.db, merchant, "live", "EUR") == "Fermé"
     assert (await act(awa, path, currency="XOF", status=ACTIVE, reason="encore")).status == 409
     assert (await act(awa, path, currency="XOF", status="Gelé", reason="")).status == 422
+
+
+async def test_the_statement_of_a_wallet_shows_the_movements_that_its_merchant_sees(operations: Operations) -> None:
+    live, merchant = operations.live, operations.live.merchant.id
+    live.first.script("initiate", done)
+    paid = await live.merchant.pay()
+    finance = await operations.staff()
+    page = await finance.get(f"/admin/wallets/{merchant}")
+    [link] = re.findall(rf'href="(/admin/wallets/{merchant}/statement[^"]*env=live[^"]*currency=XOF)"', page.text)
+    owner = await operations.console.joined("ada@example.com", require(await merchants.get(live.ctx.db, merchant)))
+    own = (await owner.get(f"/console/{merchant}/live/balance")).text
+    page = await finance.get(link.replace("&amp;", "&"))
+    shown, seen = (re.findall(r'data-label="(?:Montant|Solde après)">([^<]+)<', each) for each in (page.text, own))
+    assert (shown, len(seen)) == (seen, 2)
+    assert paid["reference"] in page.text
+    month = to_datetime(live.ctx.clock.now()).strftime("%Y-%m")
+    document = await finance.get(f"{page.path.replace('&amp;', '&')}&month={month}")
+    assert document.content.startswith(b"%PDF-")
+    assert document.headers["Content-Disposition"].endswith(f'-live-{month}-xof.pdf"')
+    reads = [each[1:] for each in await operations.acts("wallet.viewed")]
+    assert reads[-1] == ("awa@example.com", str(merchant), {"env": "live", "currency": "XOF", "month": month})
+    assert reads[-2] == ("awa@example.com", str(merchant), {"env": "live", "currency": "XOF"})
 
 
 async def test_an_audit_is_started_once_and_shows_its_result(operations: Operations) -> None:

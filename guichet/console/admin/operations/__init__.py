@@ -13,6 +13,7 @@ from guichet.console.admin.operations import (
     payments_page,
     providers_page,
     reconciliation_page,
+    wallet_statement_page,
     wallets_page,
 )
 from guichet.console.sections import StaffPage
@@ -23,6 +24,7 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *payments_page.PAGES,
     *modes_page.PAGES,
     *wallets_page.PAGES,
+    *wallet_statement_page.PAGES,
     *reconciliation_page.PAGES,
     *margin_page.PAGES,
     *ledger_page.PAGES,
