@@ -59,6 +59,7 @@ async def test_every_page_is_accessible_and_whole(
             "modes",
             "wallets",
             f"wallets/{live.merchant.id}",
+            f"wallets/{live.merchant.id}/statement",
             "reconciliation",
             "reconciliation/margin",
             "ledger",

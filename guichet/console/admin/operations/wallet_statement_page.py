@@ -11,7 +11,7 @@ from guichet.console.balance.documents import month_document
 from guichet.console.balance.movements import month_options, movements_view
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
-from guichet.domain.merchants import ENVS
+from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.money import CURRENCIES
 from guichet.ledger.balance_checkpoints import WalletKey
 
@@ -22,7 +22,7 @@ async def show(visit: Visit, acting: StaffMember) -> Response:
     query = visit.request.query_params
     merchant = await merchant_of(visit)
     visit.belongs_to(merchant)
-    env = next((each for each in ENVS if each == query.get("env")), "live")
+    env: Environment = next((each for each in ENVS if each == query.get("env")), "live")
     currency = next((each for each in CURRENCIES if each == query.get("currency")), merchant.currency)
     wallet = WalletKey(merchant.id, env, currency)
     named = {"env": env, "currency": currency}
