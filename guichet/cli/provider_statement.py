@@ -71,8 +71,9 @@ WORDS: Final[dict[str, str]] = {
 MEANINGS: Final = (PAYMENT, REFUND, "succeeded", "failed", "pending", IGNORED)
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f']")
-_AMOUNT: Final = re.compile(r"(-?)(\d+)(?:[.,](\d{1,2}))?")
-_GROUPED: Final = re.compile(r"(-?)(\d{1,3}(?:([.,])\d{3})+)(?!\3)[.,](\d{1,2})")
+#: Fifteen digits at most: more are no amount, and some thousands of them no number that Python reads.
+_AMOUNT: Final = re.compile(r"(-?)(\d{1,15})(?:[.,](\d{1,2}))?")
+_GROUPED: Final = re.compile(r"(-?)(\d{1,3}(?:([.,])\d{3}){1,4})(?!\3)[.,](\d{1,2})")
 _FRENCH_DATE: Final = re.compile(r"(\d{2})/(\d{2})/(\d{4})(.*)")
 
 
@@ -102,6 +103,9 @@ def read_statement(
     except UnicodeDecodeError as error:
         line = path.read_bytes()[: error.start].count(b"\n") + 1
         raise UnreadableStatement(f"{path.name}, line {line}: this is not UTF-8. Save it as CSV UTF-8.") from None
+    if "\0" in text:  # PostgreSQL keeps none, and no statement has one.
+        line = text[: text.index("\0")].count("\n") + 1
+        raise UnreadableStatement(f"{path.name}, line {line}: it holds a NUL byte. Save it as CSV UTF-8.")
     reader = _Reader(path.name, text, PRESETS.get(provider, {}), columns, {**WORDS, **words})
     return reader.read()
 

@@ -144,6 +144,8 @@ async def test_reconciliation_understands_periods_kinds_and_columns(settings: Se
         ("reference,amount\na,1\n\nx,5,\n", "line 4: 3 columns"),
         ("reference,amount\nx,cinq\n", "line 2: the amount 'cinq' cannot be read"),
         ("reference;amount\nx;5,000\n", "line 2: the amount '5,000' cannot be read"),
+        (f"reference,amount\nx,{'9' * 5000}\n", "line 2: the amount '999"),
+        ("reference,amount\nx\0y,5\n", "line 2: it holds a NUL byte"),
         ("reference,amount\n,5\n", "line 2: it has no reference"),
         ("reference,amount\nx,\n", "line 2: it has no amount"),
         ("reference,amount,status\nx,5,done\n", "line 2: the status 'done' is unknown"),
