@@ -1,5 +1,6 @@
 """Amounts, dates and numbers as people write them."""
 
+from datetime import date
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -39,6 +40,11 @@ def test_amounts_are_formatted_for_people(hundredths: int, currency: Currency, f
 def test_dates_are_shown_in_the_time_zone_of_the_merchants(language: str, zone: str, shown: str) -> None:
     instant = Instant(1_795_256_130_000_000)  # 2026-11-21 10:15:30 UTC
     assert formatting.date_time(instant, language, ZoneInfo(zone)) == shown
+
+
+def test_the_first_of_a_month_is_an_ordinal_in_french() -> None:
+    assert formatting.long_date(date(2026, 11, 1), "fr") == "1er novembre 2026"
+    assert formatting.long_date(date(2026, 11, 1), "en") == "1 November 2026"
 
 
 def test_the_hours_after_23_00_utc_are_of_the_next_day_in_cotonou() -> None:

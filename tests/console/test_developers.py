@@ -53,7 +53,7 @@ async def test_a_key_is_created_shown_once_used_given_an_end_and_revoked(console
     assert await press(ada, "expire", key=number, expires="2000-01-01") == 422
     for _ in range(2):  # Sent again, as after a lost answer: one act, as the log below says.
         assert await press(ada, "expire", key=number, expires="2099-12-31") == 200
-    assert "expire le 1 janvier 2100 à 00:00" in ada.page.text
+    assert "expire le 1er janvier 2100 à 00:00" in ada.page.text
     for _ in range(2):
         assert await press(ada, "revoke", key=number) == 200
         if "confirm" in ada.page.forms()[-1].fields:

@@ -35,7 +35,7 @@ async def test_the_staff_end_and_revoke_a_key_with_a_reason(staff: Staff) -> Non
         for _ in range(2):  # Sent again, as after a lost answer: one act.
             page = await admin.post(path, form)
             assert page.status == 200
-    assert ("Révoquée" in page.text, "expire le 1 janvier 2100" in page.text) == (True, True)
+    assert ("Révoquée" in page.text, "expire le 1er janvier 2100" in page.text) == (True, True)
     service.clock.advance(2)
     assert (await client.live.get("/balance")).status == 401
     assert (await client.get("/balance")).status == 200
