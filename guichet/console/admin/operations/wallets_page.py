@@ -7,18 +7,16 @@ from starlette.responses import Response
 from guichet.accounts import approvals
 from guichet.accounts.rights import StaffMember
 from guichet.console.admin.fields import MOST_TYPED, reason_of, row_number
+from guichet.console.admin.merchants.of_merchant import merchant_of
 from guichet.console.admin.reads import record_read
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import ActRefused
-from guichet.domain.errors import NotFound
-from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES
 from guichet.ledger import wallets
-from guichet.merchants import repository as merchants
 from guichet.payments import provider_balances, wallet_status
 from guichet.payments.money_acts import wallet_subject
 
@@ -41,7 +39,7 @@ async def show_list(visit: Visit, acting: StaffMember) -> Response:
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:
-    return await _page(visit, acting, await _merchant(visit))
+    return await _page(visit, acting, await merchant_of(visit))
 
 
 async def change(visit: Visit, acting: StaffMember) -> Response:
@@ -49,7 +47,7 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
     form = await visit.form()
     ctx = visit.console.ctx
     acting.require("wallets.change", ctx.clock.now())
-    merchant = await _merchant(visit)
+    merchant = await merchant_of(visit)
     status = next((each for each in WALLET_STATUSES if each == form.get("status")), None)
     currency = next((each for each in CURRENCIES if each == form.get("currency")), None)
     reason = reason_of(form)
@@ -64,14 +62,6 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
     except ActRefused as refusal:
         return await _page(visit, acting, merchant, 409, refusal=refusal)
     return visit.redirect(visit.at_admin(f"/approvals/{request.id}"))
-
-
-async def _merchant(visit: Visit) -> Merchant:
-    number: int = visit.request.path_params["merchant"]
-    found = await merchants.get(visit.console.ctx.db, MerchantId(number))
-    if found is None:
-        raise NotFound
-    return found
 
 
 async def _page(
