@@ -18,6 +18,8 @@ from tests.console.pages import Page
 _SEED: Final = re.compile(r'class="mono-text">([A-Z2-7 ]+)<')
 _STEP: Final = 30  # seconds of a code
 _BUSY: Final = (429, 503)
+#: Seconds in which PostgreSQL may still commit what a killed server sent; the old cookie works until then.
+_COMMIT_LATE: Final = 30
 #: Pages on which somebody proves who they are, instead of the one that was asked for.
 _SIGN_IN: Final = "/console/sign-in"
 _SET_UP: Final = "/console/factor/setup"
@@ -41,6 +43,8 @@ class Person:
     _last_step: int = 0
     #: Whether an answer with a new cookie was lost: whoever gave a code then has to sign in again (docs/security.md).
     _cookie_lost: bool = True
+    #: When it was lost (`time.monotonic()`).
+    _lost_at: float = 0
 
     async def join(self, path: str) -> None:
         """Accepts the invitation, once, however often its answers are lost."""
@@ -66,7 +70,8 @@ class Person:
             if page.path.startswith((_SIGN_IN, _FACTOR)):
                 await self._prove(page)
                 continue
-            self._cookie_lost = False
+            if time.monotonic() - self._lost_at > _COMMIT_LATE:
+                self._cookie_lost = False
             if page.status not in _BUSY:
                 return page
             await asyncio.sleep(1)
@@ -82,7 +87,7 @@ class Person:
 
     async def sign_out(self) -> None:
         page = await self.open("/console/security")
-        await self.browser.post("/console/sign-out", {"csrf": csrf_of(page)})
+        self._answered(await self.browser.post("/console/sign-out", {"csrf": csrf_of(page)}))
         self._cookie_lost = True
 
     async def _sign_in(self, page: Page) -> None:
@@ -102,16 +107,22 @@ class Person:
         assert found is not None, page.path
         self.seed = found[1].replace(" ", "")
         answer = await self.browser.post(_SET_UP, {**page.form("code").fields, "code": await self._code()})
-        self._cookie_lost = answer is None
+        self._answered(answer)
         self.journal.done("user.factor_added", self.email, self.email)
 
     async def _give_code(self, page: Page) -> None:
         answer = await self.browser.post(_FACTOR, {**page.form("code").fields, "code": await self._code()})
         self.journal.counts["codes given"] += 1
-        self._cookie_lost = answer is None
+        self._answered(answer)
         if answer is not None and not answer.redirected:
             self.journal.counts[f"codes refused: {answer.status}"] += 1
             await asyncio.sleep(2)
+
+    def _answered(self, answer: Answered | None) -> None:
+        """To a form that changes the cookie."""
+        self._cookie_lost = answer is None
+        if answer is None:
+            self._lost_at = time.monotonic()
 
     async def _code(self) -> str:
         """A code that was never sent before: each counts once, and what became of a lost form nobody knows."""
