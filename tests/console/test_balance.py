@@ -10,7 +10,8 @@ from pypdf import PdfReader
 from sqlalchemy import func, select
 
 from guichet.audit_log import entries as audit_log
-from guichet.clock import DAY, later, to_datetime
+from guichet.clock import DAY, later
+from guichet.console.balance.periods import today
 from guichet.db.engine import require
 from guichet.db.tables import wallet_checkpoints
 from guichet.domain.roles import MERCHANT_ROLES, may_as_merchant
@@ -66,7 +67,7 @@ async def test_the_figures_of_the_page_and_of_the_statement_are_those_of_the_boo
         assert shown == expected
         assert f'{here}/payments/{history.paid["reference"]}"' in page
 
-        month = to_datetime(service.clock.now()).strftime("%Y-%m")
+        month = today(service.clock.now(), service.ctx.settings.time_zone).strftime("%Y-%m")
         document = await finance.get(f"{here}/balance/statement.pdf?month={month}")
         assert document.status == 200
         assert document.headers["Content-Disposition"] == f'attachment; filename="releve-shop-live-{month}-xof.pdf"'
@@ -124,7 +125,7 @@ async def test_movements_are_read_page_by_page_and_a_period_keeps_what_was_typed
     assert [_francs(number * 100_000) for number in range(27, 0, -1)] == balances[0] + balances[1]
     assert 'rel="prev"' in last
     assert 'rel="next"' not in last
-    day = to_datetime(console.service.clock.now()).date()
+    day = today(console.service.clock.now(), console.service.ctx.settings.time_zone)
     page = await browser.get(f"/console/{client.id}/test/balance?from={day}&to={day}&before=x.y&currency=GBP")
     assert page.text.count('data-label="Montant"') == 25
     page = await browser.get(f"/console/{client.id}/test/balance?from=2001-02-03&to=2001-02-04")
@@ -146,7 +147,8 @@ async def test_movements_are_read_page_by_page_and_a_period_keeps_what_was_typed
 async def test_who_sees_the_balance_and_its_documents(sqlite_console: ConsoleFixture, role: Any) -> None:
     merchant = await sqlite_console.merchant()
     browser = await sqlite_console.joined("x@example.com", merchant, role)
-    month = to_datetime(sqlite_console.service.clock.now()).strftime("%Y-%m")
+    service = sqlite_console.service
+    month = today(service.clock.now(), service.ctx.settings.time_zone).strftime("%Y-%m")
     for env in ("live", "test"):
         sees, exports = (may_as_merchant(role, right, env) for right in ("balance.view", "exports.download"))
         for path, right in (("/balance", sees), (f"/balance/statement.pdf?month={month}", sees), ("/exports", exports)):
