@@ -1,7 +1,8 @@
 """`guichet reconcile`: compares a provider's statement with our ledger, and lists the daily comparisons."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,15 +11,16 @@ import typer
 from guichet.bootstrap import Service, live_providers
 from guichet.cli.arguments import Json, Since, Until
 from guichet.cli.console import error_console, fail
-from guichet.cli.provider_statement import FIELDS, MEANINGS, ProviderStatement, UnreadableStatement, read_statement
 from guichet.cli.reconcile_report import Comparison, CsvReport, show
 from guichet.cli.reconcile_runs import show_runs
 from guichet.cli.runner import load_settings, run
+from guichet.cli.statement_faults import sentence_of
 from guichet.clock import DAY, Instant, later
 from guichet.domain.payments import SUBJECT_TYPES
-from guichet.domain.reconciliation import Line
+from guichet.ledger.provider_statement import ProviderStatement, StatementFormat, UnreadableStatement, read_statement
 from guichet.ledger.reconciliation import reconcile as compare
-from guichet.providers.capabilities import History
+from guichet.ledger.statement_columns import FIELDS, MEANINGS
+from guichet.providers.account_history import NoHistory, UnreadableHistory, histories_of
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.settings import SettingsError
 
@@ -68,8 +70,8 @@ def reconcile(
         raise typer.BadParameter("--only payment or --only refund is expected.")
     providers = _load_providers()
     accounts = _accounts_of(providers, provider)
-    columns, words = _pairs(column, FIELDS), _words(word)
-    given = None if statement is None else _read(statement, providers.accounts[accounts[0]].provider, columns, words)
+    written = StatementFormat(providers.accounts[accounts[0]].provider, _pairs(column, FIELDS), _words(word))
+    given = None if statement is None else _read(statement, written)
 
     async def work(opened: Service) -> Comparison:
         found = given or await _fetch(opened, accounts, since, until)
@@ -104,7 +106,7 @@ def _names(name: str) -> set[str]:
 
 def _accounts_of(providers: ProvidersConfig, name: str) -> list[str]:
     """The accounts with a provider of that name, or the account of that name."""
-    accounts = [account for account, each in providers.accounts.items() if name in (account, each.provider)]
+    accounts = providers.accounts_of(name)
     if not accounts:
         known = sorted({each.provider for each in providers.accounts.values()} | set(providers.accounts))
         raise typer.BadParameter(f"there is no account with the provider {name}: {', '.join(known) or 'none'} exist.")
@@ -128,11 +130,11 @@ def _words(given: Sequence[str] | None) -> dict[str, str]:
     return words
 
 
-def _read(path: Path, provider: str, columns: Mapping[str, str], words: Mapping[str, str]) -> ProviderStatement:
+def _read(path: Path, written: StatementFormat) -> ProviderStatement:
     try:
-        return read_statement(path, provider, columns, words)
+        return asyncio.run(read_statement(path.read_bytes(), written))
     except UnreadableStatement as error:
-        fail(str(error), code=2)
+        fail(f"{path.name}, line {error.line}: {sentence_of(error)}", code=2)
 
 
 async def _fetch(
@@ -140,15 +142,13 @@ async def _fetch(
 ) -> ProviderStatement:
     if since is None:
         fail("--fetch needs --from: a provider lists a period.", code=2)
-    now = opened.ctx.clock.now()
+    ctx = opened.ctx
+    now = ctx.clock.now()
     end = min(until or now, later(now, DAY))
-    lines: list[Line] = []
-    for name in accounts:
-        provider = opened.ctx.registry.provider(name)
-        if not isinstance(provider, History):
-            fail(f"{name} has no history to fetch: use a file that it exports.", code=2)
-        found = await provider.history(since, end, opened.ctx.settings.callback_url(name))
-        if not isinstance(found, list):
-            fail(f"The history of {name} cannot be read: {found.raw}.", code=2)
-        lines += found
+    try:
+        lines = await histories_of(ctx.registry, accounts, since, end, ctx.settings.callback_url)
+    except NoHistory as error:
+        fail(f"{error.provider_account} has no history to fetch: use a file that it exports.", code=2)
+    except UnreadableHistory as error:
+        fail(f"The history of {error.provider_account} cannot be read: {error.raw}.", code=2)
     return ProviderStatement(lines, 0, since, end)

@@ -3,31 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from guichet.cli.console import console, iso_or_none, print_json, print_table
 from guichet.clock import Instant
 from guichet.domain.money import plain
-from guichet.domain.reconciliation import DIFFERENT, MATCHED, MISSING_HERE, MISSING_THERE, Finding
-from guichet.exports import cells
+from guichet.domain.reconciliation import MATCHED, OUTCOMES, Finding
+from guichet.exports import cells, differences
 from guichet.ledger.reconciliation_runs import describe
-
-_RESULTS: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
-_COLUMNS: Final = (
-    "result",
-    "type",
-    "our_reference",
-    "merchant_id",
-    "our_status",
-    "our_amount",
-    "their_reference",
-    "their_amount",
-    "currency",
-    "our_date",
-    "their_date",
-    "line",
-    "note",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +33,7 @@ class CsvReport:
 
     def __init__(self, path: Path | None) -> None:
         self._file = path.open("w", encoding="utf-8", newline="") if path else None
-        self._rows = cells.writer(self._file, _COLUMNS) if self._file else None
+        self._rows = cells.writer(self._file, differences.COLUMNS) if self._file else None
 
     def __enter__(self) -> "CsvReport":
         return self
@@ -62,32 +44,11 @@ class CsvReport:
 
     def write(self, finding: Finding) -> None:
         if self._rows is not None:
-            self._rows.writerow(_row(finding))
-
-
-def _row(finding: Finding) -> tuple[object, ...]:
-    line, ours = finding.line, finding.ours
-    kind = line.kind if line else ours.kind if ours else ""
-    currency = ours.currency if ours else (line.currency if line else None)
-    return (
-        finding.outcome,
-        kind,
-        ours.reference if ours else "",
-        ours.merchant_id if ours else "",
-        ours.status if ours else "",
-        cells.amount(ours.amount) if ours else "",
-        cells.text(" ".join(line.references)) if line else "",
-        cells.amount(line.amount) if line and line.amount is not None else "",
-        currency or "",
-        cells.moment(ours.at) if ours and ours.at else "",
-        cells.moment(line.at) if line else "",
-        line.number if line else "",
-        cells.text(finding.note),
-    )
+            self._rows.writerow(differences.row(finding))
 
 
 def show(comparison: Comparison, *, as_json: bool) -> None:
-    counts = {result: comparison.counts[result] for result in _RESULTS}
+    counts = {result: comparison.counts[result] for result in OUTCOMES}
     if as_json:
         differences = [describe(each) for each in comparison.differences]
         period = {"from": iso_or_none(comparison.since), "to": iso_or_none(comparison.until)}

@@ -109,6 +109,7 @@ async def _renew_what_leaves(db: Database, vault: Vault, done: _Rotation) -> Non
     for mail_id, token in await outbox.kept_messages(db):
         replace = partial(outbox.replace_message, db, mail_id, token)
         await done.renew(vault, token, replace, f"mail {mail_id}", mail_id=mail_id)
-    for job_id, column, token in await staff_jobs.encrypted(db):
-        replace = partial(staff_jobs.replace, db, job_id, column, token)
-        await done.renew(vault, token, replace, f"job {job_id} of the staff", staff_job=job_id)
+    for job_id in await staff_jobs.every_id(db):
+        for column, token in await staff_jobs.encrypted(db, job_id):
+            replace = partial(staff_jobs.replace, db, job_id, column, token)
+            await done.renew(vault, token, replace, f"job {job_id} of the staff", staff_job=job_id)

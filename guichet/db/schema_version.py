@@ -19,7 +19,7 @@ from guichet.db.sqlite_errors import is_damage
 from guichet.settings import Settings
 
 #: The last revision of `migrations/versions` (a test compares them).
-REQUIRED_REVISION: Final = "v0031_admits_v0016"
+REQUIRED_REVISION: Final = "v0032_admits_v0016"
 #: Revisions of development versions, made before the first release: their tables and columns have other names.
 _DEVELOPMENT_REVISIONS: Final = frozenset({"0001", "0002", "0003", "0004"})
 _REVISION: Final = "SELECT version_num FROM alembic_version"

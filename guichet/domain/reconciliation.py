@@ -26,6 +26,7 @@ DIFFERENT: Final = "different amount"
 MISSING_HERE: Final = "missing here"
 #: Our ledger has money that the provider did not move.
 MISSING_THERE: Final = "missing there"
+OUTCOMES: Final = (MATCHED, MISSING_HERE, MISSING_THERE, DIFFERENT)
 
 
 class Line(Record, frozen=True, gc=False):

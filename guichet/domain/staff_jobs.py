@@ -9,7 +9,12 @@ from guichet.domain.records import Record
 from guichet.domain.roles import StaffRight
 
 StaffJobKind = Literal[
-    "anonymise_customer", "ledger_margin", "provider_check", "provider_deep_check", "provider_balances"
+    "anonymise_customer",
+    "ledger_margin",
+    "provider_check",
+    "provider_deep_check",
+    "provider_balances",
+    "compare_statement",
 ]
 STAFF_JOB_KINDS: Final[tuple[StaffJobKind, ...]] = get_args(StaffJobKind)
 StaffJobStatus = Literal["pending", "done", "failed"]
@@ -22,6 +27,7 @@ RIGHT_OF: Final[dict[StaffJobKind, StaffRight]] = {
     "provider_check": "doctor.view",
     "provider_deep_check": "wallets.view",
     "provider_balances": "wallets.view",
+    "compare_statement": "reconciliation.view",
 }
 
 #: Jobs that wait for the worker or are done by it, of all people.
@@ -32,7 +38,8 @@ MOST_ATTEMPTS: Final = 3
 
 
 class StaffJob(Record, frozen=True):
-    """A row of `staff_jobs`, in the order of its columns. `parameters` and `result` are encrypted."""
+    """A row of `staff_jobs`, in the order of its columns. `parameters` and `result` are encrypted; megabytes, if a file
+    is among them, so pages read jobs without what they do not show."""
 
     id: int
     kind: StaffJobKind

@@ -1,74 +1,24 @@
 """Reads a provider's statement: a CSV file in UTF-8 with a header row.
 
-A table for each provider says which column holds what; options of the command add to it.
+A table for each provider says which column holds what (`statement_columns.py`); whoever brings the file adds to it.
+Other tasks run between a few lines and the next, so that a server can read a statement.
 """
 
+import asyncio
 import csv
+import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import Final, Literal, TypeVar, cast
 
 from guichet.clock import DAY, Instant, later, read_date
 from guichet.domain.money import CURRENCIES, Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
+from guichet.ledger.statement_columns import FIELDS, IGNORED, MEANINGS_OF, PRESETS, WORDS
 
 T = TypeVar("T")
-
-FIELDS: Final = ("reference", "type", "amount", "currency", "status", "date")
-#: By provider, the columns of each field besides the field's own name (docs/providers/README.md, "Statements"). All
-#: reference columns in the file are used; of other fields the first one found.
-PRESETS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "feexpay": {"reference": ("callback_info", "financial_transaction_id", "custom_id")},
-    "mtn": {
-        "reference": ("externalId", "financialTransactionId", "referenceId", "X-Reference-Id"),
-    },
-    "wave": {
-        "reference": ("client_reference", "id", "transaction_id"),
-        "amount": ("receive_amount",),
-        "status": ("payment_status",),
-        "date": ("when_completed", "timestamp"),
-    },
-    "pawapay": {
-        "reference": ("depositId", "refundId", "payoutId", "clientReferenceId", "providerTransactionId"),
-        "date": ("created",),
-    },
-    "orange": {"reference": ("order_id", "txnid", "pay_token")},
-    "sonatel": {"reference": ("transactionId", "requestId")},
-    "stripe": {
-        "reference": ("client_reference_id", "payment_intent", "id", "source"),
-        "status": ("payment_status",),
-        "date": ("created", "created (utc)"),
-    },
-}
-IGNORED: Final = "ignore"
-#: The meaning of words in the columns `type` and `status`; `--word` adds others.
-WORDS: Final[dict[str, str]] = {
-    **dict.fromkeys(
-        (
-            "payment",
-            "payin",
-            "deposit",
-            "collection",
-            "charge",
-            "encaissement",
-            "payment_api",
-            "feex_link",
-            "feex_page",
-        ),
-        PAYMENT,
-    ),
-    **dict.fromkeys(("refund", "payout", "reversal", "remboursement", "payout_api"), REFUND),
-    **dict.fromkeys(("succeeded", "successful", "success", "completed", "complete", "paid", "found"), "succeeded"),
-    **dict.fromkeys(("failed", "cancelled", "canceled", "rejected", "expired", "unpaid", "reversed"), "failed"),
-    **dict.fromkeys(
-        ("pending", "processing", "accepted", "enqueued", "in_reconciliation", "initiated", "open", "created"),
-        "pending",
-    ),
-}
-MEANINGS: Final = (PAYMENT, REFUND, "succeeded", "failed", "pending", IGNORED)
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f']")
 #: Fifteen digits at most: more are no amount, and some thousands of them no number that Python reads.
@@ -77,8 +27,26 @@ _GROUPED: Final = re.compile(r"(-?)(\d{1,3}(?:([.,])\d{3}){1,4})(?!\3)[.,](\d{1,
 _FRENCH_DATE: Final = re.compile(r"(\d{2})/(\d{2})/(\d{4})(.*)")
 
 
+#: Why a statement cannot be read. Facts of `no_column`: `field`, `known` (the header's columns); of `width`: `found`,
+#: `expected`; of `currency`: `value`, `known`; of `word` and `value`: `field`, `value`; of `csv`: `problem`, in
+#: English, of Python's reader; of `too_many`: `most`.
+StatementFault = Literal[
+    "encoding", "nul", "no_column", "width", "no_reference", "no_amount", "currency", "word", "value", "csv", "too_many"
+]
+#: Lines that are read before other tasks run: less than a millisecond.
+_AT_ONCE: Final = 50
+#: Characters of a cell that a fault tells.
+_MOST_TOLD: Final = 80
+
+
 class UnreadableStatement(Exception):
-    """The statement cannot be read; the message is one sentence that names the line."""
+    """The statement cannot be read because of this line of the file, for this reason."""
+
+    def __init__(self, line: int, fault: StatementFault, **facts: str | int) -> None:
+        super().__init__(f"line {line}: {fault}")
+        self.line = line
+        self.fault = fault
+        self.facts = facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,68 +59,71 @@ class ProviderStatement:
     until: Instant | None
 
 
-def read_statement(
-    path: Path, provider: str, columns: Mapping[str, str], words: Mapping[str, str]
-) -> ProviderStatement:
-    """Reads a file. `columns` (field → column) and `words` (word → meaning) override the presets of the provider.
+@dataclass(frozen=True, slots=True)
+class StatementFormat:
+    """`columns` (field → column) and `words` (word in small letters → meaning) override the presets of the provider."""
 
-    Raises UnreadableStatement.
-    """
+    provider: str
+    columns: Mapping[str, str]
+    words: Mapping[str, str]
+
+
+async def read_statement(content: bytes, written: StatementFormat, most: int | None = None) -> ProviderStatement:
+    """Reads the content of a file, of at most `most` lines. Raises UnreadableStatement."""
+    lines: list[Line] = []
+    ignored = 0
+    since: Instant | None = None
+    until: Instant | None = None
+    for number, (line, end) in enumerate(_Reader(_text(content), written), 1):
+        if most is not None and number > most:
+            raise UnreadableStatement(number, "too_many", most=most)
+        if number % _AT_ONCE == 0:
+            await asyncio.sleep(0)
+        if line is None:
+            ignored += 1
+            continue
+        lines.append(line)
+        if line.at is not None and end is not None:
+            since, until = min(since or line.at, line.at), max(until or end, end)
+    return ProviderStatement(lines, ignored, since, until)
+
+
+def _text(content: bytes) -> str:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise UnreadableStatement(f"{path.name}, line {line}: this is not UTF-8. Save it as CSV UTF-8.") from None
+        raise UnreadableStatement(content[: error.start].count(b"\n") + 1, "encoding") from None
     if "\0" in text:  # PostgreSQL keeps none, and no statement has one.
-        line = text[: text.index("\0")].count("\n") + 1
-        raise UnreadableStatement(f"{path.name}, line {line}: it holds a NUL byte. Save it as CSV UTF-8.")
-    reader = _Reader(path.name, text, PRESETS.get(provider, {}), columns, {**WORDS, **words})
-    return reader.read()
+        raise UnreadableStatement(text[: text.index("\0")].count("\n") + 1, "nul")
+    return text
 
 
 class _Reader:
-    def __init__(
-        self,
-        name: str,
-        text: str,
-        preset: Mapping[str, Sequence[str]],
-        columns: Mapping[str, str],
-        words: Mapping[str, str],
-    ) -> None:
-        self._name = name
-        self._words = words
+    """Each line of the file that is not empty, with the end of its date; None in place of one that is to be ignored."""
+
+    def __init__(self, text: str, written: StatementFormat) -> None:
+        self._words = {**WORDS, **written.words}
         first = text.partition("\n")[0]
         delimiter = max(";,\t", key=first.count)
-        self._rows = csv.reader(text.splitlines(), delimiter=delimiter, strict=True)
+        self._rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
         header = [cell.strip().lower() for cell in self._next() or []]
         self._width = len(header)
         self._at: dict[str, list[int]] = {}
+        preset = PRESETS.get(written.provider, {})
         for field in FIELDS:
-            wanted = [columns[field]] if field in columns else [field, *preset.get(field, ())]
+            wanted = [written.columns[field]] if field in written.columns else [field, *preset.get(field, ())]
             self._at[field] = [header.index(each.lower()) for each in wanted if each.lower() in header]
         for field in ("reference", "amount"):
             if not self._at[field]:
-                known = ", ".join(header)
-                raise self._fault(f"no column for {field} among {known}; name it with --column {field}=NAME")
+                raise self._fault("no_column", field=field, known=", ".join(header))
 
-    def read(self) -> ProviderStatement:
-        lines: list[Line] = []
-        ignored = 0
-        since: Instant | None = None
-        until: Instant | None = None
+    def __iter__(self) -> Iterator[tuple[Line | None, Instant | None]]:
         while (row := self._next()) is not None:
             if not any(cell.strip() for cell in row):
                 continue
             if len(row) != self._width:
-                raise self._fault(f"{len(row)} columns where the header has {self._width}")
-            line, end = self._line(row)
-            if line is None:
-                ignored += 1
-                continue
-            lines.append(line)
-            if line.at is not None and end is not None:
-                since, until = min(since or line.at, line.at), max(until or end, end)
-        return ProviderStatement(lines, ignored, since, until)
+                raise self._fault("width", found=len(row), expected=self._width)
+            yield self._line(row)
 
     def _line(self, row: Sequence[str]) -> tuple[Line | None, Instant | None]:
         amount = self._read(row, "amount", _amount)
@@ -162,12 +133,12 @@ class _Reader:
             return None, None
         references = tuple(cell for at in self._at["reference"] if (cell := row[at].strip().lstrip("'")))
         if not references:
-            raise self._fault("it has no reference")
+            raise self._fault("no_reference")
         if amount is None:
-            raise self._fault("it has no amount")
+            raise self._fault("no_amount")
         currency = self._cell(row, "currency").upper() or None
         if currency is not None and currency not in CURRENCIES:
-            raise self._fault(f"{currency} is not one of {', '.join(CURRENCIES)}")
+            raise self._fault("currency", value=currency[:_MOST_TOLD], known=", ".join(CURRENCIES))
         dated = self._read(row, "date", _date)
         at, end = dated or (None, None)
         # `_word` admits no other words.
@@ -179,11 +150,8 @@ class _Reader:
         if not word:
             return None
         meaning = self._words.get(word.lower())
-        allowed = (PAYMENT, REFUND, IGNORED) if field == "type" else ("succeeded", "failed", "pending", IGNORED)
-        if meaning not in allowed:
-            raise self._fault(
-                f"the {field} {word!r} is unknown; explain it with --word {word}={allowed[0]} (or ignore)"
-            )
+        if meaning not in MEANINGS_OF[field]:
+            raise self._fault("word", field=field, value=word[:_MOST_TOLD])
         return meaning
 
     def _read(self, row: Sequence[str], field: str, parse: Callable[[str], T | None]) -> T | None:
@@ -192,7 +160,7 @@ class _Reader:
             return None
         value = parse(cell)
         if value is None:
-            raise self._fault(f"the {field} {cell!r} cannot be read")
+            raise self._fault("value", field=field, value=cell[:_MOST_TOLD])
         return value
 
     def _cell(self, row: Sequence[str], field: str) -> str:
@@ -202,10 +170,10 @@ class _Reader:
         try:
             return next(self._rows, None)
         except csv.Error as error:
-            raise self._fault(str(error)) from None
+            raise self._fault("csv", problem=str(error)) from None
 
-    def _fault(self, problem: str) -> UnreadableStatement:
-        return UnreadableStatement(f"{self._name}, line {max(1, self._rows.line_num)}: {problem}.")
+    def _fault(self, fault: StatementFault, **facts: str | int) -> UnreadableStatement:
+        return UnreadableStatement(max(1, self._rows.line_num), fault, **facts)
 
 
 def _amount(cell: str) -> Hundredths | None:

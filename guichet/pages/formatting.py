@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.dates import format_date, get_month_names
+from babel.numbers import format_decimal
 
 from guichet import clock
 from guichet.clock import Instant
@@ -41,6 +42,11 @@ def amount(hundredths: int, currency: Currency, language: str) -> str:
     sign = "-" if hundredths < 0 else ""
     before = {"EUR": "€", "USD": "US$"}.get(currency)
     return f"{sign}{before}{digits}" if before else f"{sign}{digits}\u00a0F\u00a0CFA"
+
+
+def whole_number(number: int, language: str) -> str:
+    """`100 000` for a French reader (with a no-break space), `100,000` for an English one."""
+    return format_decimal(number, locale=language)
 
 
 def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:

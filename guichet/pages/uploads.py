@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from guichet.domain.errors import InvalidRequest
 
-_MAX_FIELDS: Final = 20
+_MAX_PARTS: Final = 40
 #: Bytes of the names and values of all fields together, and of the headers of one part.
 _MAX_TEXT: Final = 16 * 1024
 _MAX_HEADERS: Final = 4 * 1024
@@ -105,7 +105,7 @@ class _Reader:
 
     def _part_begins(self) -> None:
         self._parts += 1
-        if self._parts > _MAX_FIELDS:
+        if self._parts > _MAX_PARTS:
             raise InvalidRequest
         self._header, self._disposition = (b"", b""), b""
         self._field, self._value, self._is_file = None, b"", False

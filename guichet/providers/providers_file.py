@@ -58,6 +58,10 @@ class ProvidersConfig:
         """The accounts that lead to the simulator."""
         return [name for name, account in self.accounts.items() if leads_to_simulator(account)]
 
+    def accounts_of(self, name: str) -> list[str]:
+        """The account of that name, or the accounts with the provider of that name; none when there is neither."""
+        return [account for account, each in self.accounts.items() if name in (account, each.provider)]
+
     def refuse_sandboxes(self) -> None:
         """Raises ProvidersFileError when an account leads to a provider's sandbox, where no money moves."""
         for name, account in self.accounts.items():

@@ -19,8 +19,9 @@ MAX_TARGET: Final = 8 * 1024
 MAX_HEADERS: Final = 100
 #: Bytes of a body, with the framing of its chunks; what is received after the response counts too.
 MAX_BODY: Final = 1024 * 1024
-#: The one address that takes more: a document for a merchant's file (`console/admin/merchants/`), of 5 MiB.
-UPLOADS: Final = re.compile(rb"/admin/merchants/[0-9]{1,19}/documents(?:\?.*)?")
+#: The addresses that take more: a document for a merchant's file and a provider's statement (`console/admin/`), of
+#: 5 MiB each.
+UPLOADS: Final = re.compile(rb"/admin/(?:merchants/[0-9]{1,19}/documents|reconciliation/statement)(?:\?.*)?")
 MAX_UPLOAD: Final = 5 * 1024 * 1024 + 128 * 1024
 #: Requests that a client may send before the first of them is answered.
 MAX_PIPELINED: Final = 16

@@ -49,13 +49,15 @@ class StaffJobs:
 
     async def _do(self, job: StaffJob) -> None:
         ctx = self._ctx
-        task = read_task(ctx.vault.decrypt_bytes(job.parameters or ""))
+        # In a thread: there may be a file of megabytes in it.
+        task = await asyncio.to_thread(lambda: read_task(ctx.vault.decrypt_bytes(job.parameters or "")))
         actor = Actor(await repository.asker(ctx.db, job), CONSOLE)
         doing = asyncio.create_task(run_task(ctx, job, task, actor))
         try:
             while not (await asyncio.wait([doing], timeout=_RENEW_EVERY))[0]:
                 await repository.renew(ctx.db, job, ctx.clock.now())
-            result = msgspec.json.encode(doing.result())
+            result = doing.result()
         finally:
             doing.cancel()
-        await repository.finish(ctx.db, job, ctx.vault.encrypt_bytes(result), ctx.clock.now())
+        sealed = await asyncio.to_thread(lambda: ctx.vault.encrypt_bytes(msgspec.json.encode(result)))
+        await repository.finish(ctx.db, job, sealed, ctx.clock.now())

@@ -1,8 +1,8 @@
 """Jobs of the staff: SQL. A worker writes only with the claim it began with (`attempts`)."""
 
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import bindparam, func, literal_column, select, update
+from sqlalchemy import Select, bindparam, func, literal_column, null, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from guichet.clock import Instant, later
@@ -21,14 +21,20 @@ _INSERT: Final = (
     upsert(staff_jobs)
     .values({name: bindparam(name) for name in _NEW})
     .on_conflict_do_nothing(index_elements=["request_hash"])
-    .returning(*staff_jobs.c)
+    .returning(staff_jobs.c.id)
 )
-_BY_REQUEST: Final = select(staff_jobs).where(staff_jobs.c.request_hash == bindparam("request_hash"))
-_FIND: Final = select(staff_jobs).where(staff_jobs.c.id == bindparam("job"))
-_OF_KIND: Final = select(staff_jobs).where(staff_jobs.c.kind == bindparam("wanted"))
-_OF_MERCHANT: Final = select(staff_jobs).where(staff_jobs.c.merchant_id == bindparam("merchant"))
-_LATEST_OF_KIND: Final = _OF_KIND.order_by(staff_jobs.c.id.desc()).limit(MOST_LISTED)
-_LATEST_OF_MERCHANT: Final = _OF_MERCHANT.order_by(staff_jobs.c.id.desc()).limit(MOST_LISTED)
+_BY_REQUEST: Final = select(staff_jobs.c.id).where(staff_jobs.c.request_hash == bindparam("request_hash"))
+
+
+def _without(*names: str) -> Select[Any]:
+    """Every column, in order, NULL in place of these."""
+    return select(*(null().label(each.name) if each.name in names else each for each in staff_jobs.c))
+
+
+_FIND: Final = _without("parameters").where(staff_jobs.c.id == bindparam("job"))
+_LATEST: Final = _without("parameters", "result").order_by(staff_jobs.c.id.desc()).limit(MOST_LISTED)
+_LATEST_OF_KIND: Final = _LATEST.where(staff_jobs.c.kind == bindparam("wanted"))
+_LATEST_OF_MERCHANT: Final = _LATEST.where(staff_jobs.c.merchant_id == bindparam("merchant"))
 _PENDING: Final = select(func.count()).where(staff_jobs.c.status == literal_column("'pending'"))
 _ASKER: Final = select(users.c.email).where(users.c.id == bindparam("user"))
 _CLAIMED: Final = (
@@ -49,7 +55,8 @@ _FINISH: Final = (
     )
     .returning(staff_jobs.c.id)
 )
-_ENCRYPTED: Final = select(staff_jobs.c.id, staff_jobs.c.parameters, staff_jobs.c.result).order_by(staff_jobs.c.id)
+_IDS: Final = select(staff_jobs.c.id).order_by(staff_jobs.c.id)
+_ENCRYPTED: Final = select(staff_jobs.c.parameters, staff_jobs.c.result).where(staff_jobs.c.id == bindparam("job"))
 _REPLACE: Final = {
     name: update(staff_jobs)
     .where(staff_jobs.c.id == bindparam("job"), staff_jobs.c[name] == bindparam("old"))
@@ -68,28 +75,29 @@ _QUEUE: Final[WorkQueue[StaffJob]] = WorkQueue(
 )
 
 
-async def add(tx: Transaction, job: StaffJob) -> StaffJob | None:
-    """`id` is given by the database. None when the same request made a job already."""
+async def add(tx: Transaction, job: StaffJob) -> int | None:
+    """Its id, given by the database. None when the same request made a job already."""
     row = await tx.write(_INSERT, **{name: getattr(job, name) for name in _NEW})
-    return None if row is None else _job(row)
+    return None if row is None else int(row[0])
 
 
-async def of_request(db: Reader, request_hash: str) -> StaffJob:
-    return _job(require(await db.one(_BY_REQUEST, request_hash=request_hash)))
+async def of_request(db: Reader, request_hash: str) -> int:
+    return int(require(await db.one(_BY_REQUEST, request_hash=request_hash))[0])
 
 
 async def find(db: Reader, job_id: int) -> StaffJob | None:
+    """Without what was asked."""
     row = await db.one(_FIND, job=job_id)
     return None if row is None else _job(row)
 
 
 async def latest(db: Reader, kind: StaffJobKind) -> list[StaffJob]:
-    """The newest jobs of this kind, newest first."""
+    """The newest jobs of this kind, newest first, without what was asked and found."""
     return [_job(row) for row in await db.all(_LATEST_OF_KIND, wanted=kind)]
 
 
 async def latest_of_merchant(db: Reader, merchant_id: MerchantId) -> list[StaffJob]:
-    """The newest jobs about this merchant, newest first."""
+    """The newest jobs about this merchant, newest first, without what was asked and found."""
     return [_job(row) for row in await db.all(_LATEST_OF_MERCHANT, merchant=merchant_id)]
 
 
@@ -120,11 +128,15 @@ async def finish(db: Writer, job: StaffJob, result: str | None, now: Instant) ->
         raise JobTakenOver
 
 
-async def encrypted(db: Database) -> list[tuple[int, str, str]]:
-    """(job, column, encrypted text) for the rotation of `GUICHET_SECRET_KEYS`. Jobs are kept for 30 days."""
-    rows = await db.scan(_ENCRYPTED)
-    found = [(row[0], name, token) for row in rows for name, token in zip(_REPLACE, list(row)[1:], strict=True)]
-    return [(number, name, token) for number, name, token in found if token is not None]
+async def every_id(db: Database) -> list[int]:
+    """Jobs are kept for 30 days."""
+    return [row[0] for row in await db.scan(_IDS)]
+
+
+async def encrypted(db: Reader, job_id: int) -> list[tuple[str, str]]:
+    """(column, encrypted text) of a job, for the rotation of `GUICHET_SECRET_KEYS`; none if it was removed."""
+    row = await db.one(_ENCRYPTED, job=job_id) or ()
+    return [(name, token) for name, token in zip(_REPLACE, row, strict=False) if token is not None]
 
 
 async def replace(db: Writer, job_id: int, column: str, old: str, new: str) -> bool:

@@ -1,5 +1,6 @@
 """Asking for a job of the staff, and what the audit log keeps of it."""
 
+import asyncio
 import hashlib
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import MOST_PENDING, StaffJob
 from guichet.staff_jobs import repository
 from guichet.staff_jobs.errors import TooManyJobs
+from guichet.staff_jobs.statement_comparison import CompareStatement
 from guichet.staff_jobs.tasks import AnonymiseCustomer, LedgerMargin, Task, kind_of
 
 
@@ -27,17 +29,21 @@ class WantedJob:
     form_token: str
 
 
-async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> StaffJob:
-    """Records the job for the worker; the same form sent again is the same job. Raises TooManyJobs."""
+async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> int:
+    """Records the job for the worker and returns its id; the same form sent again is the same job.
+
+    Raises TooManyJobs.
+    """
     now, kind = ctx.clock.now(), kind_of(wanted.task)
-    content = msgspec.json.encode(wanted.task)
+    # In a thread: encrypting a file of 5 MiB takes a while.
+    request_hash, parameters = await asyncio.to_thread(_sealed, ctx, wanted)
     new = StaffJob(
         id=0,
         kind=kind,
         merchant_id=wanted.merchant_id,
         user_id=wanted.user_id,
-        request_hash=_request_hash(wanted, content),
-        parameters=ctx.vault.encrypt_bytes(content),
+        request_hash=request_hash,
+        parameters=parameters,
         status="pending",
         attempts=0,
         due_at=now,
@@ -46,25 +52,29 @@ async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> StaffJob:
         result=None,
     )
     async with ctx.db.transaction() as tx:
-        job = await repository.add(tx, new)
-        if job is None:
+        job_id = await repository.add(tx, new)
+        if job_id is None:
             return await repository.of_request(tx, new.request_hash)
         facts = {"kind": kind, **_facts(wanted.task)}
         reason = wanted.task.reason if isinstance(wanted.task, AnonymiseCustomer) else ""
-        act = Act(actor, "staff_job.requested", "staff_job", str(job.id), wanted.merchant_id, reason, after=facts)
+        act = Act(actor, "staff_job.requested", "staff_job", str(job_id), wanted.merchant_id, reason, after=facts)
         # Acts wait for one another here, so no two requests count the same jobs.
         await audit_log.record(tx, act, now)
         if await repository.pending(tx) > MOST_PENDING:
             raise TooManyJobs
     ctx.wakeups.staff_jobs.set()
-    return job
+    return job_id
 
 
-def _request_hash(wanted: WantedJob, content: bytes) -> str:
-    """Of a random token that is stored nowhere, so that nobody finds the customer's number by trying all numbers. A
-    form whose content was changed before it was sent again is another request."""
+def _sealed(ctx: AppContext, wanted: WantedJob) -> tuple[str, str]:
+    """The hash of the request, and what is asked, encrypted.
+
+    The hash is of a random token that is stored nowhere, so that nobody finds the customer's number by trying all
+    numbers. A form whose content was changed before it was sent again is another request.
+    """
+    content = msgspec.json.encode(wanted.task)
     whose = f"{wanted.form_token}\n{wanted.user_id}\n{wanted.merchant_id}\n"
-    return hashlib.sha256(whose.encode() + content).hexdigest()
+    return hashlib.sha256(whose.encode() + content).hexdigest(), ctx.vault.encrypt_bytes(content)
 
 
 def _facts(task: Task) -> dict[str, object]:
@@ -74,5 +84,9 @@ def _facts(task: Task) -> dict[str, object]:
             return {}
         case LedgerMargin():
             return {"from": iso(task.since), "to": iso(task.until)}
+        case CompareStatement(account=account, file=file):
+            period = {"from": task.since, "to": task.until}
+            days = {name: iso(at) for name, at in period.items() if at is not None}
+            return {"account": account, **days, **({"size": file.size, "sha256": file.sha256} if file else {})}
         case _:
             return {"account": task.account} if task.account else {}

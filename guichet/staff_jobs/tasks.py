@@ -16,6 +16,11 @@ from guichet.ledger.margin import margins
 from guichet.payments.anonymisation import Anonymised, CustomerKeys, anonymise_customer
 from guichet.providers.account_checks import Finding
 from guichet.providers.account_review import BalanceLine, balance_lines, findings_of, probe_accounts
+from guichet.staff_jobs.statement_comparison import (
+    ComparedStatement,
+    CompareStatement,
+    compare_statement,
+)
 
 
 class AnonymiseCustomer(Struct, frozen=True, tag="anonymise_customer"):
@@ -45,7 +50,7 @@ class ProviderBalances(Struct, frozen=True, tag="provider_balances"):
 
 
 AboutAccounts = ProviderCheck | ProviderDeepCheck | ProviderBalances
-Task = AnonymiseCustomer | LedgerMargin | AboutAccounts
+Task = AnonymiseCustomer | LedgerMargin | CompareStatement | AboutAccounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +96,14 @@ class ReadBalances:
     rows: list[BalanceLine]
 
 
-Result = Anonymised | Margins | CheckedAccounts | ReadBalances
+Result = Anonymised | Margins | CheckedAccounts | ReadBalances | ComparedStatement
 _RESULTS: Final[dict[StaffJobKind, type[Result]]] = {
     "anonymise_customer": Anonymised,
     "ledger_margin": Margins,
     "provider_check": CheckedAccounts,
     "provider_deep_check": CheckedAccounts,
     "provider_balances": ReadBalances,
+    "compare_statement": ComparedStatement,
 }
 
 
@@ -123,6 +129,8 @@ async def run_task(ctx: AppContext, job: StaffJob, task: Task, actor: Actor) -> 
             return await anonymise_customer(ctx, require(job.merchant_id), customer, actor, task.reason)
         case LedgerMargin():
             return await _margins(ctx, task)
+        case CompareStatement():
+            return await compare_statement(ctx, task)
         case ProviderBalances():
             return ReadBalances(await balance_lines(ctx.registry, ctx.providers, _accounts(ctx, task)))
         case ProviderCheck() | ProviderDeepCheck():

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 from sqlalchemy import insert
 
 from guichet.administration.merchant_file import add_document, add_note
@@ -16,12 +17,16 @@ from guichet.db.tables import (
     payment_links,
     payments,
     reconciliation_runs,
+    staff_jobs,
     webhook_deliveries,
 )
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Environment, Merchant
+from guichet.domain.money import Hundredths
+from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
+from guichet.staff_jobs.statement_comparison import ComparedStatement
 from tests.console.conftest import ConsoleFixture
-from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN
+from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN, STAFF_JOB
 
 #: By the name of a parameter of an address.
 Ids = dict[str, list[str]]
@@ -65,6 +70,7 @@ class Sample:
         day = self.now // DAY * DAY
         await self._row(reconciliation_runs, {**RUN, "provider_account": self.word, "day": day})
         self.of_all = {
+            "job": [await self._comparison()],
             "merchant": [str(self.merchant.id)],
             "document": [str(document.id)],
             "request": [request],
@@ -75,6 +81,16 @@ class Sample:
             "account": [self.word],
             "day": [datetime.fromtimestamp(day / SECOND, UTC).date().isoformat()],
         }
+
+    async def _comparison(self) -> str:
+        """A job of the staff that compared a statement."""
+        line = Line(2, "payment", (self.word, self.phone), Hundredths(500), None, "succeeded", self.now)
+        found = [Finding(MISSING_HERE, line, None, self.word)]
+        compared = ComparedStatement(None, self.now, lines=1, counts={MISSING_HERE: 1}, found=found)
+        result = self.console.service.ctx.vault.encrypt_bytes(msgspec.json.encode(compared))
+        ended = {"due_at": None, "parameters": None, "finished_at": self.now, "status": "done", "result": result}
+        about = {"kind": "compare_statement", "user_id": self.user_id, "request_hash": str(self.merchant.id)}
+        return await self._row(staff_jobs, {**STAFF_JOB, **about, **ended})
 
     async def _environment(self, mine: dict[str, Any], *, test: bool) -> Ids:
         wrote = {"description": self.word, "firstname": self.word, "lastname": self.word, "phone_number": self.phone}

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from guichet.cli.provider_statement import PRESETS
 from guichet.clock import DAY, SystemClock, earlier, iso
+from guichet.ledger.statement_columns import PRESETS
 from guichet.providers.client import ProviderAccount
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for

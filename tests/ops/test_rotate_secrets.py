@@ -179,7 +179,7 @@ async def test_codes_and_documents_are_encrypted_anew_too(cli: Cli, settings: Se
         assert seeds == ["SEED", "NEXT"]
         pieces = [require(await exports.chunk(ctx.db, export, number)) for number in range(2)]
         assert b"".join(ctx.vault.decrypt_bytes(piece) for piece in pieces) == b"jour;montant"
-        [(_, _, asked)] = await staff_jobs.encrypted(ctx.db)
+        [(_, asked)] = await staff_jobs.encrypted(ctx.db, 1)
         assert ctx.vault.decrypt(asked) == "NUMBER"
         [mail] = await Outbox(ctx.vault).latest(ctx.db)
         assert require(mail.message).values["link"].endswith("SECRET")

@@ -114,11 +114,15 @@ async def test_a_body_over_the_limit_of_the_contract_gets_its_422(sqlite_service
         assert (status, body["error"]["code"]) == (422, "invalid_request")
 
 
-async def test_one_address_takes_a_document_and_nothing_larger() -> None:
-    """The upload of the back office, and no address that only looks like it."""
+async def test_two_addresses_take_a_file_and_nothing_larger() -> None:
+    """The uploads of the back office, and no address that only looks like one."""
     path, head = "/admin/merchants/7/documents", "POST {} HTTP/1.1\r\nContent-Length: {}\r\n\r\n"
+    statement = "/admin/reconciliation/statement"
     for target, size, status in (
         (path, 5 * 1024 * 1024, 200),
+        (f"{statement}?lang=en", 5 * 1024 * 1024, 200),
+        (statement, MAX_UPLOAD + 64 * 1024, 413),
+        (f"{statement}/1", 2 * MAX_BODY, 413),
         (f"{path}?lang=en", 5 * 1024 * 1024, 200),
         (path, MAX_UPLOAD + 64 * 1024, 413),
         (f"{path}/1", 2 * MAX_BODY, 413),

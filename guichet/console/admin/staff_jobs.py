@@ -1,5 +1,6 @@
 """What the pages share that ask the worker for something: the form's token, how far a job is, its result."""
 
+import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,8 +31,11 @@ class ListedJob:
 
 async def ask_worker(
     visit: Visit, acting: StaffMember, form: dict[str, str], task: Task, merchant_id: MerchantId | None = None
-) -> StaffJob:
-    """The job of this form, however often it is sent; without a token each form is another one. Raises TooManyJobs."""
+) -> int:
+    """The id of the job of this form, however often it is sent; without a token each form is another one.
+
+    Raises TooManyJobs.
+    """
     token = form_token(form) or new_form_token()
     return await ask(visit.console.ctx, WantedJob(task, merchant_id, acting.user.id, token), acting.actor)
 
@@ -61,18 +65,20 @@ async def jobs_view(visit: Visit, path: str, jobs: Sequence[StaffJob], shown: St
     return {
         "latest": [listed[each.id] for each in jobs],
         "shown": listed[shown.id] if shown else None,
-        "result": _result(visit, shown) if shown else None,
+        "result": await job_result(visit, shown) if shown else None,
         "working": shown is not None and shown.status == "pending",
         "form_again": visit.at_admin(path),
     }
 
 
-def _result(visit: Visit, job: StaffJob) -> Result | None:
+async def job_result(visit: Visit, job: StaffJob) -> Result | None:
     """None while there is none, and if its key is gone."""
-    if job.result is None:
+    sealed = job.result
+    if sealed is None:
         return None
-    try:
-        return read_result(job.kind, visit.console.ctx.vault.decrypt_bytes(job.result))
+    vault = visit.console.ctx.vault
+    try:  # In a thread: a thousand differences are half a megabyte.
+        return await asyncio.to_thread(lambda: read_result(job.kind, vault.decrypt_bytes(sealed)))
     except UnreadableSecret as error:
         log.error("staff_job.unreadable", job=job.id, error=str(error))
         return None

@@ -1,7 +1,8 @@
 """Staff in the back office, and what they cannot do by an ordinary form: sending files."""
 
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from types import MappingProxyType
 
 import aiohttp
 import pytest
@@ -41,11 +42,18 @@ async def csrf_of(browser: ConsoleBrowser) -> str:
 
 
 async def upload(
-    browser: ConsoleBrowser, path: str, content: bytes, name: str = "a.pdf", csrf: str | None = None
+    browser: ConsoleBrowser,
+    path: str,
+    content: bytes,
+    name: str = "a.pdf",
+    csrf: str | None = None,
+    fields: Mapping[str, str] = MappingProxyType({}),
 ) -> Page:
-    """Posts a file as a browser does; the page after the redirect, if there is one."""
+    """Posts a file as a browser does, after `fields`; the page after the redirect, if there is one."""
     form = aiohttp.FormData(quote_fields=False)
     form.add_field("csrf", await csrf_of(browser) if csrf is None else csrf)
+    for field, value in fields.items():
+        form.add_field(field, value)
     form.add_field("file", io.BytesIO(content), filename=name, content_type="application/pdf")
     cookies = "; ".join(f"{key}={value}" for key, value in browser.cookies.items())
     headers = {**browser.sends, "Cookie": cookies}

@@ -45,10 +45,10 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
     if not is_confirmed(form):
         return await _page(visit, acting, merchant, 422, visit.text("anonymise.confirm_missing"), form)
     try:
-        job = await ask_worker(visit, acting, form, AnonymiseCustomer(phone, email, reason), merchant.id)
+        job_id = await ask_worker(visit, acting, form, AnonymiseCustomer(phone, email, reason), merchant.id)
     except TooManyJobs:
         return await _page(visit, acting, merchant, 409, visit.text("jobs.too_many", most=MOST_PENDING), form)
-    return visit.redirect(visit.at_admin(_path(merchant), job=str(job.id)))
+    return visit.redirect(visit.at_admin(_path(merchant), job=str(job_id)))
 
 
 def _path(merchant: Merchant) -> str:

@@ -13,6 +13,7 @@ from guichet.console.admin.operations import (
     payments_page,
     providers_page,
     reconciliation_page,
+    statement_page,
     wallet_statement_page,
     wallets_page,
 )
@@ -27,6 +28,7 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *wallet_statement_page.PAGES,
     *reconciliation_page.PAGES,
     *margin_page.PAGES,
+    *statement_page.PAGES,
     *ledger_page.PAGES,
     *deliveries_page.PAGES,
     *doctor_page.PAGES,

@@ -30,10 +30,10 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
     if period.fault or not (form.get("from") and form.get("to")):
         return await _page(visit, form, 422, visit.text(f"balance.fault.{period.fault or 'date'}"))
     try:
-        job = await ask_worker(visit, acting, form, LedgerMargin(period.since, period.until))
+        job_id = await ask_worker(visit, acting, form, LedgerMargin(period.since, period.until))
     except TooManyJobs:
         return await _page(visit, form, 409, visit.text("jobs.too_many", most=MOST_PENDING))
-    return visit.redirect(visit.at_admin(_PATH, job=str(job.id)))
+    return visit.redirect(visit.at_admin(_PATH, job=str(job_id)))
 
 
 def _period(visit: Visit, form: dict[str, str]) -> Period:

@@ -37,10 +37,10 @@ async def change(visit: Visit, acting: StaffMember) -> Response:
         return await _page(visit, acting, form, 422, visit.text("provider_jobs.incomplete"))
     acting.require(RIGHT_OF[kind], ctx.clock.now())
     try:
-        job = await ask_worker(visit, acting, form, _TASKS[kind](account or None))
+        job_id = await ask_worker(visit, acting, form, _TASKS[kind](account or None))
     except TooManyJobs:
         return await _page(visit, acting, form, 409, visit.text("jobs.too_many", most=MOST_PENDING))
-    return visit.redirect(visit.at_admin(_PATH, job=str(job.id)))
+    return visit.redirect(visit.at_admin(_PATH, job=str(job_id)))
 
 
 def _allowed(acting: StaffMember) -> list[StaffJobKind]:
