@@ -25,6 +25,7 @@ COMPOSED = (
     "anonymise.count.",
     "balance.fault.",
     "clock.unit.",
+    "comparison_note.",
     "desk.state.",
     "desk.text.",
     "developers.done.",
