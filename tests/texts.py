@@ -9,6 +9,11 @@ from guichet.pages import i18n
 _SHARED = Path(guichet.pages.__file__).parent
 
 
+def facts_of(text: str) -> set[str]:
+    """The names of the values that a text takes."""
+    return set(re.findall(r"%\((\w+)\)s", text))
+
+
 class Catalogues:
     """The texts of the pages in `folder`, and the code and templates that may use them."""
 
@@ -24,7 +29,7 @@ class Catalogues:
 
     def check_text(self, key: str, composed: tuple[str, ...]) -> None:
         """The same values in both languages, and used. `composed`: how keys begin that are put together."""
-        values = [set(re.findall(r"%\((\w+)\)s", self.texts[language][key])) for language in i18n.LANGUAGES]
+        values = [facts_of(self.texts[language][key]) for language in i18n.LANGUAGES]
         assert values[0] == values[1]
         assert f'"{key}"' in self.sources or key.startswith(composed)
 

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,6 +17,7 @@ from guichet.accounts.rights import Member
 from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, state_of
 from guichet.console import form_tokens
 from guichet.console.cookies import Cookies
+from guichet.console.sentences import said, word
 from guichet.context import AppContext
 from guichet.domain.accounts import Session, User, is_secret
 from guichet.domain.merchants import Environment, Merchant
@@ -185,6 +187,18 @@ class Visit(PageRequest):
         """`octobre 2026`."""
         return formatting.month(year, month, self.language)
 
+    def said(self, kind: str, sentence: str) -> Markup:
+        """A sentence of the commands in the reader's language (`console/sentences.py`)."""
+        return said(self, kind, sentence)
+
+    def word(self, prefix: str, value: str) -> str:
+        """A status or another word of ours in the reader's language: the text `prefix` and `value`."""
+        return word(self, prefix, value)
+
+    def stated(self, amount: int | float | str | None, currency: str | None) -> str:
+        """An amount in the main unit, as a provider or a command states it."""
+        return formatting.stated_amount(amount, currency, self.language)
+
     def show(self, template: str, status: int = 200, **view: Any) -> Response:
         """A page with what surrounds every page: the person, the way out, the token of forms."""
         chrome: dict[str, Any] = {
@@ -200,6 +214,9 @@ class Visit(PageRequest):
             "date_time": self.date_time,
             "amount": self.amount,
             "charged": self.charged,
+            "said": self.said,
+            "word": self.word,
+            "stated": self.stated,
         }
         if self.acting is not None:
             chrome |= {"here": self.here, "environments": self.environments}

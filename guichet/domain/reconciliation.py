@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from guichet.clock import Instant
+from guichet.domain.comparison_notes import ComparisonNote
 from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateStage
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.payments import PaymentStatus, SubjectType
 from guichet.domain.records import Record
+from guichet.domain.sentences import NO_SENTENCE, Sentence
 
 PAYMENT: Final = "payment"
 REFUND: Final = "refund"
@@ -93,7 +95,7 @@ class Finding:
     outcome: str
     line: Line | None
     ours: Ours | None
-    note: str = ""
+    note: Sentence = NO_SENTENCE
 
 
 @dataclass
@@ -118,13 +120,15 @@ class StatementIndex:
         found = [self.lines[index] for index in indices]
         moved = [line for line in found if line.moved]
         if not ours.moved:
-            yield from (Finding(MISSING_HERE, line, ours, f"{ours.status} here") for line in moved)
+            note = ComparisonNote.STATUS_HERE(status=ours.status)
+            yield from (Finding(MISSING_HERE, line, ours, note) for line in moved)
         elif not moved:
             if expected or found:
-                yield Finding(MISSING_THERE, None, ours, f"{found[-1].status} there" if found else "not there")
+                note = ComparisonNote.STATUS_THERE(status=found[-1].status) if found else ComparisonNote.NOT_THERE()
+                yield Finding(MISSING_THERE, None, ours, note)
         else:
             yield _compared(moved[0], ours)
-            yield from (Finding(MISSING_HERE, line, ours, "a second time") for line in moved[1:])
+            yield from (Finding(MISSING_HERE, line, ours, ComparisonNote.SECOND_TIME()) for line in moved[1:])
 
     def unmatched(self) -> Iterator[Line]:
         """Lines that moved money and were matched with nothing of ours so far."""
@@ -136,7 +140,7 @@ def _compared(line: Line, ours: Ours) -> Finding:
     if line.amount is not None and line.amount != ours.amount:
         return Finding(DIFFERENT, line, ours)
     if line.currency is not None and line.currency != ours.currency:
-        return Finding(DIFFERENT, line, ours, f"{line.currency} there, {ours.currency} here")
+        return Finding(DIFFERENT, line, ours, ComparisonNote.CURRENCIES(theirs=line.currency, ours=ours.currency))
     return Finding(MATCHED, line, ours)
 
 

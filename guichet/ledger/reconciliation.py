@@ -17,6 +17,7 @@ from guichet.db.engine import Database, Row
 from guichet.db.ids_by_date import IdsByDate
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import late_results, payments, refunds
+from guichet.domain.comparison_notes import ComparisonNote
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import SubjectType, request_reference
 from guichet.domain.reconciliation import MISSING_HERE, PAYMENT, REFUND, Finding, Line, Ours, StatementIndex
@@ -131,7 +132,7 @@ async def reconcile(
     for line in statement.unmatched():
         found = await _named(db, line, names)
         if found is None:
-            yield Finding(MISSING_HERE, line, None, "unknown here")
+            yield Finding(MISSING_HERE, line, None, ComparisonNote.UNKNOWN_HERE())
             continue
         for finding in statement.match(found, expected=False):
             yield finding

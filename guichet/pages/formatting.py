@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import cache
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ from guichet.clock import Instant
 from guichet.domain import money
 from guichet.domain.money import Currency
 from guichet.pages.i18n import ENGLISH, FRENCH
+from guichet.printable import printable
 
 #: What a national number looks like, by dial code.
 _EXAMPLES: Final = {
@@ -47,6 +49,22 @@ def amount(hundredths: int, currency: Currency, language: str) -> str:
 def whole_number(number: int, language: str) -> str:
     """`100 000` for a French reader (with a no-break space), `100,000` for an English one."""
     return format_decimal(number, locale=language)
+
+
+def stated_amount(stated: int | float | str | None, currency: str | None, language: str) -> str:
+    """An amount in the main unit as somebody else states it, perhaps in a currency that is none of ours, or without
+    any: `5 000 F CFA`, `12,5 GHS`. Empty if there is none; what is no number is left as it is."""
+    if stated is None:
+        return ""
+    try:
+        hundredths = money.to_hundredths(Decimal(str(stated)))
+    except ArithmeticError:
+        hundredths = None
+    known = next((each for each in money.CURRENCIES if each == currency), None)
+    if hundredths is not None and known is not None:
+        return amount(hundredths, known, language)
+    digits = str(stated) if hundredths is None else format_decimal(Decimal(hundredths).scaleb(-2), locale=language)
+    return printable(f"{digits}\u00a0{currency}" if currency else digits)
 
 
 def date_time(instant: Instant, language: str, time_zone: ZoneInfo) -> str:

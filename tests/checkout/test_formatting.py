@@ -28,6 +28,23 @@ def test_amounts_are_formatted_for_people(hundredths: int, currency: Currency, f
 
 
 @pytest.mark.parametrize(
+    ("stated", "currency", "french"),
+    [
+        (200000, "XOF", f"200{NARROW}000{NB}F{NB}CFA"),
+        ("87.5", "EUR", f"87,50{NB}€"),
+        (1200.5, "GHS", f"1{NARROW}200,5{NB}GHS"),
+        (12, None, "12"),
+        ("a\u202e lot", "XOF", rf"a\u202e lot{NB}XOF"),
+        (None, "XOF", ""),
+    ],
+)
+def test_what_somebody_states_is_formatted_whatever_its_currency(
+    stated: int | float | str | None, currency: str | None, french: str
+) -> None:
+    assert formatting.stated_amount(stated, currency, "fr") == french
+
+
+@pytest.mark.parametrize(
     ("language", "zone", "shown"),
     [
         ("fr", "Africa/Dakar", "21 novembre 2026 à 10:15 (GMT)"),

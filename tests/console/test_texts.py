@@ -33,6 +33,7 @@ COMPOSED = (
     "comparison.meaning.",
     "comparison.problem.",
     "comparison.source.",
+    "comparison_note.",
     "desk.state.",
     "desk.text.",
     "developers.done.",

@@ -178,7 +178,7 @@ def fake_stock(number: int, word: str) -> Stock:
         "incidents/reference",
         "staff/user",
     )
-    staff += ("users/user", "approvals/request", "reconciliation/day", "day/account")
+    staff += ("users/user", "approvals/request", "reconciliation/day", "day/account", "statement/job")
     made.of_staff.update({**ids, **{name: ["1"] for name in staff}})
     made.fields.update({"key": ["7"], "session": ["8"]})
     return made

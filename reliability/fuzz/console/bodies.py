@@ -1,4 +1,4 @@
-"""Bodies that are no forms, and files that are no documents."""
+"""Bodies that are no forms, and files that are no documents or statements."""
 
 import gzip
 import json
@@ -40,6 +40,9 @@ _FILES: Final = (
         b"\0" * 900,
         b"#!/bin/sh\n",
         b"--zq7--",
+        b"reference,amount,date\nx,5,2026-01-01\n",
+        b'reference;amount;status\n"<img src=x onerror=zq7(1)>;5;\xe2\x80\xaedone\n',
+        b"reference,amount,date\n" + b"=1+1,5,2026-01-01\n" * 300,
     ),
 )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import insert
 
 from guichet.accounts import approvals
@@ -17,13 +18,14 @@ from guichet.bootstrap import create_merchant
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.db.tables import api_requests, exports, passkeys, reconciliation_runs
+from guichet.db.tables import api_requests, exports, passkeys, reconciliation_runs, staff_jobs
 from guichet.domain.accounts import User
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Caller, Environment, Merchant
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import CONFIRMED, REFUSED, Payment
+from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
 from guichet.domain.settlement import Settlement
 from guichet.merchants import api_keys
 from guichet.payments import incidents, money_acts, repository, wallet_status
@@ -31,8 +33,9 @@ from guichet.payments.create import PaymentRequest, create_payment
 from guichet.payments.links import cash_desk_link, create_link, wanted_link
 from guichet.payments.refund import request_refund
 from guichet.payments.settlement import settle_batch
+from guichet.staff_jobs.statement_comparison import ComparedStatement
 from guichet.webhooks import endpoints
-from tests.db.rows import EXPORT, PASSKEY, REQUEST, RUN
+from tests.db.rows import EXPORT, PASSKEY, REQUEST, RUN, STAFF_JOB
 
 #: What an address names, by the part of the path before the parameter, and its name: "links/link". Values are as they
 #: stand in addresses.
@@ -177,6 +180,17 @@ async def approval(ctx: AppContext, made: Stock, asker: User) -> None:
     wanted = WantedAct("wallet.reopen", money_acts.wallet_subject(made.merchant.id, "XAF"), {}, why)
     request = await approvals.ask(ctx, wanted, asker, approvals.CONSOLE)
     made.of_staff["approvals/request"] = [str(request.id)]
+
+
+async def comparison(ctx: AppContext, made: Stock, asker: User) -> None:
+    """Adds a provider's statement that was compared; nothing of it is ours."""
+    now = ctx.clock.now()
+    line = Line(2, "payment", (made.word, _HOSTILE, *_DANGEROUS), Hundredths(500), None, "succeeded", now)
+    compared = ComparedStatement(None, now, 1, counts={MISSING_HERE: 1}, found=[Finding(MISSING_HERE, line, None)])
+    result = ctx.vault.encrypt_bytes(msgspec.json.encode(compared))
+    ended = {"status": "done", "due_at": None, "parameters": None, "finished_at": now, "result": result}
+    row = {**STAFF_JOB, "kind": "compare_statement", "user_id": asker.id, "request_hash": made.word, **ended}
+    made.of_staff["statement/job"] = [await _row(ctx, insert(staff_jobs).values(**row).returning(staff_jobs.c.id))]
 
 
 async def own_things(ctx: AppContext, made: Stock, user: User, session: int) -> None:

@@ -24,7 +24,7 @@ from reliability.fuzz.console.checks import PageChecks
 from reliability.fuzz.console.fingerprints import differences, rows_of, rows_of_merchant
 from reliability.fuzz.console.pages import PageForm, book, read_forms
 from reliability.fuzz.console.requests import Scene
-from reliability.fuzz.console.stock import approval, export, own_things, stock
+from reliability.fuzz.console.stock import approval, comparison, export, own_things, stock
 from reliability.fuzz.exchange import Sent, Violated, exchange, send
 from reliability.fuzz.known import Known
 from reliability.fuzz.process import Held, Process
@@ -153,6 +153,7 @@ async def _prepared(
         for each, owner in ((own, "owner"), (foreign, "foreigner")):
             await export(ctx, each, accounts[owner][0])
         await approval(ctx, own, accounts["staff finance"][0])
+        await comparison(ctx, own, accounts["staff finance"][0])
         own.of_staff["staff/user"] = [str(accounts["colleague"][0].id)]
         own.of_staff["users/user"] = [str(accounts["leaver"][0].id)]
         served = await stack.enter_async_context(process.guichet("serve", port, environ, settings.home, "--no-worker"))

@@ -230,8 +230,19 @@ async def test_all_that_failed_of_a_merchant_is_sent_again(operations: Operation
 
 async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_console: ConsoleFixture) -> None:
     db, now = sqlite_console.service.ctx.db, sqlite_console.service.clock.now()
-    difference = {"result": MISSING_THERE, "note": "not there", "ours": None, "theirs": None}
-    ended = {"finished_at": now, "differences": 1, "lines": 1, "found": json.dumps([difference])}
+    ours = {"reference": "r", "status": "refunded", "amount": 200000, "currency": "XOF"}
+    theirs = {"references": ["t"], "status": "failed", "amount": 12.5, "currency": "GHS"}
+    noted = {
+        "not there": "absent chez le prestataire",
+        "refunded here": "remboursé chez nous",
+        "GHS there, XOF here": "GHS chez le prestataire, XOF chez nous",
+        "odd <there>": "&lt;there&gt;",
+    }
+    difference: list[dict[str, object]] = [
+        {"result": MISSING_THERE, "note": note, "ours": ours, "theirs": theirs} for note in noted
+    ]
+    difference.append({"result": MISSING_THERE, "note": "", "ours": None, "theirs": {**theirs, "amount": None}})
+    ended = {"finished_at": now, "differences": 1, "lines": 1, "found": json.dumps(difference)}
     for account, more in (("mtn_benin", ended), ("wave_senegal", {})):
         await db.write(
             insert(reconciliation_runs).values(**RUN | {"day": day_of(now), "provider_account": account} | more)
@@ -242,6 +253,10 @@ async def test_a_comparison_says_its_day_its_state_and_what_differs(sqlite_conso
     ended_page = await finance.get(re.findall(r'href="([^"]+/mtn_benin)"', page.text)[0])
     assert "Nous avons de l’argent que le prestataire n’a pas déplacé" in ended_page.text
     assert "écarts\u00a0: 1" in ended_page.text
+    assert [text for text in noted.values() if text not in ended_page.text] == []
+    assert '<span lang="en">odd &lt;there&gt;</span>' in ended_page.text, "what no version of ours wrote"
+    assert "remboursé · 200\u202f000\u00a0F\u00a0CFA ↔ t · échoué · 12,5\u00a0GHS<" in ended_page.text
+    assert "t · échoué<" in ended_page.text, "a statement without amounts"
     waiting = await finance.get(re.findall(r'href="([^"]+/wave_senegal)"', page.text)[0])
     assert re.search(r"<h1>wave_senegal · \d+ \w+ 20\d\d</h1>", waiting.text)
     assert ">en attente<" in waiting.text
