@@ -24,6 +24,7 @@ from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import ENVS, Environment, Merchant
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
+from guichet.domain.sentences import verbatim
 from guichet.staff_jobs.statement_comparison import ComparedStatement
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN, STAFF_JOB
@@ -85,7 +86,7 @@ class Sample:
     async def _comparison(self) -> str:
         """A job of the staff that compared a statement."""
         line = Line(2, "payment", (self.word, self.phone), Hundredths(500), None, "succeeded", self.now)
-        found = [Finding(MISSING_HERE, line, None, self.word)]
+        found = [Finding(MISSING_HERE, line, None, verbatim(self.word))]
         compared = ComparedStatement(None, self.now, lines=1, counts={MISSING_HERE: 1}, found=found)
         result = self.console.service.ctx.vault.encrypt_bytes(msgspec.json.encode(compared))
         ended = {"due_at": None, "parameters": None, "finished_at": self.now, "status": "done", "result": result}
