@@ -77,10 +77,12 @@ class HostileServer:
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        with suppress(OSError, EOFError, asyncio.LimitOverrunError):
-            while await self._answer_next(reader, writer):
-                pass
-        writer.transport.abort()
+        try:
+            with suppress(OSError, EOFError, asyncio.LimitOverrunError):
+                while await self._answer_next(reader, writer):
+                    pass
+        finally:
+            writer.transport.abort()
 
     async def _answer_next(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """False once the connection is not to be used any more."""
