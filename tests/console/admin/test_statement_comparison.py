@@ -198,7 +198,7 @@ async def test_a_thousand_differences_are_kept_and_all_are_counted(simulated: Si
         simulated, finance, b"reference;amount\n" + lines.encode(), **{"from": "2026-01-01", "to": "2026-01-02"}
     )
     assert f"<dt>Manquent chez nous</dt><dd>{KEPT + 250}</dd>" in page.text
-    assert "250 autres différences" in page.text
+    assert "250 autres écarts" in page.text
     assert ("nobody-99 " in page.text, "nobody-100 " in page.text) == (True, False)
     last = await finance.get(f"{page.path}&page=10")
     assert ("nobody-999 " in last.text, 'rel="next"' in last.text) == (True, False)

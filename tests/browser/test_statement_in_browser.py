@@ -1,0 +1,80 @@
+"""A provider's statement in Chromium: sent with a fault, corrected, compared, and its differences read."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, FilePayload
+
+from guichet.settings import Settings
+from tests.browser.driver import OF_LAYOUT, Customer, customer
+from tests.browser.test_console_in_browser import _set_up
+from tests.console.admin.test_statement_comparison import PATH, SETUP
+from tests.console.conftest import PASSWORD, ConsoleFixture
+from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
+
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def simulated(sqlite_settings: Settings) -> AsyncIterator[SimulatedProviders]:
+    async with open_simulated_providers(sqlite_settings, SETUP) as opened:
+        yield opened
+
+
+def _file(lines: str) -> FilePayload:
+    return {"name": "relevé.csv", "mimeType": "text/csv", "buffer": lines.encode()}
+
+
+@pytest.mark.parametrize(("desktop", "scripts"), [(False, True), (False, False), (True, True)])
+async def test_a_statement_is_corrected_and_compared(
+    simulated: SimulatedProviders, browser: Browser, desktop: bool, scripts: bool
+) -> None:
+    service = simulated.service
+    paid = await simulated.merchant.live.pay("9001", phone_number="2290161009001")
+    for _ in range(3):
+        await simulated.turn(10)
+    name = f"statement-{'desktop' if desktop else 'phone'}-{scripts}"
+    async with customer(
+        browser, service.base_url, name, desktop=desktop, scripts=scripts, dark=desktop, signs_in=True
+    ) as awa:
+        await _join(simulated, awa)
+        await awa.open(PATH)
+        await _seen(awa, "form", *(OF_LAYOUT if desktop else ()))
+        page = awa.page
+        lines = f"Ref;Montant;Jour\n{paid['reference']};12;2026-01-03\n=inconnu;500,50;03/01/2026\n"
+        await page.get_by_label("Fichier CSV").set_input_files(_file(lines))
+        await page.get_by_role("button", name="Comparer").click()
+        await page.get_by_role("alert").get_by_text("aucune colonne").wait_for()
+        await page.get_by_label("Colonne\u00a0: référence").fill("Ref")
+        await page.get_by_label("Colonne\u00a0: montant").fill("Montant")
+        await page.get_by_label("Colonne\u00a0: date").fill("Jour")
+        await page.get_by_label("Fichier CSV").set_input_files(_file(lines))
+        await page.get_by_role("button", name="Comparer").click()
+        await page.get_by_text("en cours").first.wait_for()
+        await simulated.nudged(service.worker.run_until_idle())
+        if not scripts:
+            await page.reload()
+        await page.get_by_role("heading", name="Écarts").wait_for()
+        assert await page.get_by_text("=inconnu").count() == 1
+        assert await page.get_by_text(paid["reference"]).count() == 1
+        await _seen(awa, "result", *(OF_LAYOUT if desktop else ()))
+        async with page.expect_download() as downloading:
+            await page.get_by_role("link", name="Télécharger les écarts").click()
+        assert (await downloading.value).suggested_filename == "differences-1.csv"
+        awa.nothing_strange()
+
+
+async def _join(simulated: SimulatedProviders, person: Customer) -> None:
+    console = ConsoleFixture(simulated.service)
+    await person.open(await console.invited("awa@example.com", None, "finance"))
+    await person.page.get_by_label("Nouveau mot de passe").fill(PASSWORD)
+    await person.page.get_by_role("button", name="Continuer").click()
+    await _set_up(console, person)
+
+
+async def _seen(awa: Customer, step: str, *rules: str) -> None:
+    if awa.scripts:
+        await awa.fits()
+        await awa.accessible(*rules)
+    await awa.shoot(step)
