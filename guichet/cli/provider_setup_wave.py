@@ -1,7 +1,7 @@
 """`guichet providers setup wave-merchants`: an aggregated merchant of Wave for each of our merchants."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,14 +12,14 @@ from guichet.cli.console import CommandError, print_json
 from guichet.cli.provider_accounts import chosen_accounts, load_providers
 from guichet.cli.provider_setup import Yes, confirm, step
 from guichet.cli.runner import load_settings, run
-from guichet.domain.merchants import Merchant
-from guichet.merchants import provider_merchants
-from guichet.merchants import repository as merchants
-from guichet.payments import incidents
-from guichet.providers.base import Unknown
+from guichet.payments.aggregated_merchants import (
+    MerchantNotMade,
+    MerchantsUnlisted,
+    NamedMerchant,
+    aggregating,
+    name_merchants,
+)
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.providers.wave import Wave
-from guichet.providers.wave_merchants import MAX_NAME
 
 
 def wave_merchants(
@@ -37,9 +37,8 @@ def wave_merchants(
     names = _aggregating(providers, account)
     confirm(f"Make the aggregated merchants that are missing at {', '.join(names)}?", yes=yes)
 
-    async def work(opened: Service) -> list[_Named]:
-        active = [each for each in await merchants.everyone(opened.ctx.db) if each.status == "active"]
-        return [named for name in names for named in await _set_up(opened, name, active, quiet=as_json)]
+    async def work(opened: Service) -> list[NamedMerchant]:
+        return [named for name in names for named in await _set_up(opened, name, quiet=as_json)]
 
     named = run(work, message=None, providers=providers)
     if as_json:
@@ -48,21 +47,10 @@ def wave_merchants(
         step(f"Done: {sum(each.made for each in named)} aggregated merchants were made.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """A merchant that has its id now; `made`: by this run, not found at Wave."""
-
-    provider_account: str
-    merchant_id: int
-    name: str
-    provider_merchant_id: str
-    made: bool
-
-
 def _aggregating(providers: ProvidersConfig, names: Sequence[str] | None) -> list[str]:
-    """The Wave accounts with `aggregated_merchants = true`; a name of another account is a misuse of the command."""
-    chosen = chosen_accounts(providers, names)
-    found = [name for name in chosen if providers.accounts[name].settings.get("aggregated_merchants") == "yes"]
+    """A name of an account that does not aggregate is a misuse of the command."""
+    chosen, able = chosen_accounts(providers, names), aggregating(providers.accounts)
+    found = [name for name in chosen if name in able]
     if names and (wrong := sorted({*names} - {*found})):
         raise typer.BadParameter(f"{wrong[0]} is no Wave account with aggregated_merchants = true.")
     if not found:
@@ -70,35 +58,18 @@ def _aggregating(providers: ProvidersConfig, names: Sequence[str] | None) -> lis
     return found
 
 
-async def _set_up(opened: Service, account: str, active: Sequence[Merchant], *, quiet: bool) -> list[_Named]:
-    """The merchants that had no valid id. Each id is stored, and unless `quiet` shown, as soon as it is known."""
-    provider, db = opened.ctx.registry.provider(account), opened.ctx.db
-    assert isinstance(provider, Wave)
-    at_wave = await provider.merchants.ids_by_name()
-    if isinstance(at_wave, Unknown):
-        raise CommandError(f"The aggregated merchants of {account} cannot be listed: {at_wave.raw}.")
-    known, existing = await provider_merchants.ids_of(db, account), {*at_wave.values()}
-    named: list[_Named] = []
-    for merchant in active:
-        if known.get(merchant.id) in existing:
-            continue
-        name = merchant_name(merchant)
-        found = at_wave.get(name)
-        wave_id = found or await provider.merchants.create(name)
-        if not isinstance(wave_id, str):
-            # Also after an unknown result: the next run finds the name in Wave's list.
-            raise CommandError(f"{account} did not make “{name}”: {wave_id.raw}. Run it again: it looks first.")
-        named.append(_Named(account, merchant.id, name, wave_id, made=found is None))
-        if not quiet:
-            step(f"{account}: merchant {merchant.id}, “{name}”, is {wave_id}")
-        now = opened.ctx.clock.now()
-        async with db.transaction() as tx:
-            await provider_merchants.remember(tx, account, merchant.id, wave_id, now)
-            await incidents.close_of_merchant(tx, merchant.id, incidents.MISSING_AGGREGATED_MERCHANT, account, now)
+async def _set_up(opened: Service, account: str, *, quiet: bool) -> list[NamedMerchant]:
+    """The merchants that had no valid id, each shown unless `quiet` as soon as it is known."""
+    named: list[NamedMerchant] = []
+    try:
+        async for each in name_merchants(opened.ctx, account):
+            named.append(each)
+            if not quiet:
+                step(f"{account}: merchant {each.merchant_id}, “{each.name}”, is {each.provider_merchant_id}")
+    except MerchantsUnlisted as error:
+        raise CommandError(f"The aggregated merchants of {account} cannot be listed: {error.raw}.") from None
+    except MerchantNotMade as error:
+        raise CommandError(
+            f"{account} did not make “{error.name}”: {error.raw}. Run it again: it looks first."
+        ) from None
     return named
-
-
-def merchant_name(merchant: Merchant) -> str:
-    """What Wave shows to customers: unique, because our id ends it, and the same again after a crash."""
-    suffix = f" ({merchant.id})"
-    return merchant.name[: MAX_NAME - len(suffix)] + suffix

@@ -15,6 +15,7 @@ StaffJobKind = Literal[
     "provider_deep_check",
     "provider_balances",
     "compare_statement",
+    "wave_merchants",
 ]
 STAFF_JOB_KINDS: Final[tuple[StaffJobKind, ...]] = get_args(StaffJobKind)
 StaffJobStatus = Literal["pending", "done", "failed"]
@@ -28,6 +29,7 @@ RIGHT_OF: Final[dict[StaffJobKind, StaffRight]] = {
     "provider_deep_check": "wallets.view",
     "provider_balances": "wallets.view",
     "compare_statement": "reconciliation.view",
+    "wave_merchants": "merchants.change",
 }
 
 #: Jobs that wait for the worker or are done by it, of all people.

@@ -21,6 +21,7 @@ from guichet.staff_jobs.statement_comparison import (
     CompareStatement,
     compare_statement,
 )
+from guichet.staff_jobs.wave_merchants import NamedAtWave, NameWaveMerchants, name_wave_merchants
 
 
 class AnonymiseCustomer(Struct, frozen=True, tag="anonymise_customer"):
@@ -50,7 +51,7 @@ class ProviderBalances(Struct, frozen=True, tag="provider_balances"):
 
 
 AboutAccounts = ProviderCheck | ProviderDeepCheck | ProviderBalances
-Task = AnonymiseCustomer | LedgerMargin | CompareStatement | AboutAccounts
+Task = AnonymiseCustomer | LedgerMargin | CompareStatement | NameWaveMerchants | AboutAccounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class ReadBalances:
     rows: list[BalanceLine]
 
 
-Result = Anonymised | Margins | CheckedAccounts | ReadBalances | ComparedStatement
+Result = Anonymised | Margins | CheckedAccounts | ReadBalances | ComparedStatement | NamedAtWave
 _RESULTS: Final[dict[StaffJobKind, type[Result]]] = {
     "anonymise_customer": Anonymised,
     "ledger_margin": Margins,
@@ -104,6 +105,7 @@ _RESULTS: Final[dict[StaffJobKind, type[Result]]] = {
     "provider_deep_check": CheckedAccounts,
     "provider_balances": ReadBalances,
     "compare_statement": ComparedStatement,
+    "wave_merchants": NamedAtWave,
 }
 
 
@@ -131,6 +133,8 @@ async def run_task(ctx: AppContext, job: StaffJob, task: Task, actor: Actor) -> 
             return await _margins(ctx, task)
         case CompareStatement():
             return await compare_statement(ctx, task)
+        case NameWaveMerchants():
+            return await name_wave_merchants(ctx, task)
         case ProviderBalances():
             return ReadBalances(await balance_lines(ctx.registry, ctx.providers, _accounts(ctx, task)))
         case ProviderCheck() | ProviderDeepCheck():

@@ -62,10 +62,12 @@ async def test_every_page_is_accessible_and_whole(
             f"wallets/{live.merchant.id}/statement",
             "reconciliation",
             "reconciliation/margin",
+            "reconciliation/statement",
             "ledger",
             "deliveries",
             "doctor",
             "doctor/providers",
+            "doctor/wave-merchants",
         ):
             step = re.sub(r"\W", "", path.replace(late.reference, "late").replace(payment.reference, "case"))
             await _seen(awa, step, f"/admin/{path}", *rules)

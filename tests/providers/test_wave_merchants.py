@@ -121,13 +121,13 @@ async def test_what_cannot_be_read_makes_no_merchant() -> None:
 
 
 def test_a_name_is_unique_and_fits() -> None:
-    from guichet.cli.provider_setup_wave import merchant_name
     from guichet.clock import Instant
     from guichet.domain.ids import MerchantId
     from guichet.domain.merchants import Merchant
+    from guichet.payments.aggregated_merchants import name_at_wave
 
     def name(merchant_id: int, text: str) -> str:
-        return merchant_name(Merchant(MerchantId(merchant_id), text, "active", "XOF", Instant(0)))
+        return name_at_wave(Merchant(MerchantId(merchant_id), text, "active", "XOF", Instant(0)))
 
     assert name(7, "Chez Awa") == "Chez Awa (7)"
     assert name(71, "É" * 400) == "É" * 250 + " (71)"

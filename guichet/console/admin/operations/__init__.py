@@ -16,6 +16,7 @@ from guichet.console.admin.operations import (
     statement_page,
     wallet_statement_page,
     wallets_page,
+    wave_merchants_page,
 )
 from guichet.console.sections import StaffPage
 
@@ -33,4 +34,5 @@ PAGES: Final[tuple[StaffPage, ...]] = (
     *deliveries_page.PAGES,
     *doctor_page.PAGES,
     *providers_page.PAGES,
+    *wave_merchants_page.PAGES,
 )

@@ -12,6 +12,7 @@ from guichet.console.sent_once import form_token, new_form_token
 from guichet.console.visit import Visit
 from guichet.domain.money import plain
 from guichet.domain.staff_jobs import MOST_PENDING, RIGHT_OF, StaffJob, StaffJobKind
+from guichet.payments.aggregated_merchants import aggregating
 from guichet.staff_jobs import repository
 from guichet.staff_jobs.errors import TooManyJobs
 from guichet.staff_jobs.tasks import AboutAccounts, ProviderBalances, ProviderCheck, ProviderDeepCheck
@@ -62,6 +63,7 @@ async def _page(
         **await jobs_view(visit, _PATH, latest[: repository.MOST_LISTED], shown),
         "kinds": [(kind, visit.text(f"jobs.kind.{kind}")) for kind in kinds],
         "accounts": [("", visit.text("provider_jobs.all")), *((name, name) for name in ctx.providers.accounts)],
+        "aggregates": bool(aggregating(ctx.providers.accounts)) and acting.may(RIGHT_OF["wave_merchants"]),
         # As the command writes them: a provider may state a balance in a currency that is none of ours.
         "plain": plain,
         "typed": form,

@@ -1,4 +1,7 @@
-"""A job of the staff may compare a provider's statement. The table holds the jobs of 30 days."""
+"""A job of the staff may compare a provider's statement, or name merchants at Wave.
+
+The table holds the jobs of 30 days.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +11,7 @@ down_revision = "v0031_admits_v0016"
 
 _KINDS = (
     "kind IN ('anonymise_customer', 'ledger_margin', 'provider_check', 'provider_deep_check', 'provider_balances', "
-    "'compare_statement')"
+    "'compare_statement', 'wave_merchants')"
 )
 
 
