@@ -2,7 +2,7 @@
 
 from typing import Final, Literal, get_args
 
-from guichet.clock import MINUTE, Instant
+from guichet.clock import MINUTE, SECOND, Instant
 from guichet.domain.accounts import UserId
 from guichet.domain.ids import MerchantId
 from guichet.domain.records import Record
@@ -37,6 +37,8 @@ MOST_PENDING: Final = 20
 #: A worker that did not renew its claim for so long has died, and another one begins again; so often at most.
 STAFF_JOB_LEASE: Final = 2 * MINUTE
 MOST_ATTEMPTS: Final = 3
+#: Until the next attempt, after each one that ended with an error: a worker that lives need not wait for its lease.
+RETRY_AFTER: Final = (5 * SECOND, 20 * SECOND)
 
 
 class StaffJob(Record, frozen=True):

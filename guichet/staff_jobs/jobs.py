@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 
 from guichet.audit_log.entries import CONSOLE
-from guichet.clock import Instant
+from guichet.clock import Instant, later
 from guichet.context import AppContext
 from guichet.db.work_queue import Claim
 from guichet.domain.audit_log import Actor
-from guichet.domain.staff_jobs import MOST_ATTEMPTS, StaffJob
+from guichet.domain.staff_jobs import MOST_ATTEMPTS, RETRY_AFTER, StaffJob
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
 from guichet.staff_jobs import repository
@@ -36,16 +36,35 @@ class StaffJobs:
         ctx = self._ctx
         try:
             if job.attempts > MOST_ATTEMPTS:
-                log.error("staff_job.given_up", job=job.id, kind=job.kind, attempts=job.attempts)
-                await repository.finish(ctx.db, job, None, ctx.clock.now())
+                await self._give_up(job)
             else:
-                await self._do(job)
+                await self._attempt(job)
         except JobTakenOver:
             log.warning("staff_job.taken_over", job=job.id)
         except UnreadableSecret as error:
             log.error("staff_job.unreadable", job=job.id, error=str(error))
             await repository.finish(ctx.db, job, None, ctx.clock.now())
         return None
+
+    async def _attempt(self, job: StaffJob) -> None:
+        """An error is raised again for the loop, which counts it."""
+        try:
+            await self._do(job)
+        except (JobTakenOver, UnreadableSecret):
+            raise
+        except Exception as error:
+            log.error("staff_job.failed", job=job.id, kind=job.kind, attempt=job.attempts, error=repr(error))
+            # Where the database is away this fails too, and the lease bounds how soon the next attempt comes.
+            if job.attempts < MOST_ATTEMPTS:
+                at = later(self._ctx.clock.now(), RETRY_AFTER[job.attempts - 1])
+                await repository.set_due(self._ctx.db, job, at)
+            else:
+                await self._give_up(job)
+            raise
+
+    async def _give_up(self, job: StaffJob) -> None:
+        log.error("staff_job.given_up", job=job.id, kind=job.kind, attempts=job.attempts)
+        await repository.finish(self._ctx.db, job, None, self._ctx.clock.now())
 
     async def _do(self, job: StaffJob) -> None:
         ctx = self._ctx

@@ -42,7 +42,7 @@ _CLAIMED: Final = (
     staff_jobs.c.attempts == bindparam("attempt"),
     staff_jobs.c.status == "pending",
 )
-_RENEW: Final = update(staff_jobs).where(*_CLAIMED).values(due_at=bindparam("until")).returning(staff_jobs.c.id)
+_SET_DUE: Final = update(staff_jobs).where(*_CLAIMED).values(due_at=bindparam("at")).returning(staff_jobs.c.id)
 _FINISH: Final = (
     update(staff_jobs)
     .where(*_CLAIMED)
@@ -116,7 +116,12 @@ async def claim(db: Database, now: Instant, most: int, saturated: list[list[str]
 
 async def renew(db: Writer, job: StaffJob, now: Instant) -> None:
     """Keeps the claim. Raises JobTakenOver."""
-    if await db.write(_RENEW, job=job.id, attempt=job.attempts, until=later(now, STAFF_JOB_LEASE)) is None:
+    await set_due(db, job, later(now, STAFF_JOB_LEASE))
+
+
+async def set_due(db: Writer, job: StaffJob, at: Instant) -> None:
+    """Nobody claims the job before. Raises JobTakenOver."""
+    if await db.write(_SET_DUE, job=job.id, attempt=job.attempts, at=at) is None:
         raise JobTakenOver
 
 

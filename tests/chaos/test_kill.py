@@ -33,9 +33,9 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> CertificateAuthority:
 
 
 class Server(ManagedProcess):
-    """A process of `guichet serve`."""
+    """A process of `guichet serve`. `variables`: more GUICHET_* settings."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, **variables: str) -> None:
         port = free_port()
         address = f"http://127.0.0.1:{port}"
         self.url = f"{address}/v1"
@@ -48,15 +48,16 @@ class Server(ManagedProcess):
             "GUICHET_RATE_LIMIT": "0",
             "GUICHET_LOG_LEVEL": "error",
             "GUICHET_PUBLIC_URL": address,
+            **variables,
         }
         log_file = settings.home / "server.log"
         super().__init__("serve", guichet("serve", "--port", port), environ, log_file, f"{address}/readyz")
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[Server]:
+async def serving(settings: Settings, **variables: str) -> AsyncIterator[Server]:
     """Killed at the end, if nothing else has ended it."""
-    server = Server(settings)
+    server = Server(settings, **variables)
     try:
         await server.start_and_wait()
         yield server

@@ -12,7 +12,7 @@ from guichet.console.sent_once import form_token, new_form_token
 from guichet.console.visit import Visit
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import MerchantId
-from guichet.domain.staff_jobs import StaffJob, StaffJobKind
+from guichet.domain.staff_jobs import MOST_ATTEMPTS, StaffJob, StaffJobKind
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
 from guichet.staff_jobs import repository
@@ -68,6 +68,7 @@ async def jobs_view(visit: Visit, path: str, jobs: Sequence[StaffJob], shown: St
         "result": await job_result(visit, shown) if shown else None,
         "working": shown is not None and shown.status == "pending",
         "form_again": visit.at_admin(path),
+        "most_attempts": MOST_ATTEMPTS,
     }
 
 
