@@ -35,8 +35,9 @@ StatementFault = Literal[
 ]
 #: Lines that are read before other tasks run: less than a millisecond.
 _AT_ONCE: Final = 50
-#: Characters of a cell that a fault tells.
+#: Characters of a cell, and of a header, that a fault tells.
 _MOST_TOLD: Final = 80
+_MOST_COLUMNS: Final = 500
 
 
 class UnreadableStatement(Exception):
@@ -74,11 +75,14 @@ async def read_statement(content: bytes, written: StatementFormat, most: int | N
     ignored = 0
     since: Instant | None = None
     until: Instant | None = None
-    for number, (line, end) in enumerate(_Reader(_text(content), written), 1):
+    for number, read in enumerate(_Reader(_text(content), written), 1):
         if most is not None and number > most:
             raise UnreadableStatement(number, "too_many", most=most)
         if number % _AT_ONCE == 0:
             await asyncio.sleep(0)
+        if read is None:
+            continue
+        line, end = read
         if line is None:
             ignored += 1
             continue
@@ -99,7 +103,8 @@ def _text(content: bytes) -> str:
 
 
 class _Reader:
-    """Each line of the file that is not empty, with the end of its date; None in place of one that is to be ignored."""
+    """Each line of the file below the header, with the end of its date; None for an empty one, and None in place of the
+    line for one that is to be ignored."""
 
     def __init__(self, text: str, written: StatementFormat) -> None:
         self._words = {**WORDS, **written.words}
@@ -115,11 +120,12 @@ class _Reader:
             self._at[field] = [header.index(each.lower()) for each in wanted if each.lower() in header]
         for field in ("reference", "amount"):
             if not self._at[field]:
-                raise self._fault("no_column", field=field, known=", ".join(header))
+                raise self._fault("no_column", field=field, known=", ".join(header)[:_MOST_COLUMNS])
 
-    def __iter__(self) -> Iterator[tuple[Line | None, Instant | None]]:
+    def __iter__(self) -> Iterator[tuple[Line | None, Instant | None] | None]:
         while (row := self._next()) is not None:
             if not any(cell.strip() for cell in row):
+                yield None
                 continue
             if len(row) != self._width:
                 raise self._fault("width", found=len(row), expected=self._width)

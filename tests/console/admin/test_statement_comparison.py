@@ -167,6 +167,8 @@ async def test_the_period_columns_and_words_are_those_that_were_typed(simulated:
         (b"reference,amount\nCaf\xe9,5\n", {}, "Ligne 2 du fichier : ce n’est pas de l’UTF-8"),
         (b'reference,amount\n"x,5\n', {}, "ce n’est pas du CSV"),
         (b"reference,amount\n" + b"x,1\n" * (MAX_LINES + 1), {}, "plus de 100 000 lignes"),
+        (b"reference,amount\nx,1\n" + b"\n" * MAX_LINES, {}, "plus de 100 000 lignes"),
+        (b"a," * 200_000 + b"b\n", {}, "aucune colonne « référence » parmi a, a,"),
         (b"reference,amount\n" + b"x" * MAX_STATEMENT, {}, "dépasse 5 Mio"),
         (b"", {"source": "provider"}, "Donnez les jours à demander"),
         (b"", {"source": "provider", "from": "2026-01-01", "to": "2026-02-01"}, "31 jours au plus"),
