@@ -15,6 +15,7 @@ from guichet.bootstrap import Service, application, create_merchant, service
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MerchantStatus
 from guichet.domain.money import Currency
+from guichet.domain.sentences import verbatim
 from guichet.payments import incidents
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
@@ -89,7 +90,7 @@ class MerchantClient:
             subject_type="payment",
             reference=reference,
             provider_account=account,
-            detail="x",
+            detail=verbatim("x"),
             now=ctx.clock.now(),
         )
 

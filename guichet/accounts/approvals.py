@@ -22,6 +22,7 @@ from guichet.domain.accounts import User
 from guichet.domain.approvals import RIGHTS, ApprovalRequest, WantedAct
 from guichet.domain.audit_log import Act, Actor, ActRefused, Approval
 from guichet.domain.ids import ApprovalId
+from guichet.domain.refusals import Refusal
 from guichet.domain.roles import StaffRight, may_as_staff
 from guichet.logs import log
 from guichet.payments import money_acts
@@ -37,9 +38,7 @@ async def ask(ctx: AppContext, wanted: WantedAct, asker: User, os_user: str) -> 
     ask for it, or when nobody else could approve it."""
     right = RIGHTS[wanted.act]
     if not _may(asker, right):
-        raise ActRefused(
-            f"{asker.email} may not ask for this: no active account of the staff with {right}.", "not_allowed"
-        )
+        raise ActRefused(Refusal.NOT_ALLOWED(email=asker.email, right=right))
     merchant_id = await money_acts.check(ctx, wanted)
     now, actor = ctx.clock.now(), Actor(asker.email, os_user)
     async with ctx.db.transaction() as tx:
@@ -62,23 +61,17 @@ async def approve(ctx: AppContext, request_id: ApprovalId, approver: StaffMember
     right = RIGHTS[request.act]
     approver.require(right, now)
     if is_same_person(request, approver.user):
-        raise ActRefused(f"{approver.user.email} asked for this: another person must approve it.", "own_request")
+        raise ActRefused(Refusal.OWN_REQUEST(email=approver.user.email))
     if is_too_new(approver.user, now):
-        raise ActRefused(
-            f"{approver.user.email} has had this role in the staff for less than 24 hours: "
-            "somebody else must approve it.",
-            "too_new",
-        )
+        raise ActRefused(Refusal.TOO_NEW(email=approver.user.email))
     asker = await users.get(ctx.db, request.user_id)
     if asker is None or not _may(asker, right):
-        raise ActRefused(f"{request.requested_by} may not ask for this any more.", "not_allowed")
+        raise ActRefused(Refusal.NOT_ALLOWED_ANY_MORE(email=request.requested_by))
     approval = Approval(request.id, approver.actor, reason)
     await money_acts.perform(ctx, request.wanted, Actor(request.requested_by, request.os_user, approval))
     after = await approval_requests.get(ctx.db, request.id)
     if after is not None and after.status == "pending":
-        raise ActRefused(
-            f"{request.subject} ended in the same way meanwhile, by itself: refuse the request.", "changed_meanwhile"
-        )
+        raise ActRefused(Refusal.ENDED_ALIKE(subject=request.subject))
     try:
         async with ctx.db.transaction() as tx:
             await tell_asker(ctx, tx, request, asker, "approval_approved", approver.user, now)
@@ -131,9 +124,9 @@ def may_approve_from(user: User) -> Instant:
 async def _waiting(ctx: AppContext, request_id: ApprovalId, now: Instant) -> ApprovalRequest:
     request = await approval_requests.get(ctx.db, request_id)
     if request is None:
-        raise ActRefused(f"There is no request {request_id}.", "unknown_subject")
+        raise ActRefused(Refusal.NO_REQUEST(request=request_id))
     if (status := request.status_at(now)) != "pending":
-        raise ActRefused(f"The request {request_id} is {status}.", "not_waiting")
+        raise ActRefused(Refusal.DECIDED(request=request_id, decision=status))
     return request
 
 
@@ -141,11 +134,7 @@ async def _others(db: Reader, asker: User, right: StaffRight) -> list[User]:
     """Whose role allows the approval. Raises ActRefused when nobody but the asker is left."""
     others = [each for each in await users.staff_in(db) if each.id != asker.id and _may(each, right)]
     if not others:
-        raise ActRefused(
-            f"Nobody but {asker.email} could approve this: another person must join the staff first "
-            "(`guichet user invite EMAIL --staff --role admin --name NAME`).",
-            "nobody_else",
-        )
+        raise ActRefused(Refusal.NOBODY_ELSE(email=asker.email))
     return others
 
 

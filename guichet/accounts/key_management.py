@@ -10,6 +10,7 @@ from guichet.db.engine import Reader, Transaction
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import ApiKey, Environment
+from guichet.domain.refusals import Refusal
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
 from guichet.merchants.api_keys import new_key
@@ -43,11 +44,11 @@ async def create(
     async with ctx.db.transaction() as tx:
         # Two forms at the same time wait for one another here.
         if await merchants.lock(tx, merchant_id) is None:
-            raise ActRefused(f"There is no merchant with the id {merchant_id}.")
+            raise ActRefused(Refusal.NO_MERCHANT(merchant=merchant_id))
         if after is not None and after != await newest(tx, merchant_id, env):
-            raise NewerKey("Another key was created meanwhile.")
+            raise NewerKey(Refusal.NEWER_KEY())
         if len(await api_keys.not_revoked(tx, merchant_id, env, MOST_KEYS)) == MOST_KEYS:
-            raise ActRefused(f"{MOST_KEYS} keys are not revoked: one must be revoked first.")
+            raise ActRefused(Refusal.TOO_MANY_KEYS(count=MOST_KEYS))
         created = await api_keys.add(tx, merchant_id, env, key, expires_at, now)
         await _record(
             tx, actor, "key.created", created, now, expires_at=None if expires_at is None else iso(expires_at)
@@ -66,7 +67,7 @@ async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor
             stored = await api_keys.find(tx, key.merchant_id, key.env, key.id)
             if stored is not None and stored.revoked_at is None and stored.expires_at == expires_at:
                 return stored
-            raise ActRefused("This key works no more.")
+            raise ActRefused(Refusal.KEY_ENDED())
         await _record(tx, actor, "key.expiry_set", changed, now, reason, expires_at=iso(expires_at))
     return changed
 
@@ -84,7 +85,7 @@ async def revoke(ctx: AppContext, key_id: ApiKeyId, actor: Actor, reason: str = 
 
 def _refuse_past(expires_at: Instant | None, now: Instant) -> None:
     if expires_at is not None and expires_at <= now:
-        raise ActRefused(f"A key that expired on {iso(expires_at)} would never work.")
+        raise ActRefused(Refusal.KEY_IN_PAST(at=iso(expires_at)))
 
 
 async def _record(

@@ -17,6 +17,7 @@ from guichet.domain.accounts import UserId
 from guichet.domain.approvals import APPROVAL_LASTS, ApprovalRequest, ApprovalStatus, WantedAct
 from guichet.domain.audit_log import Actor, ActRefused, Approval
 from guichet.domain.ids import ApprovalId, MerchantId
+from guichet.domain.refusals import Refusal
 
 #: Requests that one list shows.
 _MOST: Final = 200
@@ -76,7 +77,7 @@ async def add(
         expires_at=later(now, APPROVAL_LASTS),
     )
     if row is None:
-        raise ActRefused(f"A request about {wanted.subject} waits already: it must be decided first.", "waits_already")
+        raise ActRefused(Refusal.WAITS_ALREADY(subject=wanted.subject))
     return ApprovalRequest(*row)
 
 
@@ -96,7 +97,7 @@ async def decide(
     """Raises ActRefused when the request does not wait any more."""
     row = await tx.write(_DECIDE, request=request, new_status=status, by=by.name, why=why, now=now)
     if row is None:
-        raise ActRefused(f"The request {request} does not wait any more.", "not_waiting")
+        raise ActRefused(Refusal.NOT_WAITING(request=request))
     return ApprovalRequest(*row)
 
 

@@ -43,5 +43,7 @@ async def change_clock(visit: Visit, merchant_id: MerchantId, form: dict[str, st
         raise ClockFormWrong
     try:
         await sandbox_clock.advance(ctx, merchant_id, seconds, actor, int(seen))
-    except ActRefused as refused:
-        raise (ClockMoved if refused.kind == "changed_meanwhile" else ClockFormWrong) from None
+    except sandbox_clock.MovedMeanwhile:
+        raise ClockMoved from None
+    except ActRefused:
+        raise ClockFormWrong from None

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, get_args
 
 from guichet.domain.ids import ApprovalId, MerchantId
+from guichet.domain.sentences import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,40 +26,12 @@ class Approval:
     reason: str
 
 
-#: Why an act is refused, for pages in the reader's language. `other`: only commands say it.
-RefusalKind = Literal[
-    "being_asked",
-    "cannot_pay_back",
-    "changed_meanwhile",
-    "choice_missing",
-    "endpoint_disabled",
-    "final_already",
-    "live_only",
-    "nobody_else",
-    "not_allowed",
-    "not_waiting",
-    "other",
-    "own_request",
-    "payee_invalid",
-    "payee_known",
-    "provider_contradicts",
-    "still_tried",
-    "too_new",
-    "unknown_subject",
-    "waits_already",
-    "wallet_not_active",
-    "wallet_too_low",
-]
-REFUSAL_KINDS: Final[tuple[RefusalKind, ...]] = get_args(RefusalKind)
-
-
 class ActRefused(Exception):
     """A person's act is not allowed, or does not fit the state; the message is one sentence for that person, in English
-    as commands say it."""
+    as commands say it (`refusals.py`)."""
 
-    def __init__(self, message: str, kind: RefusalKind = "other") -> None:
+    def __init__(self, message: Sentence) -> None:
         super().__init__(message)
-        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from guichet.clock import HOUR, MINUTE, Instant, earlier
+from guichet.domain.availability_reasons import AvailabilityReason
+from guichet.domain.sentences import NO_SENTENCE, Sentence
 
 OperatorState = Literal["up", "degraded", "down"]
 OPERATOR_STATES: Final[tuple[OperatorState, ...]] = get_args(OperatorState)
@@ -40,7 +42,7 @@ class Verdict:
     """`reason`: what was counted or said, for the staff; empty when nothing is wrong."""
 
     state: OperatorState
-    reason: str = ""
+    reason: Sentence = NO_SENTENCE
 
 
 def measured(history: Sequence[Attempts], now: Instant, before: OperatorState) -> Verdict:
@@ -54,7 +56,11 @@ def measured(history: Sequence[Attempts], now: Instant, before: OperatorState) -
     if last.state != UP or before == UP:
         return last
     previous = _window(history, earlier(now, WINDOW))
-    return last if previous.state == UP else Verdict(before, f"recovering: {previous.reason}")
+    return (
+        last
+        if previous.state == UP
+        else Verdict(before, AvailabilityReason.RECOVERING(availability_reason=previous.reason))
+    )
 
 
 def worse(verdicts: Iterable[Verdict]) -> Verdict:
@@ -75,5 +81,5 @@ def _judged(attempts: int, failures: int, width: int) -> Verdict:
     share = 100 * (attempts - failures)
     if share >= _DEGRADED_BELOW * attempts:
         return Verdict(UP)
-    reason = f"{failures} of {attempts} initiations failed technically within {width // MINUTE} minutes"
+    reason = AvailabilityReason.FAILURES(failures=failures, attempts=attempts, minutes=width // MINUTE)
     return Verdict(DOWN if share < _DOWN_BELOW * attempts else DEGRADED, reason)

@@ -12,11 +12,13 @@ adds its own.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
+from guichet.domain.chain_faults import ChainFault
 from guichet.domain.records import Record
+from guichet.domain.sentences import Sentence
 
 EVENT: Final = "ledger.head"
 
@@ -44,7 +46,7 @@ class KnownHead:
 
     digest: str
     place: int | None
-    origin: str
+    origin: Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class KnownHeads:
 
     ledger: tuple[KnownHead, ...] = ()
     acts: tuple[KnownHead, ...] = ()
-    fault: str | None = None
+    fault: Sentence | None = None
 
 
 class UnreadableHead(ValueError):
@@ -69,20 +71,32 @@ def read_heads(lines: Iterable[bytes], source: str) -> Iterator[ChainHeads]:
             try:
                 yield _DECODE(line)
             except msgspec.DecodeError as error:
-                raise UnreadableHead(f"{source}, line {number} is not a head: {error}") from None
+                raise UnreadableHead(ChainFault.NO_HEAD(file=source, line=number, error=error)) from None
 
 
 _DECODE: Final = msgspec.json.Decoder(ChainHeads).decode
 
 
+class ChainFaults(NamedTuple):
+    """How one of the chains says that it is shorter than a known head, or lacks one (whose place is known, or not)."""
+
+    cut: ChainFault
+    rewritten_at: ChainFault
+    rewritten: ChainFault
+
+
+LEDGER_FAULTS: Final = ChainFaults(ChainFault.LEDGER_CUT, ChainFault.LEDGER_REWRITTEN_AT, ChainFault.LEDGER_REWRITTEN)
+LOG_FAULTS: Final = ChainFaults(ChainFault.LOG_CUT, ChainFault.LOG_REWRITTEN_AT, ChainFault.LOG_REWRITTEN)
+
+
 class HeadComparison:
     """Finds out which known heads a chain does not contain, while somebody reads the chain from its beginning.
 
-    `chain`, `row`: what the chain and its rows are called in a fault. Memory: the known heads, not the chain.
+    Memory: the known heads, not the chain.
     """
 
-    def __init__(self, known: Iterable[KnownHead], chain: str, row: str) -> None:
-        self._chain, self._row = chain, row
+    def __init__(self, known: Iterable[KnownHead], faults: ChainFaults) -> None:
+        self._faults = faults
         self._end = 0
         self._missing: dict[str, list[KnownHead]] = {}
         for head in known:
@@ -98,21 +112,16 @@ class HeadComparison:
                 self._missing[digest] = others
 
     @property
-    def fault(self) -> str | None:
+    def fault(self) -> Sentence | None:
         """One sentence about a head that is missing once the whole chain was read; None if there is none."""
         missing = [head for heads in self._missing.values() for head in heads]
         beyond = [(head.place, head) for head in missing if head.place is not None and head.place > self._end]
         if beyond:
             place, head = max(beyond, key=lambda each: each[0])
-            return (
-                f"The {self._chain} ends at {self._row} {self._end}, but {head.origin} covered it up to {self._row} "
-                f"{place}: rows are missing at its end, or this is a restored backup."
-            )
+            return self._faults.cut(end=self._end, origin=head.origin, place=place)
         if missing:
             head = min(missing, key=lambda each: each.place or 0)
-            at = f" at {self._row} {head.place}" if head.place is not None else ""
-            return (
-                f"The {self._chain} does not contain {head.origin}, digest {head.digest}{at}: "
-                "it was cut short or rewritten."
-            )
+            if head.place is None:
+                return self._faults.rewritten(origin=head.origin, digest=head.digest)
+            return self._faults.rewritten_at(origin=head.origin, digest=head.digest, place=head.place)
         return None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from guichet.clock import iso
 from guichet.db.engine import Database
+from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import ChainHeads, KnownHead, KnownHeads, UnreadableHead, read_heads
 from guichet.heads.published import Published, last_published
 from guichet.settings import Settings
@@ -18,7 +19,7 @@ async def known_heads(db: Database, settings: Settings, digests: Iterable[str], 
     Reads the files whole, in a thread.
     """
     last = await last_published(db)
-    typed = [KnownHead(digest, None, "the known head") for digest in digests]
+    typed = [KnownHead(digest, None, ChainFault.TYPED_HEAD()) for digest in digests]
     ledger = [*typed, *_published(last, last.posting_id, last.digest)]
     acts = [*typed, *_published(last, last.act, last.act_digest)]
     try:
@@ -26,17 +27,17 @@ async def known_heads(db: Database, settings: Settings, digests: Iterable[str], 
             lambda: [head for source in _files(settings, last, file) for head in _read(source, last.database_id)]
         )
     except (OSError, UnreadableHead) as error:
-        return KnownHeads((*ledger,), (*acts,), f"The known heads cannot all be compared: {error}.")
+        return KnownHeads((*ledger,), (*acts,), ChainFault.NOT_COMPARABLE(chain_fault=error))
     for head in heads:
-        ledger.append(KnownHead(head.digest, head.posting_id, f"the head published at {head.at}"))
-        acts.append(KnownHead(head.act_digest, head.act, f"the head published at {head.at}"))
+        ledger.append(KnownHead(head.digest, head.posting_id, ChainFault.PUBLISHED_HEAD(at=head.at)))
+        acts.append(KnownHead(head.act_digest, head.act, ChainFault.PUBLISHED_HEAD(at=head.at)))
     return KnownHeads((*ledger,), (*acts,))
 
 
 def _published(last: Published, place: int | None, digest: str | None) -> list[KnownHead]:
     if last.published_at is None or digest is None:
         return []
-    return [KnownHead(digest, place, f"the head published at {iso(last.published_at)}")]
+    return [KnownHead(digest, place, ChainFault.PUBLISHED_HEAD(at=iso(last.published_at)))]
 
 
 def _files(settings: Settings, last: Published, file: Path | None) -> list[Path]:
@@ -55,8 +56,6 @@ def _read(file: Path, database_id: str) -> list[ChainHeads]:
         heads = list(read_heads(lines, file.name))
     for head in heads:
         if head.database != database_id:
-            raise UnreadableHead(
-                f"{file.name} has a head of the database {head.database}, published at {head.at}, and this is "
-                f"{database_id}: each database needs a file of its own, or somebody changed the id"
-            )
+            other = {"other": head.database, "at": head.at, "database": database_id}
+            raise UnreadableHead(ChainFault.OTHER_DATABASE(file=file.name, **other))
     return heads

@@ -28,6 +28,7 @@ from aiohttp.connector import Connection
 from multidict import CIMultiDict
 from yarl import URL
 
+from guichet.domain.sentences import Sentence, verbatim
 from guichet.http_client.address_guard import (
     Address,
     AddressGuard,
@@ -36,6 +37,7 @@ from guichet.http_client.address_guard import (
     is_loopback_host,
     is_public,
 )
+from guichet.http_client.call_failures import CallFailure
 from guichet.http_client.connector import GuardedConnector
 from guichet.http_client.outcomes import Forbidden, HttpClientError, Lost, NotSent, Response
 from guichet.http_client.own_faults import NameControl, is_own_fault
@@ -215,7 +217,7 @@ class HttpClient:
             raise _failure(target, connection, response, error, stopped=stopped) from error
         except asyncio.CancelledError as error:
             if self._closed and not _is_cancelled():  # aiohttp cancels what still waits for a name when it is closed.
-                closed = ConnectionError("the HTTP client is closed")
+                closed = ConnectionError(CallFailure.CLOSED())
                 raise _failure(target, connection, response, closed, stopped=True) from error
             raise
         finally:
@@ -259,13 +261,13 @@ class HttpClient:
             target = URL(url)
             host, port = target.raw_host, target.port
         except ValueError as error:
-            raise Forbidden("unreadable URL") from error
+            raise Forbidden(CallFailure.URL_UNREADABLE()) from error
         if target.scheme not in ("http", "https") or not host or not port:
-            raise Forbidden("not an http or https URL with a host")
+            raise Forbidden(CallFailure.NOT_HTTP())
         if target.raw_user is not None or target.raw_password is not None:
-            raise Forbidden(f"{host}: user information in the URL")
+            raise Forbidden(CallFailure.USER_IN_URL(host=host))
         if guarded and target.scheme != "https" and not self._is_local(host):
-            raise Forbidden(f"{host}: https only")
+            raise Forbidden(CallFailure.HTTPS_ONLY(host=host))
         return target
 
     def _rule_for(self, target: URL, guarded: bool) -> RuleName:
@@ -284,7 +286,7 @@ class HttpClient:
     def _connector(self, name: RuleName) -> GuardedConnector:
         """Created at its first use: it belongs to the running event loop."""
         if self._closed:
-            raise NotSent("the HTTP client is closed", stopped=True)
+            raise NotSent(CallFailure.CLOSED(), stopped=True)
         connector = self._connectors.get(name)
         if connector is None:
             permits, context = self._rules[name]
@@ -353,22 +355,25 @@ def _failure(
     timed_out = isinstance(error, TimeoutError) and not stopped
     if connection is not None:
         status = response.status if response is not None else None
-        return Lost(f"{target.raw_host}: {_reason(error)}", status, timed_out=timed_out)
+        return Lost(_lost(target.raw_host, error), status, timed_out=timed_out)
     if isinstance(error, ClientConnectorError) and isinstance(error.os_error, AddressRefused):
-        return Forbidden(f"{target.raw_host}: address refused by the guard")
+        return Forbidden(CallFailure.ADDRESS_REFUSED(host=target.raw_host))
     # Before there is a connection, aiohttp's messages name the host only.
     reason = str(error) or type(error).__name__
-    return NotSent(f"{target.raw_host}: {reason}", timed_out=timed_out, stopped=stopped)
+    return NotSent(verbatim(f"{target.raw_host}: {reason}"), timed_out=timed_out, stopped=stopped)
 
 
-def _reason(error: Exception) -> str:
-    """For the log. The text of most of aiohttp's errors holds the whole URL, which may hold secrets."""
+def _lost(host: str | None, error: Exception) -> Sentence:
+    """The text of most of aiohttp's errors holds the whole URL, which may hold secrets."""
+    if isinstance(error, TimeoutError):
+        return CallFailure.NO_RESPONSE(host=host)
     if isinstance(error, ClientResponseError):
-        return error.message.partition("\n")[0]
-    return "no response in time" if isinstance(error, TimeoutError) else type(error.__cause__ or error).__name__
+        first_line = error.message.partition("\n")[0]
+        return verbatim(f"{host}: {first_line}")
+    return verbatim(f"{host}: {type(error.__cause__ or error).__name__}")
 
 
 def _check_headers(headers: Mapping[str, str]) -> None:
     """aiohttp refuses them too, but only once it is connected: then they would count as Lost."""
     if _NOT_IN_HEADERS.search("".join([*headers.keys(), *headers.values()])):
-        raise Forbidden("a line break in a header")
+        raise Forbidden(CallFailure.LINE_BREAK())

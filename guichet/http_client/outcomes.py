@@ -10,6 +10,8 @@ HttpClientError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from guichet.domain.sentences import Sentence
+
 
 class HttpClientError(Exception):
     """A request without a usable response. The message names the host, never the path, the headers or the body.
@@ -17,7 +19,7 @@ class HttpClientError(Exception):
     `timed_out`: the time limit passed.
     """
 
-    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+    def __init__(self, message: Sentence, *, timed_out: bool = False) -> None:
         super().__init__(message)
         self.timed_out = timed_out
 
@@ -25,7 +27,7 @@ class HttpClientError(Exception):
 class NotSent(HttpClientError):
     """Provably no byte of the request reached the peer. `stopped`: because this process stops."""
 
-    def __init__(self, message: str, *, timed_out: bool = False, stopped: bool = False) -> None:
+    def __init__(self, message: Sentence, *, timed_out: bool = False, stopped: bool = False) -> None:
         super().__init__(message, timed_out=timed_out)
         self.stopped = stopped
 
@@ -40,7 +42,7 @@ class Lost(HttpClientError):
     `status` is the HTTP status when the head of the response came but not all of its body.
     """
 
-    def __init__(self, message: str, status: int | None = None, *, timed_out: bool = False) -> None:
+    def __init__(self, message: Sentence, status: int | None = None, *, timed_out: bool = False) -> None:
         super().__init__(message, timed_out=timed_out)
         self.status = status
 

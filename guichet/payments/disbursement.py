@@ -21,9 +21,11 @@ from guichet.db.work_queue import Claim
 from guichet.domain.money import plain
 from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.sentences import verbatim
 from guichet.logs import log
 from guichet.payments import incidents, integrity, never_arrived, refund_repository, repository
 from guichet.payments.awaited_polls import REQUEST_WAIT, result_within
+from guichet.payments.incident_details import IncidentDetail
 from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
@@ -200,7 +202,7 @@ async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:
     """Leaves the refund to a person. In one transaction: a confirmation that comes meanwhile must not be overlooked for
     an hour, and its incident must not open again."""
     now = ctx.clock.now()
-    detail = f"no provider states who paid: confirm the number that gets {plain(refund.amount)} {refund.currency} back"
+    detail = IncidentDetail.PAYEE_UNCONFIRMED(total=f"{plain(refund.amount)} {refund.currency}")
     async with ctx.db.transaction() as tx:
         if await refund_repository.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
             await incidents.report_about(tx, refund, incidents.PAYEE_UNCONFIRMED, detail, now)
@@ -217,7 +219,7 @@ async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -
     """The refund as it waits now, for a new request."""
     now, account = ctx.clock.now(), require(refund.provider_account)
     log.error("refund.float_empty", reference=refund.reference, provider_account=account, raw=result.raw)
-    detail = f"the balance with {account} does not cover this refund of {plain(refund.amount)} {refund.currency}"
+    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=f"{plain(refund.amount)} {refund.currency}")
     await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, now)
     return await refund_repository.mark_float_empty(ctx.db, refund.id, account, later(now, FLOAT_RETRY))
 
@@ -241,7 +243,9 @@ async def _apply(
             retry_at = later(ctx.clock.now(), FLOAT_RETRY)
             await refund_repository.wait_for_float(ctx.db, refund.id, [require(refund.provider_account)], retry_at)
         case AlreadyRefunded():
-            await incidents.report_about(ctx.db, refund, incidents.ALREADY_REFUNDED, result.raw, ctx.clock.now())
+            await incidents.report_about(
+                ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), ctx.clock.now()
+            )
             await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
         case Accepted(provider_reference=reference, provider_data=data) if reference or data:
             stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})

@@ -20,9 +20,11 @@ from guichet.domain.ids import DisputeId
 from guichet.domain.money import Hundredths, plain
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import Movement, Posting
+from guichet.domain.refusals import Refusal
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import dispute_repository, incidents, repository
+from guichet.payments.incident_details import IncidentDetail
 from guichet.payments.provider_calls import call_provider
 from guichet.payments.wallet_checks import require_wallet
 from guichet.providers.base import Provider, Unknown
@@ -67,7 +69,7 @@ async def record(ctx: AppContext, account: str, facts: DisputeFacts) -> None:
     now = ctx.clock.now()
     if facts.status == "inquiry":
         if known is None:
-            detail = f"the bank asks about it ({facts.reason}); nothing was taken back"
+            detail = IncidentDetail.BANK_ASKS(bank_reason=facts.reason)
             await incidents.report_about(ctx.db, payment, incidents.DISPUTED, detail, now)
         return
     catalogue = await ctx.catalogues.of(payment.merchant_id)
@@ -93,7 +95,8 @@ async def _open(
         entries = posting_rules.dispute_opened(posting_rules.operator_account(payment.operator), opened.amount)
         await _post(tx, opened, posting_rules.DISPUTE_OPENED, entries, now)
         await outbox.emit(tx, [Event(DISPUTE_OPENED, payment, catalogue, now, dispute=opened)])
-        detail = f"the bank took {plain(opened.amount)} {opened.currency} back ({opened.reason}); answer the provider"
+        total = f"{plain(opened.amount)} {opened.currency}"
+        detail = IncidentDetail.BANK_TOOK(total=total, bank_reason=opened.reason)
         await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
     return opened
 
@@ -110,7 +113,7 @@ async def _close(
         await _post(tx, closed, posting_rules.DISPUTE_WON, entries, now)
         await incidents.close_all(tx, payment.merchant_id, payment.reference, now)
     else:
-        detail = f"the dispute about {plain(closed.amount)} {closed.currency} is lost: `guichet dispute resolve`"
+        detail = IncidentDetail.DISPUTE_LOST(total=f"{plain(closed.amount)} {closed.currency}")
         await incidents.report_about(tx, payment, incidents.DISPUTED, detail, now)
     name: EventName = DISPUTE_WON if won else DISPUTE_LOST
     await outbox.emit(tx, [Event(name, payment, catalogue, now, dispute=closed)])
@@ -140,9 +143,7 @@ def _new(account: str, facts: DisputeFacts, payment: Payment, now: Instant) -> D
 def check(dispute: Dispute) -> None:
     """Raises ActRefused for a dispute about which nothing is to be decided."""
     if dispute.status != "lost" or dispute.borne_by is not None:
-        raise ActRefused(
-            f"The dispute {dispute.reference} is not lost, or somebody decided about it already.", "final_already"
-        )
+        raise ActRefused(Refusal.NOT_LOST(reference=dispute.reference))
 
 
 async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Actor, evidence: str) -> Dispute:
@@ -157,9 +158,7 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
     async with ctx.db.transaction() as tx:
         charged = await dispute_repository.charge(tx, dispute.id, bearer)
         if charged is None:
-            raise ActRefused(
-                f"The dispute {dispute.reference} is not lost, or somebody decided about it already.", "final_already"
-            )
+            raise ActRefused(Refusal.NOT_LOST(reference=dispute.reference))
         if merchant_part:
             await require_wallet(tx, payment, merchant_part, now)
         entries = posting_rules.dispute_charged(merchant_part, Hundredths(dispute.amount - merchant_part))

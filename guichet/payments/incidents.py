@@ -14,6 +14,7 @@ from guichet.db.tables import incidents
 from guichet.domain.ids import IncidentId, MerchantId
 from guichet.domain.merchants import Environment
 from guichet.domain.payments import Payment, Refund, SubjectType
+from guichet.domain.sentences import Sentence
 
 IncidentKind = Literal[
     "mismatch",
@@ -148,7 +149,7 @@ _ABOUT: Final = select(incidents).where(
 
 
 async def report_about(
-    writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
+    writer: Writer, subject: Payment | Refund, kind: IncidentKind, detail: Sentence, now: Instant
 ) -> None:
     """Opens an incident about a payment or a refund, or increases the count of the existing one."""
     await report(
@@ -173,7 +174,7 @@ async def report(
     subject_type: SubjectType,
     reference: str,
     provider_account: str | None,
-    detail: str,
+    detail: Sentence,
     now: Instant,
 ) -> None:
     """Opens an incident, or increases the count of the existing one and opens it again."""
@@ -191,7 +192,7 @@ async def report(
 
 
 async def report_once_for_merchant(
-    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
+    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: Sentence, now: Instant
 ) -> None:
     """Opens an incident about the merchant's first payment or refund that meets it through this account, unless one is
     open already. Reads the merchant's incidents of this kind, by the unique index."""
@@ -201,7 +202,7 @@ async def report_once_for_merchant(
 
 
 async def report_once_for_account(
-    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: str, now: Instant
+    db: Database, subject: Payment | Refund, kind: IncidentKind, detail: Sentence, now: Instant
 ) -> None:
     """Opens an incident about the first payment or refund that meets it through this account, whichever merchant's it
     is, unless one is open already. While one is open this is one read of an index."""

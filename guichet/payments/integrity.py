@@ -5,6 +5,7 @@ from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.logs import log
 from guichet.payments import incidents
+from guichet.payments.incident_details import IncidentDetail
 from guichet.providers.base import Succeeded
 
 
@@ -17,8 +18,10 @@ async def check(ctx: AppContext, subject: Payment | Refund, stated: Succeeded) -
     requested = round_to_currency(total, subject.currency)
     if stated.amount == requested and stated.currency == subject.currency:
         return True
-    amount = "no amount" if stated.amount is None else f"{plain(stated.amount)} {stated.currency}"
-    detail = f"asked {plain(requested)} {subject.currency}, the provider states {amount}"
+    asked = f"{plain(requested)} {subject.currency}"
+    detail = IncidentDetail.NO_AMOUNT(asked=asked)
+    if stated.amount is not None:
+        detail = IncidentDetail.OTHER_AMOUNT(asked=asked, stated=f"{plain(stated.amount)} {stated.currency}")
     facts = {"reference": subject.reference, "provider_account": subject.provider_account, "detail": detail}
     if subject.env == "live":
         log.error("provider.mismatch", **facts)

@@ -20,6 +20,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.payee import payer_number
 from guichet.domain.payments import Payment, SubjectType
 from guichet.domain.posting_rules import Movement, Posting
+from guichet.domain.refusals import Refusal
 from guichet.ledger import postings
 from guichet.payments import incidents, refund_repository, repository
 from guichet.payments import late_result_repository as store
@@ -103,7 +104,7 @@ async def resolve(ctx: AppContext, late: LateResult, decision: Decision, actor: 
         else:
             moved = await _post(tx, late, payment, decision, now)
         if moved is None:
-            raise ActRefused("Somebody else has just decided about it.", "changed_meanwhile")
+            raise ActRefused(Refusal.JUST_DECIDED())
         await audit_log.record(tx, act, now)
     ctx.wakeups.late_results.set()
     return moved
@@ -114,7 +115,7 @@ async def find(db: Reader, reference: str) -> LateResult:
     subject = await repository.find(db, reference) or await refund_repository.find(db, reference)
     late = subject and await store.about(db, subject)
     if not late or late.stage == "asking":
-        raise ActRefused(f"There is no late money about {reference}.", "unknown_subject")
+        raise ActRefused(Refusal.NO_LATE_MONEY(reference=reference))
     return late
 
 
@@ -127,20 +128,19 @@ def check(late: LateResult, decision: Decision) -> None:
     """Raises ActRefused when this cannot be decided about it now."""
     possible = fitting(late)
     if not possible:
-        raise ActRefused(f"Nothing is to be decided about {late.reference}: it is {late.stage}.", "final_already")
+        raise ActRefused(Refusal.NOTHING_TO_DECIDE(reference=late.reference, stage=late.stage))
     if decision not in possible:
-        raise ActRefused(
-            f"About {late.reference}, which is {late.stage}, can be decided: {', '.join(possible)}.", "choice_missing"
-        )
+        choices = ", ".join(possible)
+        raise ActRefused(Refusal.OTHER_CHOICES(reference=late.reference, stage=late.stage, decisions=choices))
 
 
 def _refuse_unknown_payee(ctx: AppContext, payment: Payment) -> None:
     """Where only a payout to a number gives money back, the number that paid must be known (D94)."""
     provider = ctx.registry.provider(payment.provider_account or "")
     if not provider.can_refund(payment.operator, collected_here=True):
-        raise ActRefused(f"{payment.provider_account} cannot give money back.", "cannot_pay_back")
+        raise ActRefused(Refusal.CANNOT_GIVE_BACK(account=payment.provider_account))
     if provider.pays_out(payment.operator, collected_here=True) and payer_number(payment) is None:
-        raise ActRefused("Nobody states which number paid, so it cannot be paid back by a payout.", "cannot_pay_back")
+        raise ActRefused(Refusal.PAYER_UNKNOWN())
 
 
 async def _post(

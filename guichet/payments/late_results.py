@@ -26,6 +26,7 @@ from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import incidents, integrity, late_returns
 from guichet.payments import late_result_repository as store
+from guichet.payments.incident_details import IncidentDetail
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
     call_provider,
@@ -106,7 +107,7 @@ async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, p
         await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
         came_back = cause == posting_rules.REFUND_FAILED_LATE
         kind: incidents.IncidentKind = incidents.FAILED_AFTER_SUCCESS if came_back else incidents.PAID_AFTER_FAILURE
-        detail = f"the provider says otherwise now: {plain(total)} {payment.currency}; see `guichet late-money list`"
+        detail = IncidentDetail.CONTRADICTED(total=f"{plain(total)} {payment.currency}")
         await incidents.report_about(tx, subject, kind, detail, now)
 
 

@@ -13,10 +13,12 @@ from guichet.domain.late_results import LateResult
 from guichet.domain.payee import payer_number
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment
 from guichet.domain.posting_rules import Movement
+from guichet.domain.sentences import Sentence
 from guichet.ledger import postings
 from guichet.logs import log
 from guichet.payments import incidents, integrity
 from guichet.payments import late_result_repository as store
+from guichet.payments.incident_details import IncidentDetail
 from guichet.payments.poll_schedule import LEASE_DURATION
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
@@ -102,7 +104,7 @@ async def _apply(
 async def _report_if_stuck(ctx: AppContext, late: LateResult, payment: Payment) -> None:
     now = ctx.clock.now()
     if now - (late.return_sent_at or now) >= INCIDENT_AGE_SECONDS * SECOND:
-        detail = "the way back to the payer has no end for 72 hours: see `guichet late-money`"
+        detail = IncidentDetail.RETURN_STUCK()
         await incidents.report_about(ctx.db, payment, incidents.STUCK, detail, now)
 
 
@@ -126,6 +128,12 @@ async def _returned(ctx: AppContext, late: LateResult, payment: Payment) -> None
         await incidents.close_all(tx, late.merchant_id, late.reference, now)
 
 
+def _why_not_returned(result: Refused | NotProcessed | FloatEmpty) -> Sentence:
+    if isinstance(result, FloatEmpty):
+        return IncidentDetail.RETURN_FLOAT_EMPTY()
+    return IncidentDetail.RETURN_FAILED(answer=result.raw[:200]) if result.raw else IncidentDetail.RETURN_REFUSED()
+
+
 async def _refused(
     ctx: AppContext, late: LateResult, payment: Payment, result: Refused | NotProcessed | FloatEmpty
 ) -> None:
@@ -135,6 +143,4 @@ async def _refused(
     async with ctx.db.transaction() as tx:
         if await store.advance(tx, late, "found", amount=late.amount, now=now) is None:
             return
-        why = "our balance with the provider is empty" if isinstance(result, FloatEmpty) else result.raw[:200]
-        detail = f"the payer could not be paid back: {why or 'refused'}; decide again"
-        await incidents.report_about(tx, payment, incidents.PAID_AFTER_FAILURE, detail, now)
+        await incidents.report_about(tx, payment, incidents.PAID_AFTER_FAILURE, _why_not_returned(result), now)

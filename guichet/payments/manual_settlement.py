@@ -16,6 +16,7 @@ from guichet.db.engine import require
 from guichet.domain.audit_log import Act, ActRefused
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.refusals import Refusal
 from guichet.payments import integrity, override_approvals, refund_repository, repository
 from guichet.payments.override_approvals import Decision
 from guichet.payments.poll_schedule import LEASE_DURATION
@@ -27,6 +28,7 @@ from guichet.payments.provider_calls import (
     reversal_for,
 )
 from guichet.payments.settlement import settle_payment, settle_refund
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -71,17 +73,11 @@ async def settle_by_hand(ctx: AppContext, subject: Payment | Refund, decision: D
 def check(subject: Payment | Refund) -> None:
     """Raises ActRefused for what no person may end."""
     if subject.env == "test":
-        raise ActRefused("Only live payments and refunds are settled by hand.", "live_only")
+        raise ActRefused(Refusal.LIVE_ONLY())
     if subject.status != "pending":
-        raise ActRefused(
-            f"{subject.reference} is {subject.status} already. If the provider says otherwise now, "
-            "`guichet late-money list` shows it.",
-            "final_already",
-        )
+        raise ActRefused(Refusal.FINAL(reference=subject.reference, status=subject.status))
     if isinstance(subject, Refund) and not subject.held:
-        raise ActRefused(
-            "The wallet did not cover this refund: the worker ends it as failed by itself.", "final_already"
-        )
+        raise ActRefused(Refusal.NOT_COVERED())
 
 
 async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision) -> Settled:
@@ -105,9 +101,7 @@ async def _settle(ctx: AppContext, subject: Payment | Refund, decision: Decision
         payment = require(await repository.by_id(ctx.db, subject.payment_id))
         settled = await settle_refund(ctx, subject, payment, outcome, act=act, overrides=decision.override)
     if (settled.status == "failed") == decision.succeeded:
-        raise ActRefused(
-            f"{subject.reference} was settled as {settled.status} by another process meanwhile.", "changed_meanwhile"
-        )
+        raise ActRefused(Refusal.SETTLED_MEANWHILE(reference=subject.reference, status=settled.status))
     return Settled(settled, answer)
 
 
@@ -120,9 +114,7 @@ async def _lease(ctx: AppContext, subject: Payment | Refund) -> Payment | Refund
     else:
         leased = await refund_repository.lease(ctx.db, subject.id, now, until, asked_before=now)
     if leased is None:
-        raise ActRefused(
-            f"Another process is asking the provider about {subject.reference}: try again in a minute.", "being_asked"
-        )
+        raise ActRefused(Refusal.BEING_ASKED(reference=subject.reference))
     return leased
 
 
@@ -169,11 +161,7 @@ def _refuse_contrary(subject: Payment | Refund, decision: Decision, answer: Answ
     contrary = _AGAINST_SUCCESS if decision.succeeded else _AGAINST_FAILURE[type(subject)]
     if answer in contrary:
         wanted = "succeeded" if decision.succeeded else "failed"
-        raise ActRefused(
-            f"The provider says that {subject.reference} is: {answer}. It cannot be settled as {wanted}; "
-            "two people can override the provider with --override.",
-            "provider_contradicts",
-        )
+        raise ActRefused(Refusal.CONTRADICTED(reference=subject.reference, told=answer, status=wanted))
 
 
 def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatusResult | None) -> Succeeded | Refused:
@@ -183,7 +171,7 @@ def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatus
         amount = round_to_currency(total, subject.currency)
         reference = result.provider_reference if isinstance(result, Succeeded) else None
         return Succeeded(amount, subject.currency, reference)
-    return result if isinstance(result, Refused) else Refused("refused", "settled by a person")
+    return result if isinstance(result, Refused) else Refused("refused", ProviderAnswer.SETTLED_BY_PERSON())
 
 
 def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Answer) -> Act:

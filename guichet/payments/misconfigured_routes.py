@@ -5,6 +5,7 @@ from guichet.domain.failures import OUR_FAULTS
 from guichet.domain.payments import Payment
 from guichet.logs import log
 from guichet.payments import incidents
+from guichet.payments.incident_details import IncidentDetail
 
 
 async def report(ctx: AppContext, payment: Payment, raw: str) -> None:
@@ -17,5 +18,7 @@ async def report(ctx: AppContext, payment: Payment, raw: str) -> None:
     provider = ctx.registry.provider(account)
     if provider.names_merchants and await ctx.provider_merchants.id_of(account, payment.merchant_id) is None:
         return  # That has an incident of its own (`provider_calls.name_merchant`).
-    detail = f"{payment.operator}: {raw or 'no account serves it'}"
+    detail = IncidentDetail.NOT_SERVED(operator=payment.operator)
+    if raw:
+        detail = IncidentDetail.MISCONFIGURED(operator=payment.operator, answer=raw)
     await incidents.report_once_for_account(ctx.db, payment, incidents.MISCONFIGURED_ROUTE, detail, ctx.clock.now())

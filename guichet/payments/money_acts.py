@@ -14,6 +14,7 @@ from guichet.domain.late_results import LateResult
 from guichet.domain.money import CURRENCIES, Currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.refusals import Refusal
 from guichet.ledger import wallets
 from guichet.payments import (
     dispute_repository,
@@ -49,9 +50,7 @@ async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
         case "wallet.reopen":
             merchant_id, currency = _wallet(wanted)
             if await wallets.wallet_status(ctx.db, merchant_id, "live", currency) == ACTIVE:
-                raise ActRefused(
-                    f"The {currency} wallet of merchant {merchant_id} is {ACTIVE} already.", "final_already"
-                )
+                raise ActRefused(Refusal.WALLET_ACTIVE(currency=currency, merchant=merchant_id))
             return merchant_id
 
 
@@ -104,14 +103,14 @@ async def _subject(ctx: AppContext, wanted: WantedAct) -> Payment | Refund:
         return await _refund(ctx, wanted)
     payment = await repository.find(ctx.db, _reference(wanted))
     if payment is None:
-        raise ActRefused(f"There is no payment {wanted.subject}.", "unknown_subject")
+        raise ActRefused(Refusal.NO_PAYMENT(subject=wanted.subject))
     return payment
 
 
 async def _refund(ctx: AppContext, wanted: WantedAct) -> Refund:
     refund = await refund_repository.find(ctx.db, _reference(wanted))
     if refund is None:
-        raise ActRefused(f"There is no refund {wanted.subject}.", "unknown_subject")
+        raise ActRefused(Refusal.NO_REFUND(subject=wanted.subject))
     return refund
 
 
@@ -119,18 +118,18 @@ async def _late(ctx: AppContext, wanted: WantedAct) -> tuple[LateResult, LateDec
     late = await late_decisions.find(ctx.db, _reference(wanted))
     decision = next((each for each in get_args(LateDecision) if each == wanted.arguments.get("to")), None)
     if decision is None:
-        raise ActRefused(f"One of {', '.join(get_args(LateDecision))} must be decided.", "choice_missing")
+        raise ActRefused(Refusal.DECIDE_ONE(decisions=", ".join(get_args(LateDecision))))
     return late, decision
 
 
 async def _dispute(ctx: AppContext, wanted: WantedAct) -> tuple[Dispute, Bearer]:
     dispute = await dispute_repository.find(ctx.db, _reference(wanted))
     if dispute is None:
-        raise ActRefused(f"There is no dispute {wanted.subject}.", "unknown_subject")
+        raise ActRefused(Refusal.NO_DISPUTE(subject=wanted.subject))
     disputes.check(dispute)
     bearer = next((each for each in BEARERS if each == wanted.arguments.get("from")), None)
     if bearer is None:
-        raise ActRefused(f"One of {', '.join(BEARERS)} must bear it.", "choice_missing")
+        raise ActRefused(Refusal.BEAR_ONE(bearers=", ".join(BEARERS)))
     return dispute, bearer
 
 
@@ -138,7 +137,7 @@ def _reference(wanted: WantedAct) -> str:
     """A column of identifiers refuses other text on PostgreSQL."""
     found = parse_reference(wanted.subject)
     if found is None:
-        raise ActRefused(f"{wanted.subject} is no reference.", "unknown_subject")
+        raise ActRefused(Refusal.NO_REFERENCE(subject=wanted.subject))
     return found
 
 
@@ -151,5 +150,5 @@ def _wallet(wanted: WantedAct) -> tuple[MerchantId, Currency]:
     merchant, _, text = wanted.subject.partition("/")
     currency = next((each for each in CURRENCIES if each == text), None)
     if currency is None or not (merchant.isascii() and merchant.isdigit()):
-        raise ActRefused(f"{wanted.subject} is no wallet.", "unknown_subject")
+        raise ActRefused(Refusal.NO_WALLET(subject=wanted.subject))
     return MerchantId(int(merchant)), currency

@@ -15,6 +15,7 @@ from guichet.domain.failures import REFUSAL_REASONS, RefusalReason
 from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.logs import log
 from guichet.payments.provider_calls import call_provider
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -69,7 +70,7 @@ async def _request_code(ctx: AppContext, charge: Charge) -> OtpRequestResult:
     for name in ctx.registry.routes("live", charge.operator):
         provider = ctx.registry.provider(name)
         if not isinstance(provider, SendsOtpCodes):
-            result = NotProcessed("configuration", f"{name} texts no codes")
+            result = NotProcessed("configuration", ProviderAnswer.NO_CODES(account=name))
             continue
         result = await call_provider(ctx.registry.provider(name), provider.send_code(charge), name, "send_code")
         if not isinstance(result, NotProcessed):

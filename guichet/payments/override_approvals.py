@@ -15,6 +15,7 @@ from guichet.clock import DAY
 from guichet.context import AppContext
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.refusals import Refusal
 
 #: How long a proposed override may wait for its approval.
 APPROVAL_WITHIN: Final = DAY
@@ -57,11 +58,9 @@ async def approved(ctx: AppContext, subject: Payment | Refund, decision: Decisio
         decision = replace(decision, actor=Actor(proposal.actor, proposal.os_user), evidence=proposal.reason)
     first = decision.actor
     if first is None:
-        raise ActRefused(
-            f"Nobody proposed to override the provider for {subject.reference} in the last day.", "not_waiting"
-        )
+        raise ActRefused(Refusal.NOT_PROPOSED(reference=subject.reference))
     if first.name.strip().casefold() == approver.name.strip().casefold():
-        raise ActRefused("The second person must be another one than the first.", "own_request")
+        raise ActRefused(Refusal.SAME_PERSON())
     return decision
 
 
@@ -74,4 +73,4 @@ async def _latest_proposal(ctx: AppContext, subject: Payment | Refund) -> Entry 
 def _refuse_another_outcome(proposal: Entry, decision: Decision) -> None:
     wanted = "succeeded" if decision.succeeded else "failed"
     if msgspec.json.decode(proposal.after)["status"] != wanted:
-        raise ActRefused(f"{proposal.actor} proposed another outcome than {wanted}.", "choice_missing")
+        raise ActRefused(Refusal.OTHER_OUTCOME(email=proposal.actor, status=wanted))

@@ -6,6 +6,7 @@ from guichet.db.engine import require
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.payee import payer_number
 from guichet.domain.payments import Refund
+from guichet.domain.refusals import Refusal
 from guichet.logs import log
 from guichet.payments import incidents, refund_repository, repository
 from guichet.providers.fields import full_number
@@ -29,7 +30,7 @@ async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Act
     async with ctx.db.transaction() as tx:
         confirmed = await refund_repository.confirm_payee(tx, refund.id, payee, now)
         if confirmed is None:
-            raise ActRefused("The refund was already sent to a provider, or is final.", "final_already")
+            raise ActRefused(Refusal.REFUND_SENT())
         await incidents.close_all(tx, refund.merchant_id, refund.reference, now)
         await audit_log.record(tx, act, now)
     log.info("refund.payee_confirmed", reference=refund.reference, actor=actor.name)
@@ -40,17 +41,15 @@ async def confirm_payee(ctx: AppContext, refund: Refund, number: str, actor: Act
 async def check(ctx: AppContext, refund: Refund, number: str) -> str:
     """The number as digits with the country code. Raises ActRefused when it cannot be the payer's."""
     if refund.env != "live":
-        raise ActRefused("Only a live refund has a payee.", "live_only")
+        raise ActRefused(Refusal.NO_PAYEE())
     payment = require(await repository.by_id(ctx.db, refund.payment_id))
     if payer_number(payment) is not None:
-        raise ActRefused("The number that paid is known: the refund goes there.", "payee_known")
+        raise ActRefused(Refusal.PAYEE_KNOWN())
     mode = (await ctx.catalogues.of(payment.merchant_id)).by_operator(payment.operator)
     country_code = (mode.dial_code if mode else None) or ""
     payee = full_number(number)
     if payee is None:
-        raise ActRefused(
-            f"{number} is not a phone number with its country code, such as 2290197001234.", "payee_invalid"
-        )
+        raise ActRefused(Refusal.NO_NUMBER(number=number))
     if not payee.startswith(country_code):
-        raise ActRefused(f"A number of {payment.operator} begins with {country_code}.", "payee_invalid")
+        raise ActRefused(Refusal.NUMBER_ELSEWHERE(operator=payment.operator, prefix=country_code))
     return payee

@@ -6,6 +6,7 @@ from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, poll_interval
 from guichet.payments import incidents
+from guichet.payments.incident_details import IncidentDetail
 from guichet.providers.sandbox import NEVER
 
 #: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
@@ -24,7 +25,7 @@ async def next_poll(ctx: AppContext, subject: Payment | Refund) -> Instant:
     now = ctx.clock.now()
     age = (now - subject.created_at) / SECOND
     if age >= INCIDENT_AGE_SECONDS and subject.env == "live":
-        await incidents.report_about(ctx.db, subject, incidents.STUCK, "pending for more than 72 hours", now)
+        await incidents.report_about(ctx.db, subject, incidents.STUCK, IncidentDetail.STUCK(), now)
     return later(now, poll_interval(subject.poll_count, age) * SECOND)
 
 

@@ -32,6 +32,7 @@ from guichet.payments.provider_calls import (
     is_another_account,
 )
 from guichet.payments.settlement import settle_payment
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Succeeded, Unknown
 
 #: How many running questions a caller joins. The first may end without asking, because somebody asked seconds ago, and
@@ -163,7 +164,9 @@ async def _count_not_found(ctx: AppContext, payment: Payment, result: NotFound) 
     log.info("polling.not_found", reference=payment.reference, raw=result.raw)
     counted = never_arrived.count_answer(ctx, payment)
     if never_arrived.is_proven(counted):
-        return await settle_payment(ctx, payment, Refused("operator_unavailable", f"never arrived: {result.raw}"))
+        return await settle_payment(
+            ctx, payment, Refused("operator_unavailable", ProviderAnswer.NEVER_ARRIVED(answer=result.raw))
+        )
     return counted
 
 

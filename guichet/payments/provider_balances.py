@@ -17,6 +17,7 @@ from guichet.db.engine import Database, Reader
 from guichet.db.tables import provider_balance_reads, provider_balances
 from guichet.domain.money import Hundredths
 from guichet.logs import log
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import PROVIDER_TIMEOUT, Unknown
 from guichet.providers.capabilities import Balances, FloatBalance
 
@@ -106,7 +107,7 @@ async def read(ctx: AppContext, account: str, provider: Balances) -> None:
         async with asyncio.timeout(PROVIDER_TIMEOUT):
             found = await provider.balances()
     except TimeoutError:
-        found = Unknown(f"no answer within {PROVIDER_TIMEOUT:g} s")
+        found = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{PROVIDER_TIMEOUT:g}"))
     if isinstance(found, Unknown):
         log.warning("balances.not_read", provider_account=account, raw=found.raw)
         await ctx.db.write(_NOT_READ, account=account, raw=found.raw[:_MAX_ERROR])

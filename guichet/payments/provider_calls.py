@@ -13,6 +13,8 @@ from guichet.domain.money import round_to_currency
 from guichet.domain.payee import payee_number
 from guichet.domain.payments import Payment, Refund
 from guichet.payments import incidents, never_arrived
+from guichet.payments.incident_details import IncidentDetail
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Accepted,
@@ -31,7 +33,7 @@ from guichet.providers.base import (
 T = TypeVar("T")
 
 #: What is known when `is_another_account`: an old and a new account of a provider must stand side by side.
-ANOTHER_ACCOUNT: Final = Unknown("the account's address, user or target environment changed since: add it as a new one")
+ANOTHER_ACCOUNT: Final = Unknown(ProviderAnswer.ANOTHER_ACCOUNT())
 _RESULT_NAMES: Final[dict[type, str]] = {
     Accepted: "accepted",
     Succeeded: "succeeded",
@@ -66,7 +68,7 @@ async def call_provider(
         async with asyncio.timeout(timeout) if provider.remote else nullcontext():
             result = await call
     except TimeoutError:
-        result = Unknown(f"no answer within {timeout:g} s")
+        result = Unknown(ProviderAnswer.NO_ANSWER(seconds=f"{timeout:g}"))
     name, seconds = _RESULT_NAMES.get(type(result), "other"), loop.time() - began
     metrics.provider_call(provider_account, operation, name, seconds)
     tracing.provider_call(provider_account, operation, name, seconds)
@@ -112,7 +114,7 @@ async def name_merchant(ctx: AppContext, provider: Provider, subject: Payment | 
         return charge
     provider_merchant_id = await ctx.provider_merchants.id_of(account, subject.merchant_id)
     if provider_merchant_id is None:
-        detail = f"{account} has no id of this merchant: `guichet providers setup wave-merchants --account {account}`"
+        detail = IncidentDetail.MERCHANT_UNKNOWN(account=account, name=account)
         await incidents.report_once_for_merchant(
             ctx.db, subject, incidents.MISSING_AGGREGATED_MERCHANT, detail, ctx.clock.now()
         )

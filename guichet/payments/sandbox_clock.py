@@ -27,6 +27,7 @@ from guichet.db.work_queue_statements import PENDING
 from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.events import MAX_ATTEMPTS
 from guichet.domain.ids import MerchantId
+from guichet.domain.refusals import Refusal
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED
 from guichet.payments.provider_calls import decode_provider_data, encode_provider_data
 from guichet.providers.registry import SANDBOX
@@ -128,6 +129,10 @@ _ACTS: Final = (
 _MOVES: Final = _ACTS.with_only_columns(audit_log_table.c.number).limit(2)
 
 
+class MovedMeanwhile(ActRefused):
+    """The clock was moved since the person saw it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """How many rows an advance moved."""
@@ -150,11 +155,11 @@ async def advance(
     """Lets `seconds` pass for the merchant's test environment, all at once. The worker then does what is due.
     `seen`: `newest_move` when the person asked, so that one form advances the clock once; None for a command.
 
-    Raises ActRefused when it is not between a second and a year, when too many rows wait, or when the clock was moved
-    since it was seen.
+    Raises ActRefused when it is not between a second and a year, or when too many rows wait; MovedMeanwhile when the
+    clock was moved since it was seen.
     """
     if not 1 <= seconds <= LONGEST // SECOND:
-        raise ActRefused("A test clock is advanced by one second to 366 days at a time.")
+        raise ActRefused(Refusal.CLOCK_STEP())
     now, by = ctx.clock.now(), seconds * SECOND
     async with ctx.db.transaction() as tx:
         # In the order in which settlements write: refunds before payments.
@@ -168,7 +173,7 @@ async def advance(
         await _record(tx, ADVANCED, merchant_id, {**facts, "deliveries": moved.deliveries}, actor, now)
         # Acts wait for one another in the log: the move just before this one is seen here.
         if seen is not None and (await _moves(tx, merchant_id))[1] != seen:
-            raise ActRefused("The test clock was moved meanwhile.", "changed_meanwhile")
+            raise MovedMeanwhile(Refusal.CLOCK_MOVED())
     for due in (ctx.wakeups.polling, ctx.wakeups.refunds, ctx.wakeups.deliveries):
         due.set()
     return moved
@@ -236,7 +241,7 @@ async def _move_deliveries(tx: Transaction, merchant_id: MerchantId, now: Instan
 async def _waiting(tx: Transaction, statement: Executable, merchant_id: MerchantId, now: Instant) -> Sequence[Row]:
     rows = await tx.all(statement, merchant=merchant_id, now=now)
     if len(rows) > MOST_ROWS:
-        raise ActRefused(f"More than {MOST_ROWS} payments or webhooks of this merchant wait: let the worker finish.")
+        raise ActRefused(Refusal.TOO_MUCH_WAITS(count=MOST_ROWS))
     return rows
 
 

@@ -24,6 +24,7 @@ from guichet.domain.events import (
 from guichet.domain.merchants import Caller, Merchant
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
+from guichet.domain.refusals import Refusal
 from guichet.domain.sandbox_scenarios import TestScenario
 from guichet.payments import disputes
 from guichet.payments.create import PaymentRequest, create_payment
@@ -53,7 +54,7 @@ async def cause(ctx: AppContext, merchant: Merchant, event: EventName) -> str:
     if event == WEBHOOK_TEST:
         delivery = await endpoints.queue_test(ctx.db, merchant.id, "test", ctx.clock.now())
         if delivery is None:
-            raise ActRefused(f"Merchant {merchant.id} has no webhook address in the test environment.")
+            raise ActRefused(Refusal.NO_TEST_ENDPOINT(merchant=merchant.id))
         ctx.wakeups.deliveries.set()
         return delivery.reference
     if event in _DISPUTES:
@@ -91,7 +92,7 @@ def _mobile_mode(catalogue: Catalogue) -> PaymentMode:
         if mode.type == MOBILE_MONEY and not (mode.requires_otp or mode.requires_return_url)
     ]
     if not usable:
-        raise ActRefused("No payment mode of this merchant needs nothing but a telephone number.")
+        raise ActRefused(Refusal.NO_SIMPLE_MODE())
     return next((mode for mode in usable if mode.operator == "mtn"), usable[0])
 
 
@@ -103,7 +104,7 @@ async def _dispute(ctx: AppContext, merchant: Merchant, status: DisputeStatus) -
     """A card payment that the tester accepted, and what the bank then does."""
     mode = next((mode for mode in (await ctx.catalogues.of(merchant.id)).active() if mode.is_card), None)
     if mode is None:
-        raise ActRefused("No card is active for this merchant.")
+        raise ActRefused(Refusal.NO_CARD())
     wanted = PaymentRequest(
         amount=_AMOUNT,
         currency=merchant.currency,

@@ -6,6 +6,7 @@ from guichet.domain.audit_log import ActRefused
 from guichet.domain.money import Hundredths, plain
 from guichet.domain.payments import Payment
 from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.refusals import Refusal
 from guichet.ledger import wallets
 
 
@@ -14,8 +15,6 @@ async def require_wallet(tx: Transaction, payment: Payment, covers: Hundredths, 
     holds at least `covers`."""
     wallet = await wallets.lock(tx, payment.merchant_id, payment.env, payment.currency, now)
     if wallet.status != ACTIVE:
-        raise ActRefused("The merchant's wallet is not Actif: open it first.", "wallet_not_active")
+        raise ActRefused(Refusal.WALLET_NOT_ACTIVE())
     if wallet.balance < covers:
-        raise ActRefused(
-            f"The wallet holds {plain(wallet.balance)}, which does not cover {plain(covers)}.", "wallet_too_low"
-        )
+        raise ActRefused(Refusal.WALLET_TOO_LOW(balance=plain(wallet.balance), wanted=plain(covers)))

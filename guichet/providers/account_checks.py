@@ -7,6 +7,8 @@ from typing import Final, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from guichet.domain.money import plain
+from guichet.domain.sentences import Sentence, verbatim
+from guichet.providers.account_findings import AccountFinding, AccountSubject
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.client import CallResult, ProviderAccount, ProviderResponse
@@ -17,22 +19,22 @@ FindingState = Literal["ok", "wrong", "unchecked"]
 
 _SIMULATOR: Final = "/simulator/"
 #: For each provider the settings that it works without, and what is then missing.
-_SECRETS: Final[dict[str, dict[str, str]]] = {
-    "mtn": {"disbursement_subscription_key": "this account cannot refund"},
+_SECRETS: Final[dict[str, dict[str, AccountFinding]]] = {
+    "mtn": {"disbursement_subscription_key": AccountFinding.CANNOT_REFUND},
     "wave": {
-        "webhook_secret": "signatures of callbacks are not checked",
-        "signing_secret": "requests are not signed, which a key made with signing needs",
+        "webhook_secret": AccountFinding.CALLBACKS_UNCHECKED,
+        "signing_secret": AccountFinding.SIGNING_NEEDED,
     },
     "pawapay": {
-        "signing_key": "requests are not signed",
-        "callback_public_key": "signatures of callbacks are not checked",
+        "signing_key": AccountFinding.REQUESTS_UNSIGNED,
+        "callback_public_key": AccountFinding.CALLBACKS_UNCHECKED,
     },
     "sonatel": {
-        "webhook_secret": "signatures of callbacks are not checked",
-        "retailer_msisdn": "this account cannot refund",
-        "retailer_pin": "this account cannot refund",
+        "webhook_secret": AccountFinding.CALLBACKS_UNCHECKED,
+        "retailer_msisdn": AccountFinding.CANNOT_REFUND,
+        "retailer_pin": AccountFinding.CANNOT_REFUND,
     },
-    "stripe": {"webhook_secret": "signatures of callbacks are not checked"},
+    "stripe": {"webhook_secret": AccountFinding.CALLBACKS_UNCHECKED},
 }
 #: Providers that take the callback address with each payment; Coris has no callbacks, the others have one address.
 _ADDRESS_IN_EACH_CALL: Final = ("mtn", "orange")
@@ -43,9 +45,9 @@ _NO_CALLBACKS: Final = ("coris",)
 class Finding:
     """One thing that was looked at, and a sentence about it."""
 
-    subject: str
+    subject: Sentence
     state: FindingState
-    sentence: str
+    sentence: Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,43 +72,52 @@ class ChecksAccount(Protocol):
     async def check_account(self, setup: AccountSetup) -> list[Finding]: ...
 
 
-def ok(subject: str, sentence: str) -> Finding:
+def ok(subject: Sentence, sentence: Sentence) -> Finding:
     return Finding(subject, "ok", sentence)
 
 
-def wrong(subject: str, sentence: str) -> Finding:
+def wrong(subject: Sentence, sentence: Sentence) -> Finding:
     return Finding(subject, "wrong", sentence)
 
 
-def unchecked(subject: str, sentence: str) -> Finding:
+def unchecked(subject: Sentence, sentence: Sentence) -> Finding:
     return Finding(subject, "unchecked", sentence)
 
 
-def no_call(subject: str, sentence: str) -> Finding:
+def no_call(subject: Sentence, sentence: Sentence) -> Finding:
     """The provider has no call that tells it."""
-    return unchecked(subject, f"cannot be checked by a call: {sentence}")
+    return unchecked(subject, AccountFinding.NO_CALL(why=sentence))
 
 
-def answered(subject: str, result: CallResult, sentence: str) -> Finding:
+def answered(subject: Sentence, result: CallResult, sentence: Sentence) -> Finding:
     """`sentence` after a 2xx; else what came back."""
     is_ok = isinstance(result, ProviderResponse) and result.ok
-    return ok(subject, sentence) if is_ok else wrong(subject, result.raw)
+    return ok(subject, sentence) if is_ok else wrong(subject, verbatim(result.raw))
+
+
+def probed(answer: str, sentence: Sentence) -> Finding:
+    """`sentence` after a probe that was answered `ok`; else what came back."""
+    subject = AccountSubject.CREDENTIALS()
+    return ok(subject, sentence) if answer == "ok" else wrong(subject, verbatim(answer))
 
 
 def balances_read(found: list[FloatBalance] | Unknown) -> Finding:
     if isinstance(found, Unknown):
-        return wrong("balances", found.raw)
+        return wrong(AccountSubject.BALANCES(), verbatim(found.raw))
+    if not found:
+        return ok(AccountSubject.BALANCES(), AccountFinding.NO_BALANCE())
     shown = ", ".join(f"{each.wallet} {plain(each.amount)} {each.currency}".strip() for each in found)
-    return ok("balances", shown or "none yet")
+    return ok(AccountSubject.BALANCES(), AccountFinding.BALANCES(balances=shown))
 
 
-def callback_address_is_ours(subject: str, address: object, setup: AccountSetup) -> Finding:
+def callback_address_is_ours(subject: Sentence, address: object, setup: AccountSetup) -> Finding:
     """The address that the provider has is one of ours."""
+    ours = setup.callback_addresses[0]
     if not isinstance(address, str) or not address:
-        return wrong(subject, f"none is set at the provider; it must be {setup.callback_addresses[0]}")
+        return wrong(subject, AccountFinding.ADDRESS_UNSET(address=ours))
     if address.rstrip("/") in setup.callback_addresses:
-        return ok(subject, f"the provider has {address}")
-    return wrong(subject, f"the provider has {address}, which must be {setup.callback_addresses[0]}")
+        return ok(subject, AccountFinding.ADDRESS_SET(address=address))
+    return wrong(subject, AccountFinding.ADDRESS_WRONG(other=address, address=ours))
 
 
 def findings_without_a_call(setup: AccountSetup) -> list[Finding]:
@@ -114,32 +125,35 @@ def findings_without_a_call(setup: AccountSetup) -> list[Finding]:
 
 
 def _environment(account: ProviderAccount) -> Finding:
+    subject = AccountSubject.ENVIRONMENT()
     if _SIMULATOR in account.base_url:
-        return unchecked("environment", "the simulator: no money moves")
+        return unchecked(subject, AccountFinding.SIMULATOR())
     reason = sandbox_reason(account)
-    return unchecked("environment", f"a sandbox, no money moves: {reason}") if reason else ok("environment", "live")
+    return unchecked(subject, AccountFinding.SANDBOX(why=reason)) if reason else ok(subject, AccountFinding.LIVE())
 
 
 def _secrets(account: ProviderAccount) -> list[Finding]:
-    wanted: Mapping[str, str] = _SECRETS.get(account.provider, {})
+    wanted: Mapping[str, AccountFinding] = _SECRETS.get(account.provider, {})
     return [
-        ok(name, "set") if account.settings.get(name) else unchecked(name, f"not set: {without}")
+        ok(verbatim(name), AccountFinding.SET())
+        if account.settings.get(name)
+        else unchecked(verbatim(name), AccountFinding.NOT_SET(without=without()))
         for name, without in wanted.items()
     ]
 
 
 def _callback_address(setup: AccountSetup) -> Finding:
     """Whether a provider can reach our address at all."""
-    subject, provider = "our callback address", setup.account.provider
+    subject, provider = AccountSubject.OUR_CALLBACK(), setup.account.provider
     if provider in _NO_CALLBACKS:
-        return unchecked(subject, "the provider has no callbacks")
+        return unchecked(subject, AccountFinding.NO_CALLBACKS())
     of_all, of_account = setup.callback_addresses
     address = f"{of_account}/…" if provider in _ADDRESS_IN_EACH_CALL else of_all
     if not is_public(setup.public_url):
-        private = f"GUICHET_PUBLIC_URL is no public https address, so no provider reaches {address}"
+        private = AccountFinding.NOT_PUBLIC(address=address)
         simulated = _SIMULATOR in setup.account.base_url
         return unchecked(subject, private) if simulated else wrong(subject, private)
-    return ok(subject, address)
+    return ok(subject, verbatim(address))
 
 
 def is_public(url: str) -> bool:
@@ -153,5 +167,5 @@ def is_public(url: str) -> bool:
 
 
 def _routes(setup: AccountSetup) -> Finding:
-    routed = ", ".join(setup.operators)
-    return ok("routes", routed) if routed else unchecked("routes", "no route leads to this account")
+    subject, routed = AccountSubject.ROUTES(), ", ".join(setup.operators)
+    return ok(subject, verbatim(routed)) if routed else unchecked(subject, AccountFinding.NO_ROUTE())

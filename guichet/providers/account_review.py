@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guichet.domain.money import Hundredths
+from guichet.domain.sentences import Sentence
 from guichet.providers.account_checks import AccountSetup, ChecksAccount, Finding, findings_without_a_call
+from guichet.providers.account_findings import BalanceProblem
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.providers_file import ProvidersConfig
@@ -23,7 +25,7 @@ class BalanceLine:
     balance: Hundredths | None = None
     currency: str | None = None
     alert_below: Hundredths | None = None
-    problem: str | None = None
+    problem: Sentence | None = None
 
 
 async def probe_accounts(registry: Registry, names: Sequence[str]) -> dict[str, str]:
@@ -57,11 +59,13 @@ async def balance_lines(registry: Registry, providers: ProvidersConfig, names: S
 
 
 def _lines(providers: ProvidersConfig, name: str, answer: list[FloatBalance] | Unknown | None) -> list[BalanceLine]:
-    if not answer or isinstance(answer, Unknown):
-        return [BalanceLine(name, problem=f"cannot be read: {answer.raw}" if isinstance(answer, Unknown) else None)]
+    if isinstance(answer, Unknown):
+        return [BalanceLine(name, problem=BalanceProblem.UNREADABLE(answer=answer.raw))]
+    if not answer:
+        return [BalanceLine(name)]
     bounds, lines = providers.accounts[name].float_alert_below, []
     for each in answer:
         bound = bounds.get(each.wallet, bounds.get(""))
-        problem = "too low" if bound is not None and each.amount < bound else None
+        problem = BalanceProblem.TOO_LOW() if bound is not None and each.amount < bound else None
         lines.append(BalanceLine(name, each.wallet, each.amount, each.currency, bound, problem))
     return lines

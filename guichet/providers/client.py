@@ -15,6 +15,7 @@ import msgspec
 from guichet.clock import Clock, Instant
 from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Callback,
@@ -191,7 +192,7 @@ class HttpProvider(ABC):
         return Refused("no_refund")
 
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
-        return Unknown("this provider has no refunds")
+        return Unknown(ProviderAnswer.NO_REFUNDS())
 
     @abstractmethod
     async def probe(self) -> str: ...

@@ -10,8 +10,11 @@ from typing import Any, Final
 from guichet.clock import Clock
 from guichet.domain.failures import RefusalReason
 from guichet.domain.money import Currency
+from guichet.domain.sentences import verbatim
 from guichet.http_client import HttpClient
-from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
+from guichet.providers.account_checks import AccountSetup, Finding, no_call, probed
+from guichet.providers.account_findings import AccountFinding, AccountSubject
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -72,7 +75,7 @@ class Coris(HttpProvider):
         if unserved := self._unserved(charge):
             return unserved
         if not charge.otp:
-            return Refused("bad_otp", "no code was given")
+            return Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN())
         query = {
             **self._customer(charge),
             "codePv": self._point_of_sale,
@@ -87,7 +90,7 @@ class Coris(HttpProvider):
     async def status(self, charge: Charge) -> StatusResult:
         """Only for a payment whose response said that it was paid: nothing this call says can undo that."""
         if charge.provider_reference is None:
-            return Unknown("Coris does not know our references: staff must look at its transactions")
+            return Unknown(ProviderAnswer.REFERENCES_UNKNOWN())
         query = {"codeOperation": charge.provider_reference}
         result = await self._call("GET", "/operations/transaction-status", query)
         if not isinstance(result, ProviderResponse):
@@ -102,11 +105,10 @@ class Coris(HttpProvider):
         return "ok" if body is not None and "HASH" not in _message(body) else result.raw
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        subject, answer = "credentials", await self.probe()
         return [
-            ok(subject, "the client id and the hash are accepted") if answer == "ok" else wrong(subject, answer),
-            no_call("code_pv", "it is looked at only by a payment"),
-            no_call("limits and balance", "Coris tells none"),
+            probed(await self.probe(), AccountFinding.HASH_ACCEPTED()),
+            no_call(verbatim("code_pv"), AccountFinding.ONLY_BY_PAYMENT()),
+            no_call(AccountSubject.LIMITS_AND_BALANCE(), AccountFinding.CORIS_TELLS_NONE()),
         ]
 
     def _unserved(self, charge: Charge) -> NotProcessed | None:

@@ -16,6 +16,8 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers.account_checks import AccountSetup, Finding, answered, balances_read, no_call
+from guichet.providers.account_findings import AccountFinding, AccountSubject
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.balances import feexpay_balances, read_balances
 from guichet.providers.base import (
     CARDS,
@@ -93,7 +95,7 @@ class FeexPay(HttpProvider):
         if unserved := self._unserved(charge):
             return unserved
         if charge.operator in _TEXTS_CODES and not charge.otp:
-            return Refused("bad_otp", "no code was given")
+            return Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN())
         if charge.operator in CARDS:
             result = await self._post("/api/transactions/public/initcard", self._card_body(charge))
         else:
@@ -103,7 +105,7 @@ class FeexPay(HttpProvider):
 
     async def send_code(self, charge: Charge) -> OtpRequestResult:
         if charge.operator not in _TEXTS_CODES:
-            return NotProcessed("configuration", f"FeexPay texts no code for {charge.operator}")
+            return NotProcessed("configuration", ProviderAnswer.NO_CODES_FOR(operator=charge.operator))
         if unserved := self._unserved(charge):
             return unserved
         body = self._payin_body(structs.replace(charge, otp=None))
@@ -121,7 +123,7 @@ class FeexPay(HttpProvider):
             return reference
         result = await self._get(_PAYIN_STATUS + reference)
         if is_about_another(result, charge.reference):
-            return Unknown("FeexPay states another callback_info than ours")
+            return Unknown(ProviderAnswer.OTHER_CALLBACK_INFO())
         return read_payin(result, charge, reference, _currency(charge.operator))
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
@@ -162,14 +164,14 @@ class FeexPay(HttpProvider):
         )
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        shop = answered("shop", await self._get(f"/api/shop/{self._shop}/get_shop"), "the key may use the shop")
-        address = f"{setup.callback_addresses[0]} must be the callback address of the shop in the dashboard"
+        shop = await self._get(f"/api/shop/{self._shop}/get_shop")
+        registered = AccountFinding.IN_SHOP(address=setup.callback_addresses[0])
         return [
-            shop,
+            answered(AccountSubject.SHOP(), shop, AccountFinding.SHOP_ACCEPTED()),
             balances_read(await self.balances()),
-            no_call("networks", "one that is not open for the shop answers “channel not configured”"),
-            no_call("registered callback", address),
-            no_call("limits", "payins from 100 to 2,000,000"),
+            no_call(AccountSubject.NETWORKS(), AccountFinding.NETWORK_CLOSED()),
+            no_call(AccountSubject.REGISTERED_CALLBACK(), registered),
+            no_call(AccountSubject.LIMITS(), AccountFinding.LIMITS_OF_FEEXPAY()),
         ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
@@ -226,7 +228,7 @@ class FeexPay(HttpProvider):
     def _unserved(self, charge: Charge) -> NotProcessed | None:
         """Why this payin is not sent to FeexPay; None when it is."""
         if charge.amount < _MIN_PAYIN:
-            return NotProcessed("limit_reached", "FeexPay takes no payin below 100")
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEEXPAY())
         return refuse_unserved(charge, "FeexPay", self.takes)
 
     async def _get(self, path: str) -> CallResult:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from guichet.clock import DAY, MINUTE, SECOND, Clock, Instant, earlier, from_datetime, later
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line, LineStatus
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.feexpay_responses import STATUSES
@@ -86,7 +87,7 @@ class FeexPayHistory:
 
         Unknown when it is not listed, which proves nothing: the history may lag, or be cut off.
         """
-        missing = Unknown("not in the history")
+        missing = Unknown(ProviderAnswer.NOT_IN_HISTORY())
         around = days(earlier(sent_at, DAY), later(sent_at, DAY))
         read = partial(self._references, sent_at)
         async for references in self._answers(read, around, (kind,), network_name(operator)):
@@ -146,7 +147,7 @@ class FeexPayHistory:
                 rows, count = answer
                 yield rows
                 if count >= _MAX_ROWS:
-                    yield Unknown(f"FeexPay lists only {_MAX_ROWS} transactions: {day[0]} has more; use its export")
+                    yield Unknown(ProviderAnswer.TOO_MANY_TRANSACTIONS(count=_MAX_ROWS, day=day[0]))
 
     def _request(
         self,

@@ -13,6 +13,8 @@ from guichet.domain.money import Currency, Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers import mtn_checks
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read, no_call
+from guichet.providers.account_findings import AccountFinding, AccountSubject
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.balances import mtn_balance, read_balances
 from guichet.providers.base import (
     Callback,
@@ -55,6 +57,7 @@ _RESEND_WITHIN: Final = 2 * MINUTE
 _MAX_TEXT: Final = 60
 #: The name under which the verb of a refund is stored with it.
 _VERB: Final = "verb"
+_OF_PRODUCT: Final = {"collection": ProviderAnswer.OF_COLLECTION, "disbursement": ProviderAnswer.OF_DISBURSEMENT}
 
 
 def operators(settings: Mapping[str, str]) -> Collection[str] | None:
@@ -131,7 +134,7 @@ class Mtn(HttpProvider):
     async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
         """A refund that MTN does not know is sent again: MTN pays only once under the same id."""
         if self._disbursement is None:
-            return Unknown("the account has no disbursement keys")
+            return Unknown(ProviderAnswer.NO_DISBURSEMENT_KEYS())
         result = await self._disbursement.get(f"{self._verb(reversal)}/{reversal.reference}")
         if is_not_found(result) and reversal.provider_reference is None and not reversal.ask_only:
             return as_repeated_refund(await self.refund(reversal), reversal)
@@ -148,7 +151,7 @@ class Mtn(HttpProvider):
         for product in self._products():
             answer = probe_result(await product.get("account/balance"))
             if answer != "ok":
-                return f"{product.name}: {answer}"
+                return _OF_PRODUCT[product.name](answer=answer)
         return "ok"
 
     async def balances(self) -> list[FloatBalance] | Unknown:
@@ -158,7 +161,7 @@ class Mtn(HttpProvider):
             answer = await product.get("account/balance")
             read = read_balances(answer, partial(mtn_balance, product=product.name))
             if isinstance(read, Unknown):
-                return Unknown(f"{product.name}: {read.raw}")
+                return Unknown(_OF_PRODUCT[product.name](answer=read.raw))
             found += read
         return found
 
@@ -168,7 +171,7 @@ class Mtn(HttpProvider):
             *await mtn_checks.check_products(products),
             balances_read(await self.balances()),
             await mtn_checks.check_callback_host(setup, partial(self._collection.api_user, setup)),
-            no_call("limits", "MTN tells none"),
+            no_call(AccountSubject.LIMITS(), AccountFinding.MTN_TELLS_NONE()),
         ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:

@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Final
 
 from guichet.clock import SECOND, Clock, Instant, later
+from guichet.domain.failures import RefusalReason
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import NotProcessed
 from guichet.providers.client import CallResult, ProviderResponse
 
@@ -58,13 +60,14 @@ class AccessTokens:
                 return self._token
             result = await self._fetch()
             if not isinstance(result, ProviderResponse):
-                return NotProcessed("operator_unavailable", f"no token: {result.raw}")
+                return NotProcessed("operator_unavailable", ProviderAnswer.UNAUTHENTICATED(answer=result.raw))
             body = result.ok_object()
             token = body.get("access_token")
             if not isinstance(token, str) or not token:
                 ours = result.status in (400, 401, 403)
                 # The body may contain a token all the same, so only the status is logged.
-                return NotProcessed("configuration" if ours else "operator_unavailable", f"no token: {result.status}")
+                reason: RefusalReason = "configuration" if ours else "operator_unavailable"
+                return NotProcessed(reason, ProviderAnswer.UNAUTHENTICATED(answer=result.status))
             lifetime = _lifetime(body.get("expires_in"))
             self._token = token
             self._expires_at = later(self._clock.now(), lifetime - min(_MARGIN, lifetime // 2))

@@ -13,7 +13,9 @@ from uuid import UUID
 from guichet.clock import Clock
 from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
-from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, wrong
+from guichet.providers.account_checks import AccountSetup, Finding, no_call, ok, probed, wrong
+from guichet.providers.account_findings import AccountFinding, AccountSubject
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     Callback,
@@ -86,7 +88,7 @@ class Orange(HttpProvider):
         if unserved := refuse_unserved(charge, f"Orange {self._country}", self.takes):
             return unserved
         if page is None or notify_url is None or len(notify_url) > _MAX_URL:
-            return NotProcessed("configuration", "the return or notification address is missing or too long")
+            return NotProcessed("configuration", ProviderAnswer.NO_ADDRESSES())
         body: dict[str, object] = {
             "merchant_key": self._merchant_key,
             "currency": self._currency,
@@ -104,7 +106,7 @@ class Orange(HttpProvider):
     async def status(self, charge: Charge) -> StatusResult:
         token = charge.provider_data.get("pay_token")
         if not token:
-            return Unknown("the response with the pay_token was lost")
+            return Unknown(ProviderAnswer.PAY_PAGE_LOST())
         body: dict[str, object] = {
             "order_id": order_id(charge.reference),
             "amount": units(charge.amount),
@@ -120,14 +122,13 @@ class Orange(HttpProvider):
         return "ok" if accepted else result.raw
 
     async def check_account(self, setup: AccountSetup) -> list[Finding]:
-        subject, answer = "credentials", await self.probe()
         address = f"{setup.callback_addresses[1]}/{UUID(int=0)}"
-        fits = f"{len(address)} of {_MAX_URL} characters"
+        fits = AccountFinding.CHARACTERS(length=len(address), most=_MAX_URL)
         return [
-            ok(subject, "the client id and secret are accepted") if answer == "ok" else wrong(subject, answer),
-            (ok if len(address) <= _MAX_URL else wrong)("length of the callback address", fits),
-            no_call("merchant key", "it is looked at only by a payment"),
-            no_call("limits and balance", "Orange tells none"),
+            probed(await self.probe(), AccountFinding.CLIENT_ACCEPTED()),
+            (ok if len(address) <= _MAX_URL else wrong)(AccountSubject.CALLBACK_LENGTH(), fits),
+            no_call(AccountSubject.MERCHANT_KEY(), AccountFinding.ONLY_BY_PAYMENT()),
+            no_call(AccountSubject.LIMITS_AND_BALANCE(), AccountFinding.ORANGE_TELLS_NONE()),
         ]
 
     def parse_callback(self, callback: Callback) -> CallbackReference | None:
@@ -179,7 +180,7 @@ def _read_status(result: CallResult, charge: Charge) -> StatusResult:
         return as_unknown(result)
     body, order = result.ok_object(), order_id(charge.reference)
     if body.get("order_id", order) != order:
-        return Unknown(f"about another order: {result.raw}")
+        return Unknown(ProviderAnswer.OTHER_ORDER(answer=result.raw))
     match parse_status_word(_STATUSES, body.get("status")):
         case ProviderStatus.SUCCEEDED:
             # Orange looks for a transaction by its amount, so a success confirms the amount that was asked about.

@@ -17,6 +17,7 @@ from guichet.http_client import HttpClient
 from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers import pawapay_checks
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.balances import pawapay_balances, read_balances
 from guichet.providers.base import (
     Accepted,
@@ -155,7 +156,8 @@ class PawaPay(HttpProvider):
         charge, reference = reversal.charge, reversal.reference
         provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
         if reversal.currency != currency:
-            return NotProcessed("configuration", f"pawaPay does not pay {charge.operator} in {reversal.currency}")
+            asked = {"operator": charge.operator, "currency": reversal.currency}
+            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_PAWAPAY(**asked))
         body: dict[str, object] = {
             "amount": str(units(reversal.amount)),
             "currency": currency,

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 from uuid import uuid4
 
+from guichet.domain.sentences import verbatim
 from guichet.providers.account_checks import (
     AccountSetup,
     Finding,
@@ -13,6 +14,7 @@ from guichet.providers.account_checks import (
     unchecked,
     wrong,
 )
+from guichet.providers.account_findings import AccountFinding, AccountSubject
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.pawapay_responses import failure_code
 
@@ -36,17 +38,18 @@ async def _configuration(setup: AccountSetup, get: Get, codes: Mapping[str, str]
     """Enabled operators with their limits, callback addresses, and whether requests must be signed."""
     result = await get("/v2/active-conf")
     if not isinstance(result, ProviderResponse) or not result.ok:
-        return [wrong("configuration", result.raw)]
+        return [wrong(AccountSubject.CONFIGURATION(), verbatim(result.raw))]
     body = result.ok_object()
     signed_only = _object(body.get("signatureConfiguration")).get("signedRequestsOnly") is True
     unsigned = signed_only and not setup.account.settings.get("signing_key")
-    found = [wrong("signatures", "pawaPay takes only signed requests, and no signing_key is set")] if unsigned else []
+    found = [wrong(AccountSubject.SIGNATURES(), AccountFinding.SIGNED_ONLY())] if unsigned else []
     enabled = dict(_operations(body))
     found += [_operator(operator, codes.get(operator, ""), enabled) for operator in setup.operators]
     addresses = {terms["callbackUrl"] for terms in enabled.values() if terms.get("callbackUrl")}
+    registered = AccountSubject.REGISTERED_CALLBACK()
     if not addresses:
-        return [*found, no_call("registered callback", f"{setup.callback_addresses[0]} must be in the dashboard")]
-    return [*found, *(callback_address_is_ours("registered callback", each, setup) for each in sorted(addresses))]
+        return [*found, no_call(registered, AccountFinding.IN_DASHBOARD(address=setup.callback_addresses[0]))]
+    return [*found, *(callback_address_is_ours(registered, each, setup) for each in sorted(addresses))]
 
 
 def _operations(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
@@ -61,37 +64,39 @@ def _operations(body: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapp
 def _operator(operator: str, code: str, enabled: Mapping[tuple[str, str], Mapping[str, Any]]) -> Finding:
     terms = enabled.get((code, _DEPOSIT))
     if terms is None:
-        return wrong(operator, f"{code} is not enabled for deposits")
-    limits = f"{terms.get('minAmount')} to {terms.get('maxAmount')}"
+        return wrong(verbatim(operator), AccountFinding.NOT_ENABLED(code=code))
+    limits = {"least": terms.get("minAmount"), "most": terms.get("maxAmount")}
+    facts = {"code": code, **limits, "state": terms.get("status")}
     others = [name for provider, name in enabled if provider == code and name != _DEPOSIT]
-    return ok(operator, f"{code}, {limits}, {terms.get('status')}; also {', '.join(others) or 'nothing'}")
+    alone = AccountFinding.ENABLED_ALONE(**facts)
+    return ok(verbatim(operator), AccountFinding.ENABLED(**facts, others=", ".join(others)) if others else alone)
 
 
 async def _signature(setup: AccountSetup, post: Post) -> Finding:
     """A deposit that names nobody who pays is refused for its body, but only after its signature was accepted."""
-    subject = "signed request"
+    subject = AccountSubject.SIGNED_REQUEST()
     if not setup.account.settings.get("signing_key"):
-        return unchecked(subject, "requests are not signed")
+        return unchecked(subject, AccountFinding.REQUESTS_UNSIGNED())
     result = await post("deposits", {"depositId": str(uuid4())})
     refused = isinstance(result, ProviderResponse) and result.status in (200, 400)
     code = failure_code(result.object() or {}) if isinstance(result, ProviderResponse) else ""
     if refused and code not in ("", _SIGNATURE_ERROR):
-        return ok(subject, "the signature is accepted")
-    return wrong(subject, result.raw)
+        return ok(subject, AccountFinding.SIGNATURE_ACCEPTED())
+    return wrong(subject, verbatim(result.raw))
 
 
 async def _callback_key(setup: AccountSetup, get: Get) -> Finding:
     """Whether `callback_public_key` is a key that pawaPay signs with now."""
-    subject, ours = "callback key", setup.account.settings.get("callback_public_key")
+    subject, ours = AccountSubject.CALLBACK_KEY(), setup.account.settings.get("callback_public_key")
     result = await get("/v2/public-key/http")
     keys = result.value() if isinstance(result, ProviderResponse) and result.ok else None
     if not isinstance(keys, list):
-        return wrong(subject, result.raw)
+        return wrong(subject, verbatim(result.raw))
     if not ours:
-        return unchecked(subject, "callback_public_key is not set; GET /v2/public-key/http has it")
+        return unchecked(subject, AccountFinding.CALLBACK_KEY_UNSET())
     if _key_text(ours) in {_key_text(str(_object(key).get("key"))) for key in keys}:
-        return ok(subject, "callback_public_key is one of pawaPay's keys")
-    return wrong(subject, "callback_public_key is none of pawaPay's keys: their callbacks are taken for forged")
+        return ok(subject, AccountFinding.CALLBACK_KEY_KNOWN())
+    return wrong(subject, AccountFinding.CALLBACK_KEY_UNKNOWN())
 
 
 def _key_text(pem: str) -> str:

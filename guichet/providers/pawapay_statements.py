@@ -15,6 +15,7 @@ from guichet.domain.money import Hundredths
 from guichet.domain.payments import SubjectType
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
 from guichet.domain.records import Record
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import clean_text, hundredths, text_or_none
@@ -81,7 +82,7 @@ class PawaPayStatements:
                 try:
                     await _read(file, movements, fees)
                 except UnreadableStatement as error:
-                    return Unknown(f"the statement of {wallet} cannot be read: {error}")
+                    return Unknown(ProviderAnswer.STATEMENT_UNREADABLE(wallet=wallet, answer=error))
         return await as_lines(movements, lambda number, each: _line(number, each, fees.get(each.reference)))
 
     async def _wallets(self) -> list[dict[str, str]] | Unknown:
@@ -121,7 +122,7 @@ class PawaPayStatements:
                 file = await self._download(str(data.get("downloadUrl")))
                 whole = isinstance(file, ProviderResponse) and file.ok and file.complete
                 return file if isinstance(file, ProviderResponse) and whole else as_unknown(file)
-        return Unknown(f"statement {statement_id} is not ready: {as_unknown(result).raw}")
+        return Unknown(ProviderAnswer.STATEMENT_NOT_READY(statement=statement_id, answer=as_unknown(result).raw))
 
 
 async def _read(file: ProviderResponse, movements: list[_Movement], fees: Counter[str]) -> None:
@@ -129,13 +130,13 @@ async def _read(file: ProviderResponse, movements: list[_Movement], fees: Counte
     rows = _rows(file.body)
     header = [_NOT_LETTERS.sub("", cell.lower()) for cell in next(rows, [])]
     if missing := [name for name in _COLUMNS if name not in header]:
-        raise UnreadableStatement(f"it has no column {missing[0]}")
+        raise UnreadableStatement(ProviderAnswer.COLUMN_MISSING(column=missing[0]))
 
     def take(_: int, row: list[str]) -> None:
         if not any(row):
             return
         if len(row) != len(header):
-            raise UnreadableStatement(f"{len(row)} columns where the header has {len(header)}")
+            raise UnreadableStatement(ProviderAnswer.COLUMNS_DIFFER(found=len(row), wanted=len(header)))
         _take(dict(zip(header, (clean_text(cell.strip()) for cell in row), strict=True)), movements, fees)
 
     await as_lines(rows, take)

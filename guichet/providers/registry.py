@@ -6,6 +6,7 @@ from typing import Final
 from guichet.clock import Clock
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Callback,
@@ -46,7 +47,7 @@ class Unconnected:
         return False
 
     async def probe(self) -> str:
-        return "not connected"
+        return ProviderAnswer.NOT_CONNECTED()
 
     def takes(self, operator: str, currency: Currency) -> bool:
         return False
@@ -79,7 +80,7 @@ class MissingAccount(Unconnected):
     remote = True
 
     def __init__(self, name: str) -> None:
-        self._problem = f"the account {name} is no longer in the providers' file"
+        self._problem = ProviderAnswer.ACCOUNT_GONE(account=name)
 
     async def initiate(self, charge: Charge) -> InitiationResult:
         return NotProcessed("configuration", self._problem)

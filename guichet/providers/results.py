@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from guichet.domain.failures import RefusalReason
 from guichet.domain.money import CURRENCIES, Currency
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -72,8 +73,9 @@ def refuse_unserved(charge: Charge, account: str, takes: Callable[[str, Currency
     if takes(charge.operator, charge.currency):
         return None
     if any(takes(charge.operator, each) for each in CURRENCIES):
-        return NotProcessed("currency_not_accepted", f"{account} does not take {charge.operator} in {charge.currency}")
-    return NotProcessed("configuration", f"{account} does not serve {charge.operator}")
+        asked = {"account": account, "operator": charge.operator, "currency": charge.currency}
+        return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
+    return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=charge.operator))
 
 
 def as_unknown(result: CallResult) -> Unknown:

@@ -12,6 +12,7 @@ from typing import Final
 from guichet.clock import MINUTE, SECOND, Clock, Instant, from_datetime, later
 from guichet.domain.money import Currency, Hundredths
 from guichet.domain.sandbox_scenarios import CLOCK_ADVANCED, SCENARIO
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     CARDS,
     PROVIDER_TIMEOUT,
@@ -124,9 +125,9 @@ class Sandbox:
     async def initiate(self, charge: Charge) -> InitiationResult:
         scenario = charge.provider_data.get(SCENARIO)
         if scenario == "wrong_otp":
-            return Refused("bad_otp", raw="sandbox: test_scenario wrong_otp")
+            return Refused("bad_otp", raw=ProviderAnswer.WRONG_OTP_SCENARIO())
         if scenario not in _SCENARIOS and _last_digits(charge) == REFUSED_AT_INITIATION:
-            return Refused("refused", raw="sandbox: the number ends with 0001")
+            return Refused("refused", raw=ProviderAnswer.REFUSED_NUMBER())
         return _PENDING
 
     async def status(self, charge: Charge) -> StatusResult:

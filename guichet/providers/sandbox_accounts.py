@@ -4,7 +4,9 @@ provider, which development refuses (D104)."""
 from typing import Final
 from urllib.parse import urlsplit
 
+from guichet.domain.sentences import Sentence
 from guichet.http_client import is_loopback_host
+from guichet.providers.account_findings import AccountFinding
 from guichet.providers.client import ProviderAccount
 
 SIMULATOR_PATH: Final = "/simulator/"
@@ -15,20 +17,20 @@ def is_test_key(stripe_key: str) -> bool:
     return stripe_key.startswith(_STRIPE_TEST_KEYS)
 
 
-def sandbox_reason(account: ProviderAccount) -> str | None:
+def sandbox_reason(account: ProviderAccount) -> Sentence | None:
     """How the settings of an account show that it leads to a sandbox, without any secret; None when they do not.
 
     Source: docs/providers, "Sandbox" of each page.
     """
     host = urlsplit(account.base_url).hostname or ""
     if "sandbox" in host.split("."):
-        return f"{host} is a sandbox"
+        return AccountFinding.SANDBOX_HOST(host=host)
     if account.settings.get("target_env") == "sandbox":
-        return 'target_env = "sandbox"'
+        return AccountFinding.SANDBOX_TARGET()
     if account.provider == "orange" and account.settings.get("country", "").lower() == "dev":
-        return 'country = "dev" is the sandbox'
+        return AccountFinding.SANDBOX_COUNTRY()
     if is_test_key(account.settings.get("secret_key", "")):
-        return "secret_key is a test key"
+        return AccountFinding.SANDBOX_KEY()
     return None
 
 

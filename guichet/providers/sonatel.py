@@ -19,6 +19,7 @@ from guichet.domain.money import Currency
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, sonatel_checks
 from guichet.providers.account_checks import AccountSetup, Finding
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Callback,
     CallbackReference,
@@ -91,11 +92,11 @@ class Sonatel(HttpProvider):
         rows = await self._listed(charge.reference, "MERCHANT_PAYMENT")
         if isinstance(rows, Unknown):
             return rows
-        return most_conclusive(read_row(row) for row in rows) or Unknown("not listed")
+        return most_conclusive(read_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         if reversal.currency != _CURRENCY:
-            return NotProcessed("configuration", f"Sonatel does not pay in {reversal.currency}")
+            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_SONATEL(currency=reversal.currency))
         pin = await self._encrypted_pin()
         if isinstance(pin, NotProcessed):
             return pin
@@ -112,7 +113,7 @@ class Sonatel(HttpProvider):
         rows = await self._listed(reversal.reference, "CASHIN")
         if isinstance(rows, Unknown):
             return rows
-        return most_conclusive(read_cashin_row(row) for row in rows) or Unknown("not listed")
+        return most_conclusive(read_cashin_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
 
     async def probe(self) -> str:
         return probe_result(await self._get("/api/account/v1/publicKeys"))
@@ -166,13 +167,13 @@ class Sonatel(HttpProvider):
         """The retailer's PIN, encrypted with Sonatel's current RSA key."""
         result = await self._get("/api/account/v1/publicKeys")
         if not isinstance(result, ProviderResponse):
-            return NotProcessed(raw=f"no public key: {result.raw}")
+            return NotProcessed(raw=ProviderAnswer.NO_PUBLIC_KEY(answer=result.raw))
         try:
             key = serialization.load_der_public_key(base64.b64decode(str((result.object() or {}).get("key", ""))))
         except (ValueError, binascii.Error):
-            return NotProcessed(raw=f"no public key: {result.status}")
+            return NotProcessed(raw=ProviderAnswer.NO_PUBLIC_KEY(answer=result.status))
         if not isinstance(key, rsa.RSAPublicKey):
-            return NotProcessed("configuration", "the public key is not an RSA key")
+            return NotProcessed("configuration", ProviderAnswer.NOT_RSA())
         return base64.b64encode(key.encrypt((self._retailer_pin or "").encode(), padding.PKCS1v15())).decode()
 
     async def _get(self, path: str, query: Mapping[str, str] | None = None) -> CallResult:

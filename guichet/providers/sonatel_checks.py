@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import uuid4
 
+from guichet.domain.sentences import verbatim
 from guichet.providers.account_checks import (
     AccountSetup,
     Finding,
@@ -11,6 +12,7 @@ from guichet.providers.account_checks import (
     no_call,
     wrong,
 )
+from guichet.providers.account_findings import AccountFinding, AccountSubject
 from guichet.providers.client import CallResult, ProviderResponse
 
 Get = Callable[[str, Mapping[str, str] | None], Awaitable[CallResult]]
@@ -22,23 +24,29 @@ async def check(setup: AccountSetup, get: Get, registered: CallResult) -> list[F
     """`registered`: the answer about our callback address."""
     nobody = {"reference": str(uuid4())}
     return [
-        answered("credentials", await get("/api/account/v1/publicKeys", None), "the client id and secret are accepted"),
+        answered(
+            AccountSubject.CREDENTIALS(),
+            await get("/api/account/v1/publicKeys", None),
+            AccountFinding.CLIENT_ACCEPTED(),
+        ),
         # Payments are settled from this list, and not every contract includes it.
         answered(
-            "list of transactions", await get("/api/eWallet/v1/transactions", nobody), "payments can be looked up"
+            AccountSubject.TRANSACTIONS(),
+            await get("/api/eWallet/v1/transactions", nobody),
+            AccountFinding.TRANSACTIONS_LISTED(),
         ),
         _registered(setup, registered),
-        no_call("retailer", "the retailer's number and PIN are looked at only by a cash-in"),
-        no_call("merchant code", "it is looked at only by a payment"),
+        no_call(AccountSubject.RETAILER(), AccountFinding.ONLY_BY_CASH_IN()),
+        no_call(AccountSubject.MERCHANT_CODE(), AccountFinding.ONLY_BY_PAYMENT()),
     ]
 
 
 def _registered(setup: AccountSetup, result: CallResult) -> Finding:
-    subject = "registered callback"
+    subject = AccountSubject.REGISTERED_CALLBACK()
     if isinstance(result, ProviderResponse) and result.status == 404:
-        return wrong(subject, "none: `guichet providers setup sonatel-callback` registers it")
+        return wrong(subject, AccountFinding.NOT_REGISTERED())
     if not isinstance(result, ProviderResponse) or not result.ok:
-        return wrong(subject, result.raw)
+        return wrong(subject, verbatim(result.raw))
     return callback_address_is_ours(subject, callback_url(result), setup)
 
 

@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from guichet.clock import Instant
 from guichet.domain.failures import RefusalReason
+from guichet.domain.sentences import verbatim
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,
@@ -65,7 +67,7 @@ def read_initiation(result: CallResult, reference: str, now: Instant) -> Initiat
     body = result.ok_object()
     provider_reference = text_or_none(body.get("transactionId"))
     if body.get("reference", reference) != reference:
-        return Unknown(f"about another reference: {result.raw}")
+        return Unknown(ProviderAnswer.OTHER_REFERENCE(answer=result.raw))
     status = parse_status_word(_STATUSES, body.get("status"))
     if status is FAILED:
         return Refused(_read_reason(body), result.raw)
@@ -110,7 +112,7 @@ def read_cashin(result: CallResult, reference: str, now: Instant) -> RefundIniti
 
 def read_cashin_row(row: Mapping[str, Any]) -> RefundStatusResult:
     failed = parse_status_word(_STATUSES, row.get("status")) is FAILED
-    return FloatEmpty(f"code {_FLOAT_EMPTY}") if failed and _code(row) == _FLOAT_EMPTY else read_row(row)
+    return FloatEmpty(verbatim(f"code {_FLOAT_EMPTY}")) if failed and _code(row) == _FLOAT_EMPTY else read_row(row)
 
 
 def _code(body: Mapping[str, Any] | None) -> str:
@@ -131,7 +133,7 @@ def read_row(row: Mapping[str, Any]) -> StatusResult:
                 payer_number=full_number(customer.get("id"), SENEGAL) if isinstance(customer, dict) else None,
             )
         case ProviderStatus.FAILED:
-            return Refused(_read_reason(row), f"status {status}")
+            return Refused(_read_reason(row), verbatim(f"status {status}"))
         case ProviderStatus.PENDING:
             return Accepted(provider_reference)
-    return Unknown(f"status {status}")
+    return Unknown(verbatim(f"status {status}"))

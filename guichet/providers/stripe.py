@@ -12,6 +12,7 @@ from guichet.domain.money import DECIMALS, Currency
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, stripe_checks, stripe_disputes
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.balances import read_balances, stripe_balances
 from guichet.providers.base import (
     CARDS,
@@ -75,9 +76,10 @@ class Stripe(HttpProvider):
     async def initiate(self, charge: Charge) -> InitiationResult:
         page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.currency)
         if not self.takes(charge.operator, charge.currency) or page is None:
-            return NotProcessed("configuration", f"Stripe: {charge.operator} in {charge.currency}, back to {page}")
+            asked = {"operator": charge.operator, "currency": charge.currency, "page": page}
+            return NotProcessed("configuration", ProviderAnswer.NOT_TAKEN_BY_STRIPE(**asked))
         if amount > _MAX_AMOUNT:
-            return NotProcessed("limit_reached", "Stripe takes eight digits at most")
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_LARGE_FOR_STRIPE())
         price = "line_items[0][price_data]"
         form = {
             "mode": "payment",
@@ -103,7 +105,7 @@ class Stripe(HttpProvider):
         if charge.provider_reference is not None:
             return self._read_session(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
         if charge.ask_only or self._key_expired(charge.created_at):
-            return Unknown("the response was lost, and its Idempotency-Key may have expired")
+            return Unknown(ProviderAnswer.RESPONSE_LOST())
         repeated = await self.initiate(charge)
         if isinstance(repeated, Accepted):
             return self._read_session(await self._get(f"{_SESSIONS}/{repeated.provider_reference}"))
@@ -113,7 +115,7 @@ class Stripe(HttpProvider):
         """An object of Stripe's test mode proves nothing to a live account: no money moved."""
         session = result.ok_object() if isinstance(result, ProviderResponse) else {}
         if self._is_live and session.get("livemode") is False:
-            return Unknown("livemode: false")
+            return Unknown(ProviderAnswer.TEST_MODE())
         return read_session(result)
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
@@ -123,7 +125,7 @@ class Stripe(HttpProvider):
         if isinstance(session, ProviderResponse):
             intent = text_or_none((session.object() or {}).get("payment_intent"))
         if intent is None:
-            return NotProcessed("operator_unavailable", f"no payment found to refund: {session.raw}")
+            return NotProcessed("operator_unavailable", ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
         form = {
             "payment_intent": intent,
             "amount": str(smallest_unit(reversal.amount, reversal.currency)),
@@ -139,7 +141,7 @@ class Stripe(HttpProvider):
         if reversal.provider_reference is not None:
             return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
         if reversal.ask_only or self._key_expired(reversal.sent_at or Instant(0)):
-            return Unknown("the response was lost, and its Idempotency-Key may have expired")
+            return Unknown(ProviderAnswer.RESPONSE_LOST())
         return as_refund_status(await self.refund(reversal))
 
     async def probe(self) -> str:

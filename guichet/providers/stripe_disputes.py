@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from guichet.clock import SECOND, Instant
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import DisputedStatus, DisputeFacts
 from guichet.providers.client import CallResult, ProviderResponse
@@ -45,7 +46,7 @@ async def list_disputes(
         if not page.get("has_more") or not rows:
             return found
         query = {**query, "starting_after": str(rows[-1].get("id"))}
-    return Unknown("too many disputes")
+    return Unknown(ProviderAnswer.TOO_MANY_DISPUTES())
 
 
 def _facts(dispute: Mapping[str, Any]) -> DisputeFacts | None:

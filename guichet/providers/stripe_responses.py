@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from guichet.domain.failures import RefusalReason
 from guichet.domain.money import DECIMALS, Currency, Hundredths
+from guichet.domain.sentences import verbatim
 from guichet.providers.base import (
     Accepted,
     AlreadyRefunded,
@@ -86,7 +87,7 @@ def read_refund_refusal(result: CallResult) -> NotProcessed | Refused | Unknown 
     """A refund that was made before, by hand or by another call, is no reason to give the merchant its money back."""
     error = (result.object() or {}).get("error") if isinstance(result, ProviderResponse) else None
     if isinstance(error, dict) and error.get("code") == "charge_already_refunded":
-        return AlreadyRefunded("charge_already_refunded")
+        return AlreadyRefunded(verbatim("charge_already_refunded"))
     return read_refusal(result)
 
 

@@ -15,6 +15,7 @@ from guichet.domain.reconciliation import Line
 from guichet.http_client import HttpClient
 from guichet.providers import signatures, wave_checks
 from guichet.providers.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.balances import read_balances, wave_balance
 from guichet.providers.base import (
     Callback,
@@ -105,7 +106,7 @@ class Wave(HttpProvider):
         if unserved := self._unserved(charge):
             return unserved
         if page is None:
-            return NotProcessed("configuration", "Wave needs a page to send the customer back to")
+            return NotProcessed("configuration", ProviderAnswer.NO_RETURN_PAGE())
         body = {
             "amount": str(units(charge.amount)),
             "currency": charge.currency,
@@ -126,9 +127,10 @@ class Wave(HttpProvider):
         if unserved := refuse_unserved(charge, self._operator, self.takes):
             return unserved
         if charge.phone_number and not charge.phone_number.startswith(self._dialling_code):
-            return NotProcessed("payer_not_found", f"{self._operator}: only numbers with {self._dialling_code}")
+            allowed = {"operator": self._operator, "prefix": self._dialling_code}
+            return NotProcessed("payer_not_found", ProviderAnswer.ONLY_NUMBERS_WITH(**allowed))
         if self.names_merchants and charge.provider_merchant_id is None:
-            return NotProcessed("configuration", "the merchant is no aggregated merchant of Wave yet")
+            return NotProcessed("configuration", ProviderAnswer.NOT_AGGREGATED())
         return None
 
     def _merchant_field(self, charge: Charge) -> dict[str, str]:
@@ -149,7 +151,7 @@ class Wave(HttpProvider):
             return sessions
         if found := most_conclusive(read_session(session) for session in sessions):
             return found
-        return NotFound("no session found")
+        return NotFound(ProviderAnswer.NO_SESSION())
 
     async def refund(self, reversal: Reversal) -> RefundInitiationResult:
         """A refund of the session; a payout when another account collected the payment."""
@@ -157,7 +159,7 @@ class Wave(HttpProvider):
             return await self._pay_out(reversal)
         session_id = reversal.charge.provider_reference
         if session_id is None:
-            return NotProcessed("operator_unavailable", "the session is not known")
+            return NotProcessed("operator_unavailable", ProviderAnswer.SESSION_UNKNOWN())
         result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
         if isinstance(result, ProviderResponse) and result.ok:
             # The response is empty: Wave refunds a session as a whole.
@@ -169,7 +171,7 @@ class Wave(HttpProvider):
         if not reversal.collected_here and reversal.provider_reference is not None:
             return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
         if reversal.ask_only:
-            return Unknown("Wave tells what became of it only to a repeated request")
+            return Unknown(ProviderAnswer.ASKED_BY_REPEATING())
         return as_refund_status(await self.refund(reversal))
 
     async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
@@ -234,4 +236,4 @@ class Wave(HttpProvider):
         if not isinstance(rows, list):
             return Unknown(result.raw)
         ours = [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
-        return Unknown("sessions of other references were found") if rows and not ours else ours
+        return Unknown(ProviderAnswer.OTHER_SESSIONS()) if rows and not ours else ours

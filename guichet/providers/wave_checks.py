@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from guichet.domain.sentences import verbatim
 from guichet.providers.account_checks import AccountSetup, Finding, answered, no_call, ok, wrong
+from guichet.providers.account_findings import AccountFinding, AccountSubject
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.wave_client import WaveClient
@@ -16,18 +18,20 @@ async def check(setup: AccountSetup, client: WaveClient, merchants: WaveMerchant
     """`merchants`: None for an account that is no aggregator's."""
     found = [
         *_secrets_in_their_places(setup),
-        answered("key and signature", await client.get("/v1/balance"), "a signed GET is accepted"),
+        answered(AccountSubject.KEY_AND_SIGNATURE(), await client.get("/v1/balance"), AccountFinding.SIGNED_GET()),
         # A session without any field cannot be created; the key, its scope and the signature are looked at before.
         _session_refused_for_its_body(await client.post("/v1/checkout/sessions", {})),
     ]
     if merchants is not None:
         listed = await merchants.ids_by_name()
-        subject = "aggregated merchants"
+        subject = AccountSubject.AGGREGATED_MERCHANTS()
         found.append(
-            wrong(subject, listed.raw) if isinstance(listed, Unknown) else ok(subject, f"{len(listed)} exist at Wave")
+            wrong(subject, verbatim(listed.raw))
+            if isinstance(listed, Unknown)
+            else ok(subject, AccountFinding.MERCHANTS_AT_WAVE(count=len(listed)))
         )
-    address = setup.callback_addresses[0]
-    return [*found, no_call("registered callback", f"{address} must be a webhook of the Wave Business Portal")]
+    registered = AccountFinding.IN_PORTAL(address=setup.callback_addresses[0])
+    return [*found, no_call(AccountSubject.REGISTERED_CALLBACK(), registered)]
 
 
 def _secrets_in_their_places(setup: AccountSetup) -> list[Finding]:
@@ -35,16 +39,18 @@ def _secrets_in_their_places(setup: AccountSetup) -> list[Finding]:
     found = []
     key_country = settings["api_key"].removeprefix("wave_").partition("_")[0]
     if key_country in ("ci", "sn", "bf") and key_country != country:
-        found.append(wrong("country", f"the key is of {key_country}, the account of {country}"))
+        differs = AccountFinding.KEY_OF_COUNTRY(other=key_country, country=country)
+        found.append(wrong(AccountSubject.COUNTRY(), differs))
     for name, kind in _KINDS.items():
         other = next((part for part in _KINDS.values() if part != kind and part in settings.get(name, "")), None)
         if other is not None:
-            found.append(wrong(name, f"holds a secret of the kind wave_{country}{other}…: the two are exchanged"))
+            exchanged = AccountFinding.SECRETS_EXCHANGED(kind=f"wave_{country}{other}")
+            found.append(wrong(verbatim(name), exchanged))
     return found
 
 
 def _session_refused_for_its_body(result: CallResult) -> Finding:
-    subject = "checkout scope"
+    subject = AccountSubject.CHECKOUT_SCOPE()
     if isinstance(result, ProviderResponse) and result.status in (400, 422):
-        return ok(subject, "a signed POST is accepted, and refused only for its empty body")
-    return wrong(subject, result.raw)
+        return ok(subject, AccountFinding.SIGNED_POST())
+    return wrong(subject, verbatim(result.raw))

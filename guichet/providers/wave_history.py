@@ -10,6 +10,7 @@ from typing import Any, Final
 from guichet.clock import Instant, read_date
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import PAYMENT, REFUND, Line
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import Unknown
 from guichet.providers.client import CallResult, ProviderResponse
 from guichet.providers.fields import hundredths, text_or_none
@@ -51,9 +52,9 @@ async def _read_day(ask: Ask, day: str, lines: dict[str, Line]) -> Unknown | Non
         if following is None:
             return None
         if following == cursor:
-            return Unknown(f"the cursor of {day} stays at {cursor}")
+            return Unknown(ProviderAnswer.CURSOR_STAYS(day=day, cursor=cursor))
         cursor = following
-    return Unknown(f"{day} has more than {_MAX_PAGES} pages")
+    return Unknown(ProviderAnswer.TOO_MANY_PAGES(day=day, count=_MAX_PAGES))
 
 
 def _page(body: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]], str | None] | None:

@@ -6,6 +6,7 @@ Source: docs/providers/wave.md, "Aggregated merchants". `guichet providers setup
 from collections.abc import Mapping
 from typing import Any, Final
 
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import NotProcessed, Refused, Unknown
 from guichet.providers.client import ProviderResponse
 from guichet.providers.fields import text_or_none
@@ -44,7 +45,7 @@ class WaveMerchants:
             after = _next_page(body)
             if after is None:
                 return found
-        return Unknown(f"more than {_PAGE * _MAX_PAGES} aggregated merchants")
+        return Unknown(ProviderAnswer.TOO_MANY_MERCHANTS(count=_PAGE * _MAX_PAGES))
 
     async def create(self, name: str) -> str | NotProcessed | Refused | Unknown:
         """The id of a new one. After Unknown it may exist: look for its name before it is made again."""

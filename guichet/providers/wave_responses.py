@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from guichet.domain.failures import RefusalReason
+from guichet.domain.sentences import verbatim
+from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     FloatEmpty,
@@ -61,7 +63,7 @@ def read_session(session: Mapping[str, Any]) -> StatusResult:
         return Refused(_REASONS.get(code, "expired" if checkout == "expired" else "rejected_by_payer"), code)
     if checkout == "open" and payment == "processing":
         return _accepted(session)
-    return Unknown(f"{checkout} and {payment}")
+    return Unknown(verbatim(f"{checkout} and {payment}"))
 
 
 def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | FloatEmpty:
@@ -117,7 +119,7 @@ def _concerns_aggregated_merchant(response: ProviderResponse) -> bool:
 def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:
     session_id = text_or_none(session.get("id"))
     if session_id is None:
-        return Unknown("a session without an id")
+        return Unknown(ProviderAnswer.SESSION_WITHOUT_ID())
     return Accepted(session_id, text_or_none(session.get("wave_launch_url")))
 
 

@@ -132,7 +132,7 @@ _QUEUES: Final = {
     "refunds": _due_since(refunds, refunds.c.next_poll_at),
     "deliveries": _due_since(webhook_deliveries, webhook_deliveries.c.next_attempt_at),
 }
-_QUEUE_NAMES: Final = {
+QUEUE_NAMES: Final = {
     "polling": "payments to poll",
     "callbacks": "callbacks to ask about",
     "refunds": "refunds",
@@ -225,7 +225,7 @@ async def late_queues(db: Database, now: Instant) -> list[LateQueue]:
     """Queues with jobs that have been due for five minutes. Reads the due rows."""
     found = await due_jobs(db, earlier(now, LATE_AFTER))
     return [
-        LateQueue(_QUEUE_NAMES[each.queue], each.count, each.due_since) for each in found if each.due_since is not None
+        LateQueue(QUEUE_NAMES[each.queue], each.count, each.due_since) for each in found if each.due_since is not None
     ]
 
 

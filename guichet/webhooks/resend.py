@@ -18,6 +18,7 @@ from guichet.domain.audit_log import Act, Actor, ActRefused
 from guichet.domain.events import Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
+from guichet.domain.refusals import Refusal
 from guichet.merchants import repository
 
 #: Deliveries that one transaction sends again: a few milliseconds on SQLite's event loop.
@@ -91,14 +92,14 @@ async def resend(ctx: AppContext, delivery: Delivery, actor: Actor) -> None:
     """Sends one delivery again, a delivered one too. Raises ActRefused when it is still being tried, or when it was
     meant for an endpoint that is disabled now."""
     if delivery.status == "pending":
-        raise ActRefused("This delivery is still being tried.", "still_tried")
+        raise ActRefused(Refusal.STILL_TRIED())
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
         endpoint = await repository.endpoint(tx, delivery.merchant_id, delivery.env)
         if delivery.target == "account" and endpoint.url is None:
-            raise ActRefused("The merchant has disabled its endpoint.", "endpoint_disabled")
+            raise ActRefused(Refusal.NO_ENDPOINT())
         if not await tx.write(_RESEND, delivery_id=delivery.id, was=delivery.status, now=now):
-            raise ActRefused("This delivery has changed meanwhile: look at it again.", "changed_meanwhile")
+            raise ActRefused(Refusal.DELIVERY_CHANGED())
         before = {
             "status": delivery.status,
             "attempts": delivery.attempts,

@@ -13,6 +13,8 @@ from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.db.worker_leases import claim_turn
 from guichet.domain.availability import UP, Attempts, Verdict, measured, worse
+from guichet.domain.availability_reasons import AvailabilityReason
+from guichet.domain.sentences import NO_SENTENCE
 from guichet.logs import log
 from guichet.providers.base import Unknown
 from guichet.worker.queue_loop import Step
@@ -86,7 +88,8 @@ def _judged(before: OperatorAvailability, attempts: list[Attempts], now: Instant
     ours = measured(attempts, now, before.measured)
     verdicts = [ours]
     if before.stated is not None and before.stated_at is not None and before.stated_at > earlier(now, _STATED_FOR):
-        verdicts.append(Verdict(before.stated, f"{before.stated_by} says so" if before.stated != UP else ""))
+        said = AvailabilityReason.STATED(account=before.stated_by)
+        verdicts.append(Verdict(before.stated, said if before.stated != UP else NO_SENTENCE))
     verdict = worse(verdicts)
     since = before.since if verdict.state == before.state else now
     return replace(before, state=verdict.state, since=since, reason=verdict.reason, measured=ours.state)

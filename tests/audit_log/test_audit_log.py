@@ -13,6 +13,7 @@ from guichet.bootstrap import service
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.domain.audit_log import Act, Actor
+from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import KnownHead, KnownHeads
 from guichet.settings import Settings
 
@@ -35,7 +36,7 @@ async def add(ctx: AppContext, *subjects: str) -> None:
 
 
 def known(digest: str) -> KnownHeads:
-    return KnownHeads(acts=(KnownHead(digest, None, "the known head"),))
+    return KnownHeads(acts=(KnownHead(digest, None, ChainFault.TYPED_HEAD()),))
 
 
 async def without_triggers(ctx: AppContext, statement: str) -> None:

@@ -10,6 +10,7 @@ from guichet.db.tables import webhook_deliveries
 from guichet.domain.audit_log import Actor
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
+from guichet.domain.sentences import verbatim
 from guichet.payments import disputes, incidents, late_decisions
 from guichet.payments.story import read_story
 from guichet.payments.timeline import STAFF_KINDS, TimelineEntry, timeline
@@ -114,8 +115,8 @@ async def test_a_failed_refund_a_dispute_and_an_incident(live: LivePayments) -> 
     await refund_of(live, payment)
     await live.service.run_worker(60)
     row, now = await stored(live, payment), live.ctx.clock.now()
-    await incidents.report_about(live.ctx.db, row, "stuck", "a detail", now)
-    await incidents.report_about(live.ctx.db, row, "misconfigured_route", "a detail", now)
+    await incidents.report_about(live.ctx.db, row, "stuck", verbatim("a detail"), now)
+    await incidents.report_about(live.ctx.db, row, "misconfigured_route", verbatim("a detail"), now)
     await incidents.close_settled(live.ctx.db, row.merchant_id, row.reference, now)
     facts = DisputeFacts("du_1", row.reference, "open", Hundredths(508_800), "XOF", "fraudulent", now, None, True)
     await disputes.record(live.ctx, "first", facts)
@@ -129,7 +130,7 @@ async def test_a_failed_refund_a_dispute_and_an_incident(live: LivePayments) -> 
     assert one(entries, "incident.opened").values == {"concern": "stuck", "open": False}
     assert one(entries, "incident.closed").values["concern"] == "stuck"
     assert one(entries, "dispute.lost").values["borne_by"] is None
-    assert "a detail" not in str(entries)
+    assert verbatim("a detail") not in str(entries)
     for_staff = await told(live, row, for_staff=True)
     assert {each.staff["kind"] for each in for_staff if each.kind == "incident.opened"} == {
         "stuck",

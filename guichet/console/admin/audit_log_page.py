@@ -11,6 +11,7 @@ from guichet.audit_log.verification import Verification, verify
 from guichet.console.admin.fields import before
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
+from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import KnownHead, KnownHeads
 from guichet.heads.published import last_published
 
@@ -34,7 +35,7 @@ async def check(visit: Visit, acting: StaffMember) -> Response:
     if number > _MOST_VERIFIED:
         return await _page(visit, None)
     last = await last_published(ctx.db)
-    published = () if last.act_digest is None else (KnownHead(last.act_digest, last.act, "the last published head"),)
+    published = () if last.act_digest is None else (KnownHead(last.act_digest, last.act, ChainFault.LAST_HEAD()),)
     return await _page(visit, await verify(ctx.db, KnownHeads(acts=published)))
 
 

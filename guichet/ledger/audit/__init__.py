@@ -14,7 +14,9 @@ from sqlalchemy import bindparam, insert, select
 from guichet.clock import Clock, Instant, iso
 from guichet.db.engine import Database
 from guichet.db.tables import ledger_audits
-from guichet.domain.chain_heads import HeadComparison, KnownHead, KnownHeads
+from guichet.domain.chain_faults import ChainFault
+from guichet.domain.chain_heads import LEDGER_FAULTS, HeadComparison, KnownHead, KnownHeads
+from guichet.domain.sentences import Sentence
 from guichet.ledger.audit.accounts import check_operators, check_suspended_entries, check_wallets, sum_accounts
 from guichet.ledger.audit.audit_state import AuditState
 from guichet.ledger.audit.hash_chain_check import check_hash_chain
@@ -42,7 +44,7 @@ class Check:
     """`fault`: one sentence that names the first wrong row; None when there is none."""
 
     name: str
-    fault: str | None
+    fault: Sentence | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Report:
     owed: dict[tuple[str, str, str], int]
 
     @property
-    def fault(self) -> str | None:
+    def fault(self) -> Sentence | None:
         return next((check.fault for check in self.checks if check.fault), None)
 
 
@@ -98,13 +100,13 @@ async def audit(
     """
     started_at = clock.now()
     state = AuditState(db, started_at, progress)
-    heads = HeadComparison([*known.ledger, *await _audited_heads(db)], "hash chain", "posting")
+    heads = HeadComparison([*known.ledger, *await _audited_heads(db)], LEDGER_FAULTS)
     checks: list[Check] = [
         Check("chain", await check_hash_chain(state, heads)),
         Check("known heads", known.fault),
     ]
     await sum_accounts(state)
-    rest: dict[str, Callable[[AuditState], Awaitable[str | None]]] = {
+    rest: dict[str, Callable[[AuditState], Awaitable[Sentence | None]]] = {
         "payments": check_payments,
         "refunds": check_refunds,
         "disputes": check_disputes,
@@ -138,7 +140,7 @@ async def last_audit(db: Database) -> LastAudit | None:
 
 async def _audited_heads(db: Database) -> list[KnownHead]:
     return [
-        KnownHead(digest, place, f"the head of the audit of {iso(finished_at)}")
+        KnownHead(digest, place, ChainFault.AUDITED_HEAD(at=iso(finished_at)))
         for digest, place, finished_at in await db.scan(_CLEAN)
     ]
 

@@ -28,7 +28,9 @@ from guichet.domain.posting_rules import (
     UNSUSPENDED,
     WALLET,
 )
+from guichet.domain.sentences import Sentence
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, Account, AuditState, id_ranges, next_id_range
+from guichet.ledger.audit.faults import AuditFault
 from guichet.ledger.hash_chain import SETTLED_AFTER, chain_head
 
 #: Postings that one statement sums, and merchants whose wallets one statement compares.
@@ -136,7 +138,7 @@ async def sum_accounts(state: AuditState) -> None:
             return
 
 
-async def check_wallets(state: AuditState) -> str | None:
+async def check_wallets(state: AuditState) -> Sentence | None:
     """Each wallet, suspense and hold account equals its postings, and no wallet is overdrawn."""
     async for after, last, _ in id_ranges(state.db, _NEXT_MERCHANTS, _MERCHANTS_AT_ONCE):
         rows = await state.db.scan(_BOTH_SIDES, after=after, last=last, horizon=state.horizon)
@@ -144,23 +146,23 @@ async def check_wallets(state: AuditState) -> str | None:
         for merchant_id, env, currency, account in sorted(held.keys() | posted.keys()):
             key = (merchant_id, env, currency, account)
             if account in _HELD_IN and held[key] != posted[key]:
-                return (
-                    f"The {env} {currency} {account} of merchant {merchant_id} is wrong: {_HELD_IN[account]} "
-                    f"{plain(held[key])}, its postings add up to {plain(posted[key])}."
-                )
+                owner = {"env": env, "currency": currency, "account": account, "merchant": merchant_id}
+                sums = {"held": plain(held[key]), "posted": plain(posted[key])}
+                return AuditFault.ACCOUNT_WRONG(**owner, **sums, holder=_HELD_IN[account]())
             if account == WALLET and posted[key] < 0:
-                return f"The {env} {currency} wallet of merchant {merchant_id} is overdrawn: {plain(posted[key])}."
+                owner = {"env": env, "currency": currency, "merchant": merchant_id}
+                return AuditFault.OVERDRAWN(**owner, posted=plain(posted[key]))
         state.count("accounts", len(held.keys() | posted.keys()))
     return None
 
 
 _HELD_IN: Final = {
-    WALLET: "it and its entries hold",
-    SUSPENSE: "the waiting entries hold",
-    HOLD: "the pending refunds hold",
-    LATE_SUSPENSE: "the late results hold",
-    RECEIVABLE: "the late refunds hold",
-    DISPUTED: "the disputes hold",
+    WALLET: AuditFault.WALLET_HOLDS,
+    SUSPENSE: AuditFault.SUSPENSE_HOLDS,
+    HOLD: AuditFault.REFUNDS_HOLD,
+    LATE_SUSPENSE: AuditFault.LATE_RESULTS_HOLD,
+    RECEIVABLE: AuditFault.LATE_REFUNDS_HOLD,
+    DISPUTED: AuditFault.DISPUTES_HOLD,
 }
 
 
@@ -174,32 +176,31 @@ def _sides(state: AuditState, rows: list[Row], after: int, last: int) -> tuple[C
     return sides["table"], sides["posted"]
 
 
-async def check_suspended_entries(state: AuditState) -> str | None:
+async def check_suspended_entries(state: AuditState) -> Sentence | None:
     """Each credit that waits for a frozen wallet was put in suspense with its whole amount, and not released yet."""
     after = BEFORE_ALL
     while rows := await state.db.scan(_SUSPENDED_ENTRIES, after=after, most=ROWS_AT_ONCE):
         for entry_id, payment_id, amount, posted, released in rows:
             if posted is None:
-                return f"Wallet entry {entry_id} waits for payment {payment_id}, which put nothing in suspense."
+                return AuditFault.ENTRY_WITHOUT_SUSPENSE(entry=entry_id, payment=payment_id)
             if amount != posted:
-                return f"Wallet entry {entry_id} waits with {plain(amount)}, {plain(posted)} is in suspense."
+                return AuditFault.ENTRY_AMOUNT(entry=entry_id, held=plain(amount), posted=plain(posted))
             if released is not None:
-                return f"Wallet entry {entry_id} still waits, but posting {released} released it."
+                return AuditFault.ENTRY_RELEASED(entry=entry_id, posting=released)
         after = rows[-1][0]
         state.count("waiting", len(rows))
     return None
 
 
-async def check_operators(state: AuditState) -> str | None:
+async def check_operators(state: AuditState) -> Sentence | None:
     """Each operator owes what it took for us less what it gave back, by the states of payments and refunds."""
     expected = state.expected_operators
     booked = Counter({key: amount for key, amount in state.totals.items() if key[3].startswith("operator:")})
     for key in sorted(booked.keys() | expected.keys()):
         if booked[key] != expected[key]:
             merchant_id, env, currency, account = key
-            return (
-                f"The {env} {currency} account {account} of merchant {merchant_id} is wrong: "
-                f"it says {plain(-booked[key])} is owed, payments and refunds say {plain(-expected[key])}."
-            )
+            owner = {"env": env, "currency": currency, "account": account, "merchant": merchant_id}
+            sums = {"booked": plain(-booked[key]), "wanted": plain(-expected[key])}
+            return AuditFault.OPERATOR_WRONG(**owner, **sums)
         state.count("operators", 1)
     return None

@@ -7,7 +7,9 @@ from sqlalchemy import bindparam, select
 
 from guichet.db.tables import ledger_hash_chain, postings
 from guichet.domain.chain_heads import HeadComparison
+from guichet.domain.sentences import Sentence
 from guichet.ledger.audit.audit_state import BEFORE_ALL, AuditState
+from guichet.ledger.audit.faults import AuditFault
 from guichet.ledger.hash_chain import (
     FIRST_DIGEST,
     ROW_HASH_LENGTH,
@@ -32,11 +34,11 @@ _POSTINGS: Final = (
 )
 
 
-async def check_hash_chain(state: AuditState, heads: HeadComparison) -> str | None:
+async def check_hash_chain(state: AuditState, heads: HeadComparison) -> Sentence | None:
     """The first fault of the chain, in one sentence. `heads`: what the chain must still contain."""
     too_low = await state.db.scan(_POSTINGS, first_posting_id=BEFORE_ALL, last_posting_id=0, most=1)
     if too_low:
-        return f"Posting {too_low[0][0]} was inserted before the first link of the hash chain."
+        return AuditFault.BEFORE_CHAIN(posting=too_low[0][0])
     previous: HashChainLink | None = None
     after = 0
     while rows := await state.db.scan(_LINKS, after=after, most=_LINKS_AT_ONCE):
@@ -52,17 +54,14 @@ async def check_hash_chain(state: AuditState, heads: HeadComparison) -> str | No
     return heads.fault
 
 
-async def _check_link(state: AuditState, link: HashChainLink, previous: HashChainLink | None) -> str | None:
+async def _check_link(state: AuditState, link: HashChainLink, previous: HashChainLink | None) -> Sentence | None:
     expected = previous.last_posting_id + 1 if previous is not None else 1
     if link.first_posting_id != expected:
-        return (
-            f"A link of the hash chain is missing: link {link.id} begins at posting {link.first_posting_id}, "
-            f"not {expected}."
-        )
+        return AuditFault.LINK_MISSING(link=link.id, posting=link.first_posting_id, wanted=expected)
     hashes = _split(link.row_hashes)
     ids = parse_ids(link.posting_ids, len(hashes) + 1)
     if len(ids) != len(hashes):
-        return f"Link {link.id} of the hash chain was rewritten: it has {len(ids)} postings and {len(hashes)} hashes."
+        return AuditFault.LINK_COUNTS(link=link.id, postings=len(ids), hashes=len(hashes))
     rows = await state.db.scan(
         _POSTINGS,
         first_posting_id=link.first_posting_id,
@@ -70,12 +69,10 @@ async def _check_link(state: AuditState, link: HashChainLink, previous: HashChai
         most=len(hashes) + 1,
     )
     if fault := _first_difference(dict(zip(ids, hashes, strict=True)), rows):
-        return f"{fault} Link {link.id} of the hash chain covers {link.first_posting_id} to {link.last_posting_id}."
+        covers = {"first": link.first_posting_id, "last": link.last_posting_id}
+        return AuditFault.LINK_COVERS(audit_fault=fault, link=link.id, **covers)
     if link_digest(previous.digest if previous is not None else FIRST_DIGEST, rows) != link.digest:
-        return (
-            f"Link {link.id} of the hash chain was rewritten: its digest does not follow from the link before it and "
-            "its postings."
-        )
+        return AuditFault.LINK_DIGEST(link=link.id)
     return None
 
 
@@ -83,15 +80,15 @@ def _split(row_hashes: str) -> list[str]:
     return [row_hashes[at : at + ROW_HASH_LENGTH] for at in range(0, len(row_hashes), ROW_HASH_LENGTH)]
 
 
-def _first_difference(expected: dict[int, str], rows: Sequence[Any]) -> str | None:
+def _first_difference(expected: dict[int, str], rows: Sequence[Any]) -> Sentence | None:
     """`expected`: the hash of each posting by its id, as the link holds them."""
     found = {row[0]: row for row in rows}
     for posting_id in sorted(expected.keys() | found.keys()):
         row = found.get(posting_id)
         if row is None:
-            return f"Posting {posting_id} was removed."
+            return AuditFault.POSTING_REMOVED(posting=posting_id)
         if posting_id not in expected:
-            return f"Posting {posting_id} was inserted."
+            return AuditFault.POSTING_INSERTED(posting=posting_id)
         if row_hash(row) != expected[posting_id]:
-            return f"Posting {posting_id} was changed."
+            return AuditFault.POSTING_CHANGED(posting=posting_id)
     return None

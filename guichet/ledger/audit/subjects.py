@@ -27,9 +27,11 @@ from guichet.domain.posting_rules import (
     REFUND_PAID_LATE,
     SUSPENSE,
 )
+from guichet.domain.sentences import Sentence
 from guichet.ledger.audit import expectations, provider_fees
 from guichet.ledger.audit.audit_state import BEFORE_ALL, ROWS_AT_ONCE, AuditState, id_ranges, next_id_range
 from guichet.ledger.audit.expectations import Expected
+from guichet.ledger.audit.faults import AuditFault
 from guichet.ledger.audit.subject_statements import (
     DISPUTES,
     ORPHAN_POSTINGS,
@@ -56,7 +58,7 @@ _OPERATOR_MOVES: Final = {
 }
 
 
-async def check_payments(state: AuditState) -> str | None:
+async def check_payments(state: AuditState) -> Sentence | None:
     """Every succeeded or refunded payment has exactly its collection postings, every other one has none."""
     after = BEFORE_ALL
     while rows := await state.db.scan(PAYMENTS, after=after, most=ROWS_AT_ONCE):
@@ -65,14 +67,14 @@ async def check_payments(state: AuditState) -> str | None:
             subject, facts, legs = split(list(group), len(PaymentFacts._fields))
             fault = _payment_fault(state, subject, PaymentFacts(*facts), legs)
             if fault := fault or await _override_fault(state, subject, legs):
-                return f"Payment {subject.reference} ({subject.env}, {subject.status}): {fault}."
+                return AuditFault.OF_PAYMENT(**_named(subject), status=subject.status, audit_fault=fault)
             subjects += 1
         after = rows[-1][0]
         state.count("payments", subjects)
     return None
 
 
-async def check_refunds(state: AuditState) -> str | None:
+async def check_refunds(state: AuditState) -> Sentence | None:
     """Every refund has the postings of its state: held, and then disbursed or released."""
     after = BEFORE_ALL
     while rows := await state.db.scan(REFUNDS, after=after, most=ROWS_AT_ONCE):
@@ -81,41 +83,38 @@ async def check_refunds(state: AuditState) -> str | None:
             subject, facts, legs = split(list(group), len(RefundFacts._fields))
             fault = _refund_fault(state, subject, RefundFacts(*facts), legs)
             if fault := fault or await _override_fault(state, subject, legs):
-                return f"Refund {subject.reference} ({subject.env}, {subject.status}): {fault}."
+                return AuditFault.OF_REFUND(**_named(subject), status=subject.status, audit_fault=fault)
             subjects += 1
         after = rows[-1][0]
         state.count("refunds", subjects)
     return None
 
 
-async def check_disputes(state: AuditState) -> str | None:
+async def check_disputes(state: AuditState) -> Sentence | None:
     """Every dispute has the postings of its state: taken back, and then returned or charged to somebody."""
     after = BEFORE_ALL
     while rows := await state.db.scan(DISPUTES, after=after, most=ROWS_AT_ONCE):
         for _, group in groupby(rows, key=lambda row: row[0]):
             subject, facts, legs = split(list(group), len(DisputeFacts._fields))
             if fault := _dispute_fault(state, subject, DisputeFacts(*facts), legs):
-                return f"Dispute {subject.reference} ({subject.env}): {fault}."
+                return AuditFault.OF_DISPUTE(**_named(subject), audit_fault=fault)
             state.count("disputes", 1)
         after = rows[-1][0]
     return None
 
 
-async def check_orphan_postings(state: AuditState) -> str | None:
+async def check_orphan_postings(state: AuditState) -> Sentence | None:
     """Every posting belongs to a payment, refund or dispute of its own merchant, environment and currency."""
     async for after, last, rows in id_ranges(state.db, _NEXT_POSTINGS):
         for posting_id, cause, subject_id in await state.db.scan(ORPHAN_POSTINGS, after=after, last=last):
             nouns = {"payment": PAYMENT_CAUSES, "refund": REFUND_CAUSES, "dispute": DISPUTE_CAUSES}
             noun = next((name for name, causes in nouns.items() if cause in causes), "subject")
-            return (
-                f"Posting {posting_id} ({cause}) belongs to no {noun} {subject_id} "
-                "of its merchant, environment and currency."
-            )
+            return AuditFault.ORPHAN(posting=posting_id, cause=cause, noun=noun, number=subject_id)
         state.count("postings", rows)
     return None
 
 
-async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) -> str | None:
+async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) -> Sentence | None:
     """Postings against MANUAL_SETTLEMENT are right only if the audit log says which people decided so."""
     if not any(MANUAL_SETTLEMENT in (leg.source, leg.destination) for leg in legs):
         return None
@@ -123,17 +122,18 @@ async def _override_fault(state: AuditState, subject: Subject, legs: list[Leg]) 
     for action in actions:
         if await state.db.scan(SETTLED_BY_PEOPLE, about=subject.reference, action=action):
             return None
-    return "it was settled by hand, and the audit log does not say by whom"
+    return AuditFault.NOBODY_DECIDED()
 
 
-def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, legs: list[Leg]) -> str | None:
+def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, legs: list[Leg]) -> Sentence | None:
     if (payment.status == "refunded") != (facts.refund_status == "succeeded"):
-        return f"its refund is {facts.refund_status or 'missing'}"
+        status = facts.refund_status
+        return AuditFault.REFUND_STATUS(status=status) if status else AuditFault.REFUND_MISSING()
     expected = expectations.payment(payment, facts.late_stage, legs)
     if not expected:
-        return f"posting {legs[0].id} books it all the same" if legs else None
+        return AuditFault.BOOKED_ALL_THE_SAME(posting=legs[0].id) if legs else None
     if any(leg.destination == SUSPENSE for leg in legs) and payment.env == "test":
-        return "a test payment never waits in suspense"
+        return AuditFault.TEST_IN_SUSPENSE()
     expected |= provider_fees.expected(payment, PAYMENT_CHARGED, legs)
     if fault := _difference(payment, expected, legs):
         return fault
@@ -142,16 +142,17 @@ def _payment_fault(state: AuditState, payment: Subject, facts: PaymentFacts, leg
     return None
 
 
-def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> str | None:
+def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: list[Leg]) -> Sentence | None:
     its_payment = (facts.payment_merchant, facts.payment_env, facts.payment_currency)
     if its_payment != (refund.merchant_id, refund.env, refund.currency):
-        return "its payment is of another merchant, environment or currency"
+        return AuditFault.OTHER_OWNER()
     if facts.returned != refund.amount + refund.fee_amount:
-        return f"it returns {plain(facts.returned)}, the payment took {plain(refund.amount + refund.fee_amount)}"
+        taken = plain(refund.amount + refund.fee_amount)
+        return AuditFault.OTHER_AMOUNT(returned=plain(facts.returned), taken=taken)
     if refund.status == "succeeded" and not facts.held:
-        return "it was paid out without having been held"
+        return AuditFault.NOT_HELD()
     if refund.status == "succeeded" and facts.payment_status != "refunded":
-        return f"its payment is {facts.payment_status}"
+        return AuditFault.PAYMENT_STATUS(status=facts.payment_status)
     expected = expectations.refund(refund, facts, legs)
     if expected.keys() & {DISBURSED, REFUND_PAID_LATE}:
         expected |= provider_fees.expected(refund, REFUND_CHARGED, legs)
@@ -162,29 +163,38 @@ def _refund_fault(state: AuditState, refund: Subject, facts: RefundFacts, legs: 
     return None
 
 
-def _dispute_fault(state: AuditState, dispute: Subject, facts: DisputeFacts, legs: list[Leg]) -> str | None:
+def _dispute_fault(state: AuditState, dispute: Subject, facts: DisputeFacts, legs: list[Leg]) -> Sentence | None:
     if fault := _difference(dispute, expectations.dispute(dispute, facts), legs):
         return fault
     _add_moved(state, dispute, legs, {DISPUTE_OPENED: 1, DISPUTE_WON: -1}, facts.disputed)
     return None
 
 
-def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> str | None:
+def _difference(subject: Subject, expected: Expected, found: Iterable[Leg]) -> Sentence | None:
     wanted = {(cause, each.leg): each for cause, entries in expected.items() for each in entries}
     for leg in found:
         posting = wanted.pop((leg.cause, leg.leg), None)
         if posting is None:
-            return f"posting {leg.id} ({leg.cause}, {leg.leg}) is not one of its postings"
+            return AuditFault.NOT_ITS_POSTING(posting=leg.id, cause=leg.cause, leg=leg.leg)
         if (leg.env, leg.currency) != (subject.env, subject.currency):
-            return f"posting {leg.id} is booked in {leg.env} {leg.currency}"
+            return AuditFault.OTHER_ENVIRONMENT(posting=leg.id, env=leg.env, currency=leg.currency)
         if (leg.source, leg.destination, leg.amount) != (posting.source, posting.destination, posting.amount):
-            return (
-                f"posting {leg.id} moves {plain(leg.amount)} from {leg.source} to {leg.destination}, "
-                f"not {plain(posting.amount)} from {posting.source} to {posting.destination}"
+            return AuditFault.OTHER_MOVE(
+                posting=leg.id,
+                moved=plain(leg.amount),
+                source=leg.source,
+                destination=leg.destination,
+                wanted=plain(posting.amount),
+                right_source=posting.source,
+                right_destination=posting.destination,
             )
     for cause, missing in wanted:
-        return f"its posting {cause}, {missing} is missing"
+        return AuditFault.POSTING_MISSING(cause=cause, leg=missing)
     return None
+
+
+def _named(subject: Subject) -> dict[str, object]:
+    return {"reference": subject.reference, "env": subject.env}
 
 
 def _add_expected(state: AuditState, subject: Subject, legs: list[Leg]) -> None:

@@ -1,9 +1,18 @@
-"""The result of a check of `guichet doctor`, and how it tells how long something has lasted."""
+"""The result of a check of `guichet doctor` or `guichet check-config`, and how long something has lasted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from guichet.clock import DAY, HOUR, MINUTE, Instant
+from guichet.domain.sentences import Sentence
+from guichet.server.doctor.problems import Age
+
+_UNITS: Final = (
+    (DAY, Age.DAY, Age.DAYS),
+    (HOUR, Age.HOUR, Age.HOURS),
+    (MINUTE, Age.MINUTE, Age.MINUTES),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +31,16 @@ class Check:
         return self.name.lower().replace(" ", "_")
 
 
-def age(since: Instant, now: Instant) -> str:
+@dataclass(frozen=True, slots=True)
+class DoctorCheck(Check):
+    """A check that the back office shows too: its problems are sentences that pages can say in another language."""
+
+    problems: Sequence[Sentence]
+
+
+def age(since: Instant, now: Instant) -> Sentence:
     """The time between two instants in its largest whole unit: days, hours or minutes."""
-    for unit, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
+    for unit, one, several in _UNITS:
         if (count := (now - since) // unit) >= 1:
-            return f"{count} {name}{'s' if count > 1 else ''}"
-    return "a moment"
+            return several(count=count) if count > 1 else one()
+    return Age.MOMENT()

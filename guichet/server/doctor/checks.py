@@ -11,7 +11,8 @@ from guichet.heads.published import current_heads, last_published
 from guichet.ledger.audit import last_audit
 from guichet.payments import provider_balances
 from guichet.server import health_checks
-from guichet.server.doctor.check import Check, age
+from guichet.server.doctor.check import DoctorCheck, age
+from guichet.server.doctor.problems import DoctorProblem
 from guichet.server.doctor.providers import availability, reconciliation
 
 #: Reasons for which a live payment fails through no fault of its customer (keys of `domain/failures.py`'s
@@ -25,18 +26,23 @@ _AUDIT_EVERY: Final = 7 * DAY
 _HEADS_EVERY: Final = 2 * REPEATED_AFTER
 
 
-async def of_the_service(db: Database, now: Instant) -> AsyncIterator[Check]:
+async def of_the_service(db: Database, now: Instant) -> AsyncIterator[DoctorCheck]:
     """One after the other, so that whoever must not wait for all of them has the first ones."""
     for check in _CHECKS:
         yield await check(db, now)
 
 
-async def _stuck(db: Database, now: Instant) -> Check:
+async def _stuck(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.stuck_subjects(db, now)
-    return Check(
+    return DoctorCheck(
         "stuck payments and refunds",
         [
-            f"{each.count} live {each.subject_type}s by {each.operator}, pending for up to {age(each.oldest_at, now)}"
+            DoctorProblem.PENDING(
+                count=each.count,
+                subjects=f"{each.subject_type}s",
+                operator=each.operator,
+                age=age(each.oldest_at, now),
+            )
             for each in found
         ],
         [
@@ -51,22 +57,23 @@ async def _stuck(db: Database, now: Instant) -> Check:
     )
 
 
-async def _queues(db: Database, now: Instant) -> Check:
+async def _queues(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.late_queues(db, now)
-    return Check(
+    return DoctorCheck(
         "queues",
-        [f"{each.count} {each.queue} late by up to {age(each.due_since, now)}: does a worker run?" for each in found],
+        [DoctorProblem.QUEUE_LATE(count=each.count, queue=each.queue, age=age(each.due_since, now)) for each in found],
         [{"queue": each.queue, "count": each.count, "due_since": iso(each.due_since)} for each in found],
     )
 
 
-async def _routes(db: Database, now: Instant) -> Check:
+async def _routes(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.failing_routes(db, now, _ROUTE_FAILURES)
-    return Check(
+    return DoctorCheck(
         "routes",
         [
-            f"{each.failed} live payments by {each.operator} failed over {each.provider_account} in a day through no "
-            f"fault of their customers, {each.succeeded} succeeded: `guichet providers check`"
+            DoctorProblem.ROUTE_FAILS(
+                failed=each.failed, operator=each.operator, account=each.provider_account, succeeded=each.succeeded
+            )
             for each in found
         ],
         [
@@ -81,13 +88,19 @@ async def _routes(db: Database, now: Instant) -> Check:
     )
 
 
-async def _endpoints(db: Database, now: Instant) -> Check:
+async def _endpoints(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.failing_endpoints(db, now)
-    return Check(
+    return DoctorCheck(
         "webhook endpoints",
         [
-            f"{each.destination} of merchant {each.merchant_id} ({each.env}): {each.abandoned} given up, "
-            f"{each.retrying} being tried again, {each.delivered} delivered in a day"
+            DoctorProblem.ENDPOINT_FAILS(
+                destination=each.destination,
+                merchant=each.merchant_id,
+                env=each.env,
+                abandoned=each.abandoned,
+                retrying=each.retrying,
+                delivered=each.delivered,
+            )
             for each in found
         ],
         [
@@ -104,13 +117,18 @@ async def _endpoints(db: Database, now: Instant) -> Check:
     )
 
 
-async def _keys(db: Database, now: Instant) -> Check:
+async def _keys(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.expiring_keys(db, now)
-    return Check(
+    return DoctorCheck(
         "API keys",
         [
-            f"key {each.key_id} ({each.env}) of merchant {each.merchant_id}, {each.merchant}, expires in "
-            f"{age(now, each.expires_at)}"
+            DoctorProblem.KEY_EXPIRES(
+                key=each.key_id,
+                env=each.env,
+                merchant=each.merchant_id,
+                name=each.merchant,
+                age=age(now, each.expires_at),
+            )
             for each in found
         ],
         [
@@ -125,36 +143,37 @@ async def _keys(db: Database, now: Instant) -> Check:
     )
 
 
-async def _incidents(db: Database, now: Instant) -> Check:
+async def _incidents(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.open_incidents(db)
     unmatched_callbacks = await health_checks.unmatched_callbacks_since(db, now)
     problems = [
-        f"{count} {kind}, the oldest since {age(since, now)}: `guichet incidents`" for kind, count, since in found
+        DoctorProblem.INCIDENTS(count=count, incident=kind, age=age(since, now)) for kind, count, since in found
     ]
     if unmatched_callbacks:
-        problems.append(
-            f"{unmatched_callbacks} callbacks of the last day match no payment or refund: `guichet incidents`"
-        )
+        problems.append(DoctorProblem.CALLBACKS_UNMATCHED(count=unmatched_callbacks))
     rows: list[dict[str, object]] = [
         {"kind": kind, "count": count, "oldest_at": iso(since)} for kind, count, since in found
     ]
-    return Check(
+    return DoctorCheck(
         "incidents",
         problems,
         rows + ([{"kind": "unmatched_callbacks", "count": unmatched_callbacks}] if unmatched_callbacks else []),
     )
 
 
-async def _floats(db: Database, now: Instant) -> Check:
+async def _floats(db: Database, now: Instant) -> DoctorCheck:
     low = [each for each in await provider_balances.stored(db) if each.is_low]
     reads = await provider_balances.reads(db)
     unread = [each for each in reads if each.error and now - (each.read_at or 0) > _BALANCES_EVERY]
     problems = [
-        f"{plain(each.amount)} {each.currency} with {each.provider_account} {each.wallet}".rstrip()
-        + f", below the bound of {plain(each.alert_below or 0)}: fill it, refunds are paid from it"
+        DoctorProblem.BALANCE_LOW(
+            balance=f"{plain(each.amount)} {each.currency}",
+            wallet=f"{each.provider_account} {each.wallet}".rstrip(),
+            bound=plain(each.alert_below or 0),
+        )
         for each in low
     ]
-    problems += [f"the balance with {each.provider_account} cannot be read: {each.error}" for each in unread]
+    problems += [DoctorProblem.BALANCE_UNREAD(account=each.provider_account, answer=each.error) for each in unread]
     rows: list[dict[str, object]] = [
         {
             "provider_account": each.provider_account,
@@ -164,48 +183,49 @@ async def _floats(db: Database, now: Instant) -> Check:
         }
         for each in low
     ]
-    return Check(
+    return DoctorCheck(
         "balances with providers", problems, rows + [{"provider_account": each.provider_account} for each in unread]
     )
 
 
-async def _hash_chain(db: Database, now: Instant) -> Check:
+async def _hash_chain(db: Database, now: Instant) -> DoctorCheck:
     found = await health_checks.overdue_for_hash_chain(db, now)
     if found is None:
-        return Check("ledger hash chain", [])
+        return DoctorCheck("ledger hash chain", [])
     posting, at = found
-    problem = f"posting {posting} has waited {age(at, now)} to enter the hash chain: does a worker run?"
-    return Check("ledger hash chain", [problem], [{"posting_id": posting, "created_at": iso(at)}])
+    problem = DoctorProblem.POSTING_UNCHAINED(posting=posting, age=age(at, now))
+    return DoctorCheck("ledger hash chain", [problem], [{"posting_id": posting, "created_at": iso(at)}])
 
 
-async def _audit(db: Database, now: Instant) -> Check:
+async def _audit(db: Database, now: Instant) -> DoctorCheck:
     last = await last_audit(db)
     if last is None:
-        return Check("ledger audit", ["there has been none yet: `guichet ledger audit`"])
+        return DoctorCheck("ledger audit", [DoctorProblem.NEVER_AUDITED()])
     row = {"finished_at": iso(last.finished_at), "clean": last.fault is None, "fault": last.fault, "head": last.head}
     if last.fault is not None:
-        return Check("ledger audit", [f"{age(last.finished_at, now)} ago it found: {last.fault}"], [row])
+        problem = DoctorProblem.AUDIT_FAULT(age=age(last.finished_at, now), audit_fault=last.fault)
+        return DoctorCheck("ledger audit", [problem], [row])
     if last.finished_at < now - _AUDIT_EVERY:
-        return Check("ledger audit", [f"the last one is {age(last.finished_at, now)} old"], [row])
-    return Check("ledger audit", [], [row])
+        return DoctorCheck("ledger audit", [DoctorProblem.AUDIT_OLD(age=age(last.finished_at, now))], [row])
+    return DoctorCheck("ledger audit", [], [row])
 
 
-async def _published_heads(db: Database, now: Instant) -> Check:
+async def _published_heads(db: Database, now: Instant) -> DoctorCheck:
     last = await last_published(db)
     if last.published_at is None:
         heads = await current_heads(db, last.database_id, now)
-        never = ["they never left the machine: does a worker run?"] if heads.posting_id or heads.act else []
-        return Check("published heads", never)
+        never = [DoctorProblem.HEADS_NEVER_LEFT()] if heads.posting_id or heads.act else []
+        return DoctorCheck("published heads", never)
     rows: list[dict[str, object]] = [
         {"published_at": iso(last.published_at), "posting_id": last.posting_id, "act": last.act}
     ]
     if last.published_at > earlier(now, _HEADS_EVERY):
-        return Check("published heads", [], rows)
-    problem = f"they last left the machine {age(last.published_at, now)} ago: look for ledger.head_not_published"
-    return Check("published heads", [problem], rows)
+        return DoctorCheck("published heads", [], rows)
+    problem = DoctorProblem.HEADS_OLD(age=age(last.published_at, now))
+    return DoctorCheck("published heads", [problem], rows)
 
 
-_CHECKS: Final[tuple[Callable[[Database, Instant], Awaitable[Check]], ...]] = (
+_CHECKS: Final[tuple[Callable[[Database, Instant], Awaitable[DoctorCheck]], ...]] = (
     _stuck,
     _queues,
     _routes,

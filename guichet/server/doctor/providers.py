@@ -4,23 +4,20 @@ from guichet.availability.states import availabilities
 from guichet.clock import Instant, iso
 from guichet.db.engine import Database
 from guichet.domain.availability import UP
-from guichet.server.doctor.check import Check, age
-from guichet.server.reconciliation_checks import reconciled_accounts
+from guichet.domain.sentences import Sentence
+from guichet.server.doctor.check import DoctorCheck, age
+from guichet.server.doctor.problems import DoctorProblem
+from guichet.server.reconciliation_checks import ReconciledAccount, reconciled_accounts
 
 
-async def reconciliation(db: Database, now: Instant) -> Check:
+async def reconciliation(db: Database, now: Instant) -> DoctorCheck:
     found = await reconciled_accounts(db, now)
     problems = [
-        f"{each.differences} differences with {each.provider_account} in a week: `guichet reconcile --runs --json`"
+        DoctorProblem.DIFFERENCES(count=each.differences, account=each.provider_account)
         for each in found
         if each.differences
     ]
-    problems += [
-        f"{each.provider_account} was last compared {age(each.compared_until, now)} ago: "
-        f"{each.error or 'does a worker run?'}"
-        for each in found
-        if each.late(now)
-    ]
+    problems += [_late(each, age(each.compared_until, now)) for each in found if each.late(now)]
     rows: list[dict[str, object]] = [
         {
             "provider_account": each.provider_account,
@@ -30,15 +27,26 @@ async def reconciliation(db: Database, now: Instant) -> Check:
         }
         for each in found
     ]
-    return Check("reconciliation", problems, rows)
+    return DoctorCheck("reconciliation", problems, rows)
 
 
-async def availability(db: Database, now: Instant) -> Check:
+def _late(account: ReconciledAccount, ago: Sentence) -> Sentence:
+    if not account.error:
+        return DoctorProblem.NOT_COMPARED(account=account.provider_account, age=ago)
+    return DoctorProblem.NOT_COMPARABLE(account=account.provider_account, age=ago, answer=account.error)
+
+
+async def availability(db: Database, now: Instant) -> DoctorCheck:
     found = await availabilities(db)
-    return Check(
+    return DoctorCheck(
         "operators",
         [
-            f"{each.operator} is {each.state} for {age(each.since, now)}: {each.reason}"
+            DoctorProblem.OPERATOR_STATE(
+                operator=each.operator,
+                availability=each.state,
+                age=age(each.since, now),
+                availability_reason=each.reason,
+            )
             for each in found
             if each.state != UP
         ],

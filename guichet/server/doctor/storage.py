@@ -6,7 +6,8 @@ from guichet.context import AppContext
 from guichet.db.errors import DatabaseDamaged
 from guichet.db.write_probe import STANDBY_SILENT
 from guichet.private_files import FILE_MODE, FOLDER_MODE, too_wide
-from guichet.server.doctor.check import Check
+from guichet.server.doctor.check import Check, DoctorCheck
+from guichet.server.doctor.problems import DoctorProblem
 from guichet.settings import Settings
 
 #: Reads the whole file, apart from the contents of indexes; one line says "ok" or what is wrong first.
@@ -34,13 +35,17 @@ async def _damage(ctx: AppContext) -> str | None:
     return None if found == "ok" else " ".join(str(found).split())
 
 
-def file_modes(settings: Settings) -> Check:
+def file_modes(settings: Settings) -> DoctorCheck:
     found = too_wide(settings.private_paths)
-    return Check(
+    return DoctorCheck(
         "modes of files",
         [
-            f"{path} has mode {mode:04o}: others on this machine may read it. `chmod "
-            f"{FOLDER_MODE if path.is_dir() else FILE_MODE:04o} {path}`, or restart the service, which does it"
+            DoctorProblem.FILE_MODE(
+                path=path,
+                mode=f"{mode:04o}",
+                wanted=f"{FOLDER_MODE if path.is_dir() else FILE_MODE:04o}",
+                target=path,
+            )
             for path, mode in found
         ],
         [{"path": str(path), "mode": f"{mode:04o}"} for path, mode in found],

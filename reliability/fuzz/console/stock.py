@@ -26,6 +26,7 @@ from guichet.domain.merchants import ENVS, Caller, Environment, Merchant
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import CONFIRMED, REFUSED, Payment
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
+from guichet.domain.sentences import verbatim
 from guichet.domain.settlement import Settlement
 from guichet.merchants import api_keys
 from guichet.payments import incidents, money_acts, repository, wallet_status
@@ -154,7 +155,7 @@ async def _file(ctx: AppContext, made: Stock) -> None:
         subject_type="payment",
         reference=reference,
         provider_account="mtn_benin",
-        detail=f"{word} {_HOSTILE}",
+        detail=verbatim(f"{word} {_HOSTILE}"),
         now=now,
     )
     day = now // DAY * DAY

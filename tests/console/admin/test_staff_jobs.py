@@ -209,10 +209,13 @@ async def test_accounts_with_providers_are_asked_by_the_worker(sqlite_settings: 
         [(read,)] = await db.scan(select(func.count()).select_from(staff_jobs).where(staff_jobs.c.status == "done"))
         assert read == 3
         found = require((await service.ctx.registry.with_balances()["mtn"].balances())[0])
-        assert f"<b>{plain(found.amount)} {found.currency}</b> mtn {found.wallet}" in text
+        shown = formatting.stated_amount(plain(found.amount), found.currency, "fr")
+        assert f"<b>{shown}</b> mtn {found.wallet}" in text
         assert "Ce prestataire ne donne pas de solde" in text
         text = await asked("provider_deep_check", "coris")
-        assert "our callback address: the provider has no callbacks" in text
+        assert "– notre adresse de notification\u00a0: ce prestataire n’envoie pas de notifications<" in text
+        assert "✓ routes\u00a0: coris<" in text
+        assert re.findall(r'<span lang="en">(.*?)</span>', text) == ["404 Not Found"], "what the provider said"
         acts = await db.scan(select(func.count()).select_from(staff_jobs))
         assert acts[0][0] == 4
 

@@ -10,7 +10,7 @@ from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
-from guichet.server.doctor.check import Check
+from guichet.server.doctor.check import DoctorCheck
 from guichet.server.doctor.checks import of_the_service
 from guichet.server.doctor.replication import standbys_and_archive
 from guichet.server.doctor.storage import file_modes
@@ -20,7 +20,7 @@ _WITHIN: Final = 6.0
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:
-    found: list[Check] = []
+    found: list[DoctorCheck] = []
     complete = True
     try:
         async with asyncio.timeout(_WITHIN):
@@ -30,7 +30,7 @@ async def show(visit: Visit, acting: StaffMember) -> Response:
     return visit.show("admin/operations/doctor.html", checks=found, complete=complete)
 
 
-async def _look(ctx: AppContext, found: list[Check]) -> None:
+async def _look(ctx: AppContext, found: list[DoctorCheck]) -> None:
     now = ctx.clock.now()
     found.append(file_modes(ctx.settings))
     if ctx.monitoring_db is not None:

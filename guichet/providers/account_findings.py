@@ -1,0 +1,112 @@
+"""What a deep check says about an account of ours: what was looked at, and what was found out.
+
+Names of settings, operators and addresses are no words of ours: they stand there as they are."""
+
+from guichet.domain.sentences import Sentences
+
+
+class AccountSubject(Sentences):
+    BALANCES = "balances"
+    LIMITS = "limits"
+    LIMITS_AND_BALANCE = "limits and balance"
+    ENVIRONMENT = "environment"
+    ROUTES = "routes"
+    COUNTRY = "country"
+    CREDENTIALS = "credentials"
+    PRODUCT_KEYS = "{product} keys"
+    KEY_AND_SIGNATURE = "key and signature"
+    MERCHANT_KEY = "merchant key"
+    MERCHANT_CODE = "merchant code"
+    CHECKOUT_SCOPE = "checkout scope"
+    CONFIGURATION = "configuration"
+    CHARGES = "charges"
+    SHOP = "shop"
+    NETWORKS = "networks"
+    RETAILER = "retailer"
+    AGGREGATED_MERCHANTS = "aggregated merchants"
+    TRANSACTIONS = "list of transactions"
+    OUR_CALLBACK = "our callback address"
+    CALLBACK_LENGTH = "length of the callback address"
+    REGISTERED_CALLBACK = "registered callback"
+    CALLBACK_HOST = "callback host"
+    CALLBACK_KEY = "callback key"
+    SIGNATURES = "signatures"
+    SIGNED_REQUEST = "signed request"
+
+
+class AccountFinding(Sentences):
+    """`address`: of callbacks. `why` and `without`: another sentence of these."""
+
+    NO_CALL = "cannot be checked by a call: {why}"
+    ONLY_BY_PAYMENT = "it is looked at only by a payment"
+    ONLY_BY_CASH_IN = "the retailer's number and PIN are looked at only by a cash-in"
+    # Where it leads to, and what it may do.
+    LIVE = "live"
+    SIMULATOR = "the simulator: no money moves"
+    SANDBOX = "a sandbox, no money moves: {why}"
+    SANDBOX_HOST = "{host} is a sandbox"
+    SANDBOX_TARGET = 'target_env = "sandbox"'
+    SANDBOX_COUNTRY = 'country = "dev" is the sandbox'
+    SANDBOX_KEY = "secret_key is a test key"
+    NO_ROUTE = "no route leads to this account"
+    CHARGES_ENABLED = "enabled; account of {country} in {currency}"
+    CHARGES_DISABLED = "charges_enabled is false; account of {country} in {currency}"
+    NOT_ENABLED = "{code} is not enabled for deposits"
+    ENABLED_ALONE = "{code:word}, {least:word} to {most:word}, {state:word}; also nothing"
+    ENABLED = "{code:word}, {least:word} to {most:word}, {state:word}; also {others}"
+    # Keys, signatures and other settings.
+    SET = "set"
+    NOT_SET = "not set: {without}"
+    CANNOT_REFUND = "this account cannot refund"
+    CALLBACKS_UNCHECKED = "signatures of callbacks are not checked"
+    REQUESTS_UNSIGNED = "requests are not signed"
+    SIGNING_NEEDED = "requests are not signed, which a key made with signing needs"
+    SIGNED_ONLY = "pawaPay takes only signed requests, and no signing_key is set"
+    SIGNATURE_ACCEPTED = "the signature is accepted"
+    SIGNED_GET = "a signed GET is accepted"
+    SIGNED_POST = "a signed POST is accepted, and refused only for its empty body"
+    CLIENT_ACCEPTED = "the client id and secret are accepted"
+    HASH_ACCEPTED = "the client id and the hash are accepted"
+    KEYS_ACCEPTED = "the user, the key and the subscription key are accepted"
+    SHOP_ACCEPTED = "the key may use the shop"
+    TRANSACTIONS_LISTED = "payments can be looked up"
+    KEY_OF_COUNTRY = "the key is of {other}, the account of {country}"
+    SECRETS_EXCHANGED = "holds a secret of the kind {kind}…: the two are exchanged"
+    NOT_PERMITTED = "the restricted key may not read it: look at Stripe's dashboard"
+    CALLBACK_KEY_UNSET = "callback_public_key is not set; GET /v2/public-key/http has it"
+    CALLBACK_KEY_KNOWN = "callback_public_key is one of pawaPay's keys"
+    CALLBACK_KEY_UNKNOWN = "callback_public_key is none of pawaPay's keys: their callbacks are taken for forged"
+    # Addresses to which the provider sends callbacks.
+    NO_CALLBACKS = "the provider has no callbacks"
+    NOT_PUBLIC = "GUICHET_PUBLIC_URL is no public https address, so no provider reaches {address}"
+    CHARACTERS = "{length} of {most} characters"
+    ADDRESS_UNSET = "none is set at the provider; it must be {address}"
+    ADDRESS_WRONG = "the provider has {other}, which must be {address}"
+    ADDRESS_SET = "the provider has {address}"
+    NOT_REGISTERED = "none: `guichet providers setup sonatel-callback` registers it"
+    HOST_IN_PORTAL = "the providerCallbackHost in MTN's portal must be {host}"
+    HOST_WRONG = "the API user was made with {other}, not {host}"
+    IN_DASHBOARD = "{address} must be in the dashboard"
+    IN_SHOP = "{address} must be the callback address of the shop in the dashboard"
+    IN_PORTAL = "{address} must be a webhook of the Wave Business Portal"
+    NO_ENDPOINT = "Stripe has no webhook endpoint {address}"
+    ENDPOINT_DISABLED = "{address} is disabled at Stripe"
+    EVENTS_MISSING = "{address} is not sent {events}"
+    ENDPOINT_KNOWN = "Stripe has {address}"
+    # Amounts and numbers.
+    NO_BALANCE = "none yet"
+    BALANCES = "{balances:balances}"
+    MERCHANTS_AT_WAVE = "{count} exist at Wave"
+    NETWORK_CLOSED = "one that is not open for the shop answers “channel not configured”"
+    LIMITS_OF_FEEXPAY = "payins from 100 to 2,000,000"
+    LIMITS_OF_STRIPE = "eight digits at most in the smallest unit"
+    MTN_TELLS_NONE = "MTN tells none"
+    CORIS_TELLS_NONE = "Coris tells none"
+    ORANGE_TELLS_NONE = "Orange tells none"
+
+
+class BalanceProblem(Sentences):
+    """Of one of our balances with a provider."""
+
+    TOO_LOW = "too low"
+    UNREADABLE = "cannot be read: {answer}"
