@@ -52,7 +52,7 @@ class PageRequest:
         kept = {name: value for name, value in {**query, "lang": self.chosen_language}.items() if value}
         return self.base_path + path + (f"?{urlencode(kept)}" if kept else "")
 
-    def text(self, key: str, **values: Any) -> Markup:
+    def text(self, key: str, /, **values: Any) -> Markup:
         """The sentence `key` in the customer's language, with `values` escaped into it."""
         return self.renderer.text(self.language, key, **values)
 

@@ -77,7 +77,7 @@ class Renderer:
         self._plain: dict[tuple[str, str], Markup] = {}
         self._environments = {language: self._environment(language) for language in i18n.LANGUAGES}
 
-    def text(self, language: str, key: str, **values: Any) -> Markup:
+    def text(self, language: str, key: str, /, **values: Any) -> Markup:
         """One text, with `values` escaped into it. Raises KeyError for an unknown key, which is a bug."""
         if values:
             return Markup(self._texts[language][key]) % values  # noqa: S704 - Markup escapes what is put into it

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from enum import unique
 from pathlib import Path
 from typing import Final, get_args
+from zoneinfo import ZoneInfo
 
 import pytest
+from starlette.requests import Request
 
 import guichet
-from guichet.console.sentences import KINDS, QUOTED, WORDS
+from guichet.console.sentences import KINDS, QUOTED, WORDS, said
+from guichet.console.visit import console_renderer
 from guichet.domain.approvals import APPROVAL_STATUSES
 from guichet.domain.availability import OPERATOR_STATES
 from guichet.domain.disputes import BEARERS
@@ -23,6 +26,7 @@ from guichet.domain.merchants import ENVS
 from guichet.domain.payments import SUBJECT_TYPES, PaymentStatus
 from guichet.domain.sentences import Message, Sentences
 from guichet.pages import i18n
+from guichet.pages.page_request import PageRequest
 from guichet.payments.incidents import KINDS as INCIDENTS
 from guichet.payments.late_decisions import Decision
 from guichet.payments.manual_settlement import Answer
@@ -72,6 +76,17 @@ def test_a_sentence_is_read_by_the_template_that_wrote_it(kind: str, template: S
     """And not by another one of its kind that stands before it."""
     facts = {name: SAMPLES[shape] for name, shape in template.shapes.items()}
     assert KINDS[kind].read(template(**facts)) == Message(template, facts)
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_every_sentence_is_said_on_a_page(language: str) -> None:
+    headers = [(b"accept-language", language.encode())]
+    request = Request({"type": "http", "headers": headers, "query_string": b""})
+    page = PageRequest(request, console_renderer(), "", ZoneInfo("UTC"))
+    for kind, template in EVERY:
+        text = said(page, kind, template(**{name: SAMPLES[shape] for name, shape in template.shapes.items()}))
+        assert text, template
+        assert "<some" not in text, template
 
 
 @pytest.mark.parametrize("kind", KINDS)
