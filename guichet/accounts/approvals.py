@@ -20,7 +20,7 @@ from guichet.db.engine import Reader, Transaction
 from guichet.db.errors import StorageError
 from guichet.domain.accounts import User
 from guichet.domain.approvals import RIGHTS, ApprovalRequest, WantedAct
-from guichet.domain.audit_log import Act, Actor, ActRefused, Approval
+from guichet.domain.audit_log import Act, Actor, ActRefused, Approval, Facts
 from guichet.domain.ids import ApprovalId
 from guichet.domain.refusals import Refusal
 from guichet.domain.roles import StaffRight, may_as_staff
@@ -45,7 +45,7 @@ async def ask(ctx: AppContext, wanted: WantedAct, asker: User, os_user: str) -> 
         await _expire(ctx, tx, now)  # One of them may hold the place of this request.
         others = await _others(tx, asker, right)
         request = await approval_requests.add(tx, wanted, merchant_id, asker.id, actor, now)
-        facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
+        facts: Facts = {"request": request.id, "act": wanted.act, **wanted.arguments}
         act = Act(actor, "approval.requested", "approval", wanted.subject, merchant_id, wanted.reason, after=facts)
         await audit_log.record(tx, act, now)
         able = [each for each in others if not (is_too_new(each, now) or is_same_person(request, each))]
@@ -86,7 +86,7 @@ async def refuse(ctx: AppContext, request_id: ApprovalId, by: StaffMember, reaso
     by.require(RIGHTS[request.act], now)
     async with ctx.db.transaction() as tx:
         await approval_requests.decide(tx, request.id, "refused", by.actor, reason, now)
-        facts = {"request": request.id, "act": request.act}
+        facts: Facts = {"request": request.id, "act": request.act}
         act = Act(by.actor, "approval.refused", "approval", request.subject, request.merchant_id, reason, after=facts)
         await audit_log.record(tx, act, now)
         if (asker := await users.get(tx, request.user_id)) is not None:

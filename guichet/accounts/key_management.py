@@ -7,7 +7,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant, iso
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction
-from guichet.domain.audit_log import Act, Actor, ActRefused
+from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.ids import ApiKeyId, MerchantId
 from guichet.domain.merchants import ApiKey, Environment
 from guichet.domain.refusals import Refusal
@@ -51,7 +51,7 @@ async def create(
             raise ActRefused(Refusal.TOO_MANY_KEYS(count=MOST_KEYS))
         created = await api_keys.add(tx, merchant_id, env, key, expires_at, now)
         await _record(
-            tx, actor, "key.created", created, now, expires_at=None if expires_at is None else iso(expires_at)
+            tx, actor, "key.created", created, now, {"expires_at": None if expires_at is None else iso(expires_at)}
         )
     return created, key
 
@@ -68,7 +68,7 @@ async def expire(ctx: AppContext, key: ApiKey, expires_at: Instant, actor: Actor
             if stored is not None and stored.revoked_at is None and stored.expires_at == expires_at:
                 return stored
             raise ActRefused(Refusal.KEY_ENDED())
-        await _record(tx, actor, "key.expiry_set", changed, now, reason, expires_at=iso(expires_at))
+        await _record(tx, actor, "key.expiry_set", changed, now, {"expires_at": iso(expires_at)}, reason)
     return changed
 
 
@@ -79,7 +79,7 @@ async def revoke(ctx: AppContext, key_id: ApiKeyId, actor: Actor, reason: str = 
         revoked = await api_keys.revoke(tx, key_id, now)
         if revoked is None:
             return await api_keys.by_id(tx, key_id)
-        await _record(tx, actor, "key.revoked", revoked, now, reason, revoked_at=iso(now))
+        await _record(tx, actor, "key.revoked", revoked, now, {"revoked_at": iso(now)}, reason)
     return revoked
 
 
@@ -89,7 +89,7 @@ def _refuse_past(expires_at: Instant | None, now: Instant) -> None:
 
 
 async def _record(
-    tx: Transaction, actor: Actor, action: str, key: ApiKey, now: Instant, reason: str = "", **facts: object
+    tx: Transaction, actor: Actor, action: str, key: ApiKey, now: Instant, facts: Facts, reason: str = ""
 ) -> None:
-    after = {"env": key.env, "preview": key.preview, **facts}
+    after: Facts = {"env": key.env, "preview": key.preview, **facts}
     await audit_log.record(tx, Act(actor, action, "key", str(key.id), key.merchant_id, reason, after=after), now)

@@ -2,7 +2,6 @@
 log, and ends the person's sessions, except one that is about a single merchant: rights are read at each request, and an
 owner must not sign somebody out who is at work for another merchant."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from sqlalchemy import bindparam, select
@@ -15,7 +14,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Transaction, require
 from guichet.db.sql_functions import lock_until_commit
 from guichet.domain.accounts import User, UserStatus
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.roles import MerchantRole, StaffRole
 from guichet.mail.outbox import Outbox
@@ -35,7 +34,7 @@ async def set_merchant_role(
         await users.leave(tx, user.id, merchant_id)
     else:
         await users.join(tx, user.id, merchant_id, role, now)
-    old = {"role": before.role if before else None}
+    old: Facts = {"role": before.role if before else None}
     await _record(tx, user, "user.role_changed", actor, now, old, {"role": role}, merchant_id)
 
 
@@ -106,8 +105,8 @@ async def _record(
     action: str,
     actor: Actor,
     now: Instant,
-    before: Mapping[str, object] | None = None,
-    after: Mapping[str, object] | None = None,
+    before: Facts | None = None,
+    after: Facts | None = None,
     merchant_id: MerchantId | None = None,
 ) -> None:
     act = Act(actor, action, "user", str(user.id), merchant_id, before=before or {}, after=after or {})

@@ -12,7 +12,7 @@ from guichet.administration.errors import DocumentRefused
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
 from guichet.db.engine import Transaction
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, Document, DocumentId, document_name, document_type
 from guichet.domain.errors import ServerError
 from guichet.domain.ids import MerchantId
@@ -112,6 +112,6 @@ async def _record(
     ctx: AppContext, tx: Transaction, action: str, document: Document, actor: Actor, reason: str = ""
 ) -> None:
     """Without the document's name: it can be a person's, and the log is kept for ever."""
-    facts = {"media_type": document.media_type, "size": document.size, "sha256": document.sha256}
+    facts: Facts = {"media_type": document.media_type, "size": document.size, "sha256": document.sha256}
     act = Act(actor, action, "document", str(document.id), document.merchant_id, reason, after=facts)
     await audit_log.record(tx, act, ctx.clock.now())

@@ -5,7 +5,7 @@ from typing import Final
 
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, FactName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant, MerchantLimits
 from guichet.domain.money import MIN_AMOUNT, Hundredths, parse_decimal
@@ -14,6 +14,8 @@ from guichet.merchants import repository as merchants
 MAX_RATE: Final = 100_000
 #: Of a day, in hundredths: enough for any merchant, and far below what a database's integer holds.
 _MAX_AMOUNT: Final = 10**15
+#: The limits as the audit log names them.
+_NAMES: Final[tuple[FactName, ...]] = ("rate_limit", "payment_limit", "daily_limit")
 
 
 def read_rate(typed: str) -> int | None:
@@ -43,7 +45,7 @@ async def set_limits(
             return None
         changed = await merchants.set_limits(tx, merchant_id, limits)
         old, new = asdict(before.limits), asdict(limits)
-        names = [name for name in new if old[name] != new[name]]
+        names = [name for name in _NAMES if old[name] != new[name]]
         if names:
             act = Act(
                 actor, "merchant.limits_changed", "merchant", str(merchant_id), merchant_id, reason,

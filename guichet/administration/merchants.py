@@ -7,7 +7,7 @@ from guichet.administration.errors import NewerMerchant
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment, Merchant, MerchantStatus, new_webhook_secret
 from guichet.domain.money import Currency
@@ -43,7 +43,7 @@ async def create_merchant(
         for env, key in keys.items():
             await api_keys.add(tx, merchant.id, env, key, None, now)
         if actor is not None:
-            facts = {"name": name, "status": status, "currency": currency}
+            facts: Facts = {"name": name, "status": status, "currency": currency}
             act = Act(actor, "merchant.created", "merchant", str(merchant.id), merchant.id, after=facts)
             await audit_log.record(tx, act, now)
             # From the entry on, whoever else creates a merchant waits: what is read here is what is there.

@@ -3,7 +3,7 @@
 from guichet.administration.errors import ClosedForEverybody, UnknownOperator
 from guichet.audit_log import entries as audit_log
 from guichet.context import AppContext
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.catalogue import Catalogue, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
 from guichet.merchants.catalogue import Catalogues, set_override
@@ -32,9 +32,9 @@ async def change_mode(ctx: AppContext, change: ModeOverride, actor: Actor, reaso
     for_one = change.merchant_id is not None
     if change.active and for_one and not find_mode(await current_catalogue(ctx, None), mode.operator).active:
         raise ClosedForEverybody(mode.operator)
-    given = {"active": change.active, "fee_percent": change.fee_percent, "fee_fixed": change.fee_fixed}
-    facts = {name: value for name, value in given.items() if value is not None}
-    before = {name: getattr(mode, name) for name in facts}
+    given: Facts = {"active": change.active, "fee_percent": change.fee_percent, "fee_fixed": change.fee_fixed}
+    facts: Facts = {name: value for name, value in given.items() if value is not None}
+    before: Facts = {name: getattr(mode, name) for name in facts}
     act = Act(actor, "mode.changed", "mode", mode.operator, change.merchant_id, reason, before=before, after=facts)
     kept = ModeOverride(change.merchant_id, mode.operator, change.active, change.fee_percent, change.fee_fixed)
     async with ctx.db.transaction() as tx:

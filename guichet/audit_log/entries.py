@@ -19,7 +19,7 @@ from guichet.clock import Instant
 from guichet.db.engine import Database, Reader, Transaction, require
 from guichet.db.sql_functions import json_texts
 from guichet.db.tables import audit_log, audit_log_head, users
-from guichet.domain.audit_log import Act
+from guichet.domain.audit_log import Act, Facts
 from guichet.domain.ids import MerchantId
 
 #: Rows that one page lists.
@@ -100,7 +100,7 @@ async def record(tx: Transaction, act: Act, now: Instant) -> Entry:
     after = act.after
     if (approval := act.actor.approval) is not None:
         request = await approval_requests.use(tx, approval, now)
-        facts = {"request": request.id, "act": request.act}
+        facts: Facts = {"request": request.id, "act": request.act}
         approving = Act(approval.approver, "approval.approved", "approval", request.subject, act.merchant_id)
         await record(tx, replace(approving, reason=approval.reason, after=facts), now)
         after = {**after, "approval": approval.request_id, "approved_by": approval.approver.name}

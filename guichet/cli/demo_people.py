@@ -15,7 +15,7 @@ from guichet.cli.arguments import actor
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.accounts import User, new_secret
-from guichet.domain.audit_log import Act
+from guichet.domain.audit_log import Act, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.roles import StaffRole
@@ -75,7 +75,7 @@ async def _join(ctx: AppContext, owner: User, merchant_id: MerchantId) -> None:
     now = ctx.clock.now()
     async with ctx.db.transaction() as tx:
         await users.join(tx, owner.id, merchant_id, "owner", now)
-        after = {"role": "owner"}
+        after: Facts = {"role": "owner"}
         await audit_log.record(
             tx, Act(actor(None), "user.role_changed", "user", str(owner.id), merchant_id, after=after), now
         )

@@ -10,7 +10,7 @@ from guichet.cli.arguments import actor
 from guichet.cli.console import CommandError, console, print_json
 from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings, run
-from guichet.domain.approvals import MoneyAct, WantedAct
+from guichet.domain.approvals import Arguments, MoneyAct, WantedAct
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.payments import refund_repository, repository
 from guichet.payments.manual_settlement import Settled, settle_by_hand
@@ -45,7 +45,7 @@ def settle(
         if approve is not None:
             raise typer.BadParameter("--approve is for development: in production the console is where to approve.")
         act: MoneyAct = "payment.settle" if subject_type == "payment" else "refund.settle"
-        arguments = {"succeeded": decision.succeeded, "override": override}
+        arguments: Arguments = {"succeeded": decision.succeeded, "override": override}
         ask_for_approval(WantedAct(act, reference, arguments, decision.evidence), by, as_json=as_json)
         return
     providers = load_providers(load_settings())

@@ -32,6 +32,7 @@ SHOWN: Final = (
     "link.created",
     "merchant.created",
     "merchant.limits_changed",
+    "merchant.name_changed",
     "merchant.status_changed",
     "merchant.time_zone_changed",
     "mode.changed",

@@ -97,8 +97,13 @@ def said(visit: PageRequest, kind: str, sentence: str) -> Markup:
 
 def word(visit: PageRequest, prefix: str, value: str) -> str:
     """A word of ours, such as a status, in the reader's language; one without a text as it is."""
-    key = prefix + value.replace(" ", "_").replace("-", "_")
+    key = word_key(prefix, value)
     return visit.text(key) if visit.renderer.has(key) else printable(value)
+
+
+def word_key(prefix: str, value: str) -> str:
+    """The key of the text of a word: `operations.told.not_sent`."""
+    return prefix + value.replace(" ", "_").replace("-", "_")
 
 
 def _fact(visit: PageRequest, message: Message, name: str) -> str:

@@ -13,6 +13,7 @@ import msgspec
 
 from guichet.clock import DAY, Instant
 from guichet.domain.accounts import UserId
+from guichet.domain.audit_log import FactName
 from guichet.domain.ids import ApprovalId, MerchantId
 from guichet.domain.records import Record
 from guichet.domain.roles import StaffRight
@@ -37,7 +38,7 @@ APPROVAL_STATUSES: Final[tuple[ApprovalStatus, ...]] = get_args(ApprovalStatus)
 APPROVAL_LASTS: Final = DAY
 
 #: What an act needs to know beyond its subject: JSON values.
-Arguments = Mapping[str, str | bool]
+Arguments = Mapping[FactName, str | bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from guichet.domain.ids import ApprovalId, MerchantId
 from guichet.domain.sentences import Sentence
@@ -34,6 +35,97 @@ class ActRefused(Exception):
         super().__init__(message)
 
 
+#: What an act may be about.
+ActSubject = Literal[
+    "approval",
+    "delivery",
+    "dispute",
+    "document",
+    "export",
+    "incident",
+    "key",
+    "ledger",
+    "merchant",
+    "mode",
+    "payment",
+    "payment_link",
+    "receipt",
+    "refund",
+    "staff_job",
+    "statement",
+    "user",
+    "wallet",
+    "webhook_endpoint",
+]
+#: The names of the facts that entries keep. Commands print them; pages have a text for each.
+FactName = Literal[
+    "account",
+    "act",
+    "active",
+    "amount",
+    "approval",
+    "approved_by",
+    "attempts",
+    "borne_by",
+    "callbacks",
+    "cash_desk",
+    "count",
+    "currency",
+    "daily_limit",
+    "decided",
+    "decision",
+    "deliveries",
+    "delivered_at",
+    "delivery",
+    "disputes",
+    "env",
+    "expires_at",
+    "fee_fixed",
+    "fee_percent",
+    "first_id",
+    "format",
+    "from",
+    "incidents",
+    "kind",
+    "last_id",
+    "late",
+    "max_uses",
+    "media_type",
+    "merchant_part",
+    "month",
+    "name",
+    "note",
+    "override",
+    "payee_number",
+    "payment",
+    "payment_limit",
+    "payments",
+    "phone",
+    "preview",
+    "provider_says",
+    "rate_limit",
+    "refunds",
+    "request",
+    "response_code",
+    "revoked_at",
+    "role",
+    "seconds",
+    "sha256",
+    "since",
+    "size",
+    "stage",
+    "status",
+    "succeeded",
+    "time_zone",
+    "to",
+    "unmatched_callbacks",
+    "url",
+    "users",
+    "waiting",
+]
+Facts = Mapping[FactName, object]
+
+
 @dataclass(frozen=True, slots=True)
 class Act:
     """What a person did to one subject.
@@ -45,9 +137,9 @@ class Act:
 
     actor: Actor
     action: str
-    subject_type: str
+    subject_type: ActSubject
     subject: str
     merchant_id: MerchantId | None = None
     reason: str = ""
-    before: Mapping[str, object] = field(default_factory=dict)
-    after: Mapping[str, object] = field(default_factory=dict)
+    before: Facts = field(default_factory=dict)
+    after: Facts = field(default_factory=dict)

@@ -8,7 +8,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant, iso, later
 from guichet.context import AppContext
 from guichet.domain.accounts import Language, UserId
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.exports import KEPT, MOST_PREPARED, Export, ExportFormat, ExportKind
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
@@ -61,7 +61,7 @@ async def record_download(ctx: AppContext, export: Export, actor: Actor) -> None
 
 
 def _act(actor: Actor, action: str, export: Export, subject: str) -> Act:
-    facts = {
+    facts: Facts = {
         "kind": export.kind,
         "format": export.format,
         "env": export.env,

@@ -111,6 +111,11 @@ def masked_phone(phone_number: str, dial_code: str | None) -> str:
     return f"+{prefix}\u00a0{grouped}" if prefix else grouped
 
 
+def full_phone(phone_number: str) -> str:
+    """`+2290197001234`: a stored number, which begins with its country code, as people dial it."""
+    return f"+{phone_number}"
+
+
 def international_number(typed: str, dial_code: str | None) -> str:
     """A telephone number that a customer typed, as digits with the country's code in front.
 

@@ -5,7 +5,6 @@ audit log stay: neither hash chain covers a column that is changed here.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from guichet.db.tables import (
     unmatched_callbacks,
     webhook_deliveries,
 )
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.payments import DEFAULT_DESCRIPTION
@@ -175,7 +174,7 @@ async def anonymise_customer(
             done.incidents += len(told)
             done.unmatched_callbacks += len(await tx.execute_returning(_DELETE_UNMATCHED, pattern=pattern))
         if done.incidents or done.unmatched_callbacks:
-            counts = {"incidents": done.incidents, "unmatched_callbacks": done.unmatched_callbacks}
+            counts: Facts = {"incidents": done.incidents, "unmatched_callbacks": done.unmatched_callbacks}
             await _record(ctx, tx, merchant_id, actor, reason, counts)
     return done
 
@@ -233,7 +232,7 @@ async def _anonymise(
 
 
 async def _record(
-    ctx: AppContext, tx: Transaction, merchant_id: MerchantId, actor: Actor, reason: str, facts: Mapping[str, object]
+    ctx: AppContext, tx: Transaction, merchant_id: MerchantId, actor: Actor, reason: str, facts: Facts
 ) -> None:
     """The log says which payments, never whose."""
     act = Act(actor, "customer.anonymised", "merchant", str(merchant_id), merchant_id, reason, after=facts)

@@ -12,7 +12,7 @@ from guichet.context import AppContext
 from guichet.db.engine import Transaction
 from guichet.db.references import new_reference, parse_reference
 from guichet.domain import posting_rules
-from guichet.domain.audit_log import Act, Actor, ActRefused
+from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.events import DISPUTE_LOST, DISPUTE_OPENED, DISPUTE_WON, EventName
@@ -153,7 +153,7 @@ async def resolve(ctx: AppContext, dispute: Dispute, bearer: Bearer, actor: Acto
     assert payment is not None
     now = ctx.clock.now()
     merchant_part = Hundredths(min(dispute.amount, payment.amount) if bearer == "merchant" else 0)
-    facts = {"borne_by": bearer, "amount": dispute.amount, "merchant_part": merchant_part}
+    facts: Facts = {"borne_by": bearer, "amount": dispute.amount, "merchant_part": merchant_part}
     act = Act(actor, "dispute.resolved", "dispute", dispute.reference, dispute.merchant_id, evidence, after=facts)
     async with ctx.db.transaction() as tx:
         charged = await dispute_repository.charge(tx, dispute.id, bearer)

@@ -3,7 +3,6 @@
 In the API links are live only (D17). People make test links in the console.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import MINUTE, Instant, iso, later
 from guichet.context import AppContext
 from guichet.db.engine import Transaction, require
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.errors import Conflict, InvalidRequest, MerchantInactive
 from guichet.domain.ids import LinkId
 from guichet.domain.merchants import Caller, random_text
@@ -169,18 +168,16 @@ async def close_link(ctx: AppContext, link: PaymentLink, actor: Actor) -> Paymen
 
 
 async def _record_close(tx: Transaction, link: PaymentLink, closed: PaymentLink, actor: Actor, now: Instant) -> None:
-    before = {"expires_at": None if link.expires_at is None else iso(link.expires_at)}
+    before: Facts = {"expires_at": None if link.expires_at is None else iso(link.expires_at)}
     act = _act(actor, "link.closed", closed, before, {"expires_at": iso(now)})
     await audit_log.record(tx, act, now)
 
 
-def _act(
-    actor: Actor, action: str, link: PaymentLink, before: Mapping[str, object], after: Mapping[str, object]
-) -> Act:
+def _act(actor: Actor, action: str, link: PaymentLink, before: Facts, after: Facts) -> Act:
     return Act(actor, action, "payment_link", str(link.id), link.merchant_id, before=before, after=after)
 
 
-def _facts(link: PaymentLink) -> Mapping[str, object]:
+def _facts(link: PaymentLink) -> Facts:
     """What the audit log keeps of a new link. What the merchant wrote into it stays in the link."""
     return {
         "env": link.env,

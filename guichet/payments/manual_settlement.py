@@ -13,7 +13,7 @@ from msgspec import structs
 from guichet.clock import later
 from guichet.context import AppContext
 from guichet.db.engine import require
-from guichet.domain.audit_log import Act, ActRefused
+from guichet.domain.audit_log import Act, ActRefused, FactName
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.refusals import Refusal
@@ -175,7 +175,7 @@ def _outcome(subject: Payment | Refund, decision: Decision, result: RefundStatus
 
 
 def _act(subject: Payment | Refund, action: str, decision: Decision, answer: Answer) -> Act:
-    after: dict[str, object] = {
+    after: dict[FactName, object] = {
         "status": "succeeded" if decision.succeeded else "failed",
         "provider_says": answer,
         "amount": plain(subject.amount),

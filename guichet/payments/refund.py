@@ -16,7 +16,7 @@ from guichet.db.engine import Reader, Transaction, require
 from guichet.db.lost_answers import repeat_when_lost
 from guichet.db.references import new_reference
 from guichet.domain import posting_rules
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.errors import Conflict
 from guichet.domain.ids import RefundId
 from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
@@ -99,7 +99,7 @@ async def _record_in(tx: Transaction, payment: Payment, refund: Refund, actor: A
 
 
 def _act(actor: Actor, refund: Refund) -> Act:
-    facts = {"payment": refund.payment_reference, "amount": refund.amount, "currency": refund.currency}
+    facts: Facts = {"payment": refund.payment_reference, "amount": refund.amount, "currency": refund.currency}
     return Act(actor, "refund.requested", "refund", refund.reference, refund.merchant_id, refund.reason, after=facts)
 
 

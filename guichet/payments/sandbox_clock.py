@@ -24,7 +24,7 @@ from guichet.db.engine import Reader, Row, Transaction
 from guichet.db.tables import audit_log as audit_log_table
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.db.work_queue_statements import PENDING
-from guichet.domain.audit_log import Act, Actor, ActRefused
+from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.events import MAX_ATTEMPTS
 from guichet.domain.ids import MerchantId
 from guichet.domain.refusals import Refusal
@@ -169,7 +169,7 @@ async def advance(
             refunds=moved_refunds,
             deliveries=await _move_deliveries(tx, merchant_id, now, by),
         )
-        facts = {"seconds": seconds, "payments": moved.payments, "refunds": moved.refunds}
+        facts: Facts = {"seconds": seconds, "payments": moved.payments, "refunds": moved.refunds}
         await _record(tx, ADVANCED, merchant_id, {**facts, "deliveries": moved.deliveries}, actor, now)
         # Acts wait for one another in the log: the move just before this one is seen here.
         if seen is not None and (await _moves(tx, merchant_id))[1] != seen:
@@ -262,7 +262,7 @@ def _aged(provider_data: str | None, by: int) -> str | None:
 
 
 async def _record(
-    tx: Transaction, action: str, merchant_id: MerchantId, facts: dict[str, int], actor: Actor, now: Instant
+    tx: Transaction, action: str, merchant_id: MerchantId, facts: Facts, actor: Actor, now: Instant
 ) -> None:
     act = Act(actor, action, "merchant", str(merchant_id), merchant_id, after=facts)
     await audit_log.record(tx, act, now)

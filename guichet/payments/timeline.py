@@ -5,7 +5,7 @@ provider accounts, providers' references, postings between our own accounts, act
 entries of kinds in STAFF_KINDS; both are left out unless `for_staff` is set.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -18,6 +18,7 @@ from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Movement
 from guichet.payments.story import PaymentStory, SubjectStory
+from guichet.payments.timeline_facts import TimelineFacts
 from guichet.webhooks.history import past_attempts
 
 #: Whose story an entry belongs to. Its reference is in `PaymentStory`, or among the values.
@@ -94,8 +95,8 @@ class TimelineEntry:
     at: Instant
     kind: TimelineKind
     subject: TimelineSubject
-    values: Mapping[str, object] = field(default_factory=dict)
-    staff: Mapping[str, object] = field(default_factory=dict)
+    values: TimelineFacts = field(default_factory=dict)
+    staff: TimelineFacts = field(default_factory=dict)
 
 
 def timeline(story: PaymentStory, *, for_staff: bool = False) -> list[TimelineEntry]:
@@ -130,11 +131,11 @@ def _all(story: PaymentStory) -> Iterator[TimelineEntry]:
 
 def _payment(story: PaymentStory) -> Iterator[TimelineEntry]:
     payment = story.payment
-    link = {"link_id": payment.link_id, "link_external_id": payment.link_external_id}
+    link: TimelineFacts = {"link_id": payment.link_id, "link_external_id": payment.link_external_id}
     source = "api" if payment.link_id is None else "link"
     yield TimelineEntry(payment.created_at, "payment.created", "payment", {"source": source, **link})
     if payment.provider_account is not None:
-        asked = {"operator": payment.operator, "redirects": payment.redirect_url is not None}
+        asked: TimelineFacts = {"operator": payment.operator, "redirects": payment.redirect_url is not None}
         yield TimelineEntry(payment.created_at, "provider.asked", "payment", asked, _provider(payment))
     if payment.initiation_ended_at is not None and payment.provider_reference is None:
         yield TimelineEntry(payment.initiation_ended_at, "provider.not_answered", "payment")
@@ -149,13 +150,13 @@ def _payment_result(payment: Payment, told: SubjectStory) -> Iterator[TimelineEn
     elif payment.status != "pending":
         # A refund changes `updated_at` too; the posting keeps the time of the success.
         collected = (each.created_at for each in told.movements if each.cause == posting_rules.COLLECTED)
-        values = {"debited": round_to_currency(payment.total_amount, payment.currency)}
+        values: TimelineFacts = {"debited": round_to_currency(payment.total_amount, payment.currency)}
         yield TimelineEntry(next(collected, payment.updated_at), "payment.succeeded", "payment", values)
 
 
 def _refund(refund: Refund, told: SubjectStory) -> Iterator[TimelineEntry]:
     asked_by = (act.actor for act in told.acts if act.action == "refund.requested")
-    values = {
+    values: TimelineFacts = {
         "reference": refund.reference,
         "amount": refund.amount,
         "reason": refund.reason,
@@ -163,7 +164,7 @@ def _refund(refund: Refund, told: SubjectStory) -> Iterator[TimelineEntry]:
     }
     yield TimelineEntry(refund.created_at, "refund.requested", "refund", values)
     if refund.sent_at is not None:
-        sent = {**_provider(refund), "payee_number": refund.payee_number}
+        sent: TimelineFacts = {**_provider(refund), "payee_number": refund.payee_number}
         yield TimelineEntry(refund.sent_at, "refund.sent", "refund", staff=sent)
     yield from _heard(refund, told)
     if refund.processed_at is not None:
@@ -178,13 +179,16 @@ def _heard(subject: Payment | Refund, told: SubjectStory) -> Iterator[TimelineEn
     """What the provider said by itself, and when it was asked."""
     name: TimelineSubject = "payment" if isinstance(subject, Payment) else "refund"
     if (callback := told.callback) is not None:
-        theirs = {"account": callback.provider_account, "provider_reference": callback.provider_reference}
-        values = {"count": callback.received_count}
+        theirs: TimelineFacts = {
+            "account": callback.provider_account,
+            "provider_reference": callback.provider_reference,
+        }
+        values: TimelineFacts = {"count": callback.received_count}
         yield TimelineEntry(callback.received_at, "provider.told", name, values, theirs)
     # The time of a refund's request is noted too; that was no question about its status.
     asked_since = (subject.sent_at or subject.asked_at or 0) if isinstance(subject, Refund) else 0
     if subject.asked_at is not None and subject.asked_at > asked_since:
-        asked = {"count": subject.poll_count, "next_poll_at": subject.next_poll_at}
+        asked: TimelineFacts = {"count": subject.poll_count, "next_poll_at": subject.next_poll_at}
         yield TimelineEntry(subject.asked_at, "provider.polled", name, asked)
 
 
@@ -195,7 +199,7 @@ def _failed(
     return TimelineEntry(at, kind, subject, {"code": failure.code, "message": failure.message}, {"reason": reason})
 
 
-def _provider(subject: Payment | Refund) -> dict[str, object]:
+def _provider(subject: Payment | Refund) -> TimelineFacts:
     return {"account": subject.provider_account, "provider_reference": subject.provider_reference}
 
 
@@ -204,27 +208,31 @@ def _aftermath(subject: Literal["payment", "refund"], told: SubjectStory) -> Ite
     yield from _moved(subject, told.movements)
     if (late := told.late) is not None:
         if late.found_at is None:
-            asking = {"asked_count": late.asked_count, "next_poll_at": late.next_poll_at}
+            asking: TimelineFacts = {"asked_count": late.asked_count, "next_poll_at": late.next_poll_at}
             yield TimelineEntry(late.told_at, "late.asking", subject, asking, {"account": late.provider_account})
         else:
-            found = {"stage": late.stage, "amount": late.amount}
+            found: TimelineFacts = {"stage": late.stage, "amount": late.amount}
             yield TimelineEntry(late.found_at, "late.found", subject, found, {"account": late.provider_account})
     for incident in told.incidents:
-        concern = {"concern": CONCERNS.get(incident.kind), "open": incident.closed_at is None}
-        seen = {"detail": incident.detail, "occurrences": incident.occurrences, "last_seen_at": incident.last_seen_at}
-        kind = {"kind": incident.kind}
+        concern: TimelineFacts = {"concern": CONCERNS.get(incident.kind), "open": incident.closed_at is None}
+        seen: TimelineFacts = {
+            "detail": incident.detail,
+            "occurrences": incident.occurrences,
+            "last_seen_at": incident.last_seen_at,
+        }
+        kind: TimelineFacts = {"kind": incident.kind}
         yield TimelineEntry(incident.opened_at, "incident.opened", subject, concern, {**kind, **seen})
         if incident.closed_at is not None:
             yield TimelineEntry(incident.closed_at, "incident.closed", subject, concern, kind)
     for act in reversed(told.acts):
-        who = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
-        what = {"reason": act.reason, "before": act.before, "after": act.after}
+        who: TimelineFacts = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
+        what: TimelineFacts = {"reason": act.reason, "before": act.before, "after": act.after}
         yield TimelineEntry(act.at, "person.acted", subject, staff={**who, **what})
 
 
 def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
     for movement in movements:
-        values = {
+        values: TimelineFacts = {
             "cause": movement.cause,
             "wallet": posting_rules.wallet_movement(movement.entries),
             "waiting": sum(each.amount for each in movement.entries if each.destination == posting_rules.SUSPENSE),
@@ -233,12 +241,16 @@ def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[
 
 
 def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
-    named = {"reference": dispute.reference}
-    opened = {"amount": dispute.amount, "reason": dispute.reason, "evidence_due_at": dispute.evidence_due_at}
-    theirs = {"account": dispute.provider_account, "provider_reference": dispute.provider_reference}
+    named: TimelineFacts = {"reference": dispute.reference}
+    opened: TimelineFacts = {
+        "amount": dispute.amount,
+        "reason": dispute.reason,
+        "evidence_due_at": dispute.evidence_due_at,
+    }
+    theirs: TimelineFacts = {"account": dispute.provider_account, "provider_reference": dispute.provider_reference}
     yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**named, **opened}, theirs)
     if dispute.closed_at is not None and dispute.status == "lost":
-        lost = {**named, "borne_by": dispute.borne_by}
+        lost: TimelineFacts = {**named, "borne_by": dispute.borne_by}
         yield TimelineEntry(dispute.closed_at, "dispute.lost", "dispute", lost)
     elif dispute.closed_at is not None:
         yield TimelineEntry(dispute.closed_at, "dispute.won", "dispute", named)
@@ -246,12 +258,12 @@ def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[Timeli
 
 
 def _webhook(delivery: Delivery) -> Iterator[TimelineEntry]:
-    about = {"reference": delivery.reference, "event": delivery.event}
-    queued = {"url": delivery.url, "target": delivery.target, "status": delivery.status}
+    about: TimelineFacts = {"reference": delivery.reference, "event": delivery.event}
+    queued: TimelineFacts = {"url": delivery.url, "target": delivery.target, "status": delivery.status}
     yield TimelineEntry(delivery.created_at, "webhook.queued", "webhook", {**about, **queued})
     attempts = past_attempts(delivery.history)
     for number, attempt in enumerate(attempts, 1):
-        attempted = {
+        attempted: TimelineFacts = {
             "number": number,
             # One that was sent again has more than a delivery gets by itself.
             "of": MAX_ATTEMPTS if len(attempts) <= MAX_ATTEMPTS else None,
@@ -266,7 +278,7 @@ def _webhook(delivery: Delivery) -> Iterator[TimelineEntry]:
         yield TimelineEntry(delivery.last_attempt_at, "webhook.attempted", "webhook", {**about, **_latest(delivery)})
 
 
-def _latest(delivery: Delivery) -> dict[str, object]:
+def _latest(delivery: Delivery) -> TimelineFacts:
     """The last attempt of a delivery from before each one was kept: the row has their number, and how it ended."""
     return {
         "number": delivery.attempts,

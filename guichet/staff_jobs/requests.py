@@ -10,7 +10,7 @@ from guichet.audit_log import entries as audit_log
 from guichet.clock import iso
 from guichet.context import AppContext
 from guichet.domain.accounts import UserId
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, FactName, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import MOST_PENDING, StaffJob
 from guichet.staff_jobs import repository
@@ -55,7 +55,7 @@ async def ask(ctx: AppContext, wanted: WantedJob, actor: Actor) -> int:
         job_id = await repository.add(tx, new)
         if job_id is None:
             return await repository.of_request(tx, new.request_hash)
-        facts = {"kind": kind, **_facts(wanted.task)}
+        facts: Facts = {"kind": kind, **_facts(wanted.task)}
         reason = wanted.task.reason if isinstance(wanted.task, AnonymiseCustomer) else ""
         act = Act(actor, "staff_job.requested", "staff_job", str(job_id), wanted.merchant_id, reason, after=facts)
         # Acts wait for one another here, so no two requests count the same jobs.
@@ -77,7 +77,7 @@ def _sealed(ctx: AppContext, wanted: WantedJob) -> tuple[str, str]:
     return hashlib.sha256(whose.encode() + content).hexdigest(), ctx.vault.encrypt_bytes(content)
 
 
-def _facts(task: Task) -> dict[str, object]:
+def _facts(task: Task) -> Facts:
     """Never who is anonymised."""
     match task:
         case AnonymiseCustomer():
@@ -85,8 +85,11 @@ def _facts(task: Task) -> dict[str, object]:
         case LedgerMargin():
             return {"from": iso(task.since), "to": iso(task.until)}
         case CompareStatement(account=account, file=file):
-            period = {"from": task.since, "to": task.until}
-            days = {name: iso(at) for name, at in period.items() if at is not None}
-            return {"account": account, **days, **({"size": file.size, "sha256": file.sha256} if file else {})}
+            facts: dict[FactName, object] = {"account": account}
+            if task.since is not None:
+                facts["from"] = iso(task.since)
+            if task.until is not None:
+                facts["to"] = iso(task.until)
+            return {**facts, "size": file.size, "sha256": file.sha256} if file else facts
         case _:
             return {"account": task.account} if task.account else {}

@@ -3,14 +3,13 @@
 Source: docs/contract.md, "Webhooks".
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from guichet.audit_log import entries as audit_log
 from guichet.clock import Instant
 from guichet.db.engine import Database, Transaction
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.events import WEBHOOK_TEST, Delivery
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment, new_webhook_secret
@@ -59,8 +58,8 @@ async def configure(
         if url is None:
             await deliveries.cancel_waiting(tx, merchant_id, env)
         if actor and before and before.url != url:
-            urls = {"url": before.url}, {"url": url}
-            await _record(tx, actor, "webhook_endpoint.changed", merchant_id, env, now, *urls)
+            old: Facts = {"url": before.url}
+            await _record(tx, actor, "webhook_endpoint.changed", merchant_id, env, now, old, {"url": url})
     return Configuration(endpoint.url, vault.decrypt(endpoint.secret))
 
 
@@ -117,9 +116,9 @@ async def _record(
     merchant_id: MerchantId,
     env: Environment,
     now: Instant,
-    before: Mapping[str, object] | None = None,
-    after: Mapping[str, object] | None = None,
+    before: Facts | None = None,
+    after: Facts | None = None,
 ) -> None:
-    facts = {"env": env, **(after or {})}
+    facts: Facts = {"env": env, **(after or {})}
     act = Act(actor, action, "webhook_endpoint", f"{merchant_id} {env}", merchant_id, before=before or {}, after=facts)
     await audit_log.record(tx, act, now)

@@ -14,7 +14,7 @@ from guichet.context import AppContext
 from guichet.db.engine import Database, Reader
 from guichet.db.list_pages import ListScope, read_page
 from guichet.db.tables import merchants, webhook_deliveries
-from guichet.domain.audit_log import Act, Actor, ActRefused
+from guichet.domain.audit_log import Act, Actor, ActRefused, Facts
 from guichet.domain.events import Delivery, DeliveryStatus
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import ENVS, Environment
@@ -100,7 +100,7 @@ async def resend(ctx: AppContext, delivery: Delivery, actor: Actor) -> None:
             raise ActRefused(Refusal.NO_ENDPOINT())
         if not await tx.write(_RESEND, delivery_id=delivery.id, was=delivery.status, now=now):
             raise ActRefused(Refusal.DELIVERY_CHANGED())
-        before = {
+        before: Facts = {
             "status": delivery.status,
             "attempts": delivery.attempts,
             "response_code": delivery.response_code,
@@ -160,7 +160,7 @@ class BulkResend:
                 if await tx.write(_RESEND, delivery_id=row_id, was="failed", now=now):
                     resent.append(row_id)
             if resent:
-                facts = {"env": self._env, "since": iso(self._since), "count": len(resent)}
+                facts: Facts = {"env": self._env, "since": iso(self._since), "count": len(resent)}
                 act = Act(
                     actor=self._actor,
                     action="deliveries.resent",

@@ -30,7 +30,7 @@ async def add(ctx: AppContext, *subjects: str) -> None:
     for subject in subjects:
         async with ctx.db.transaction() as tx:
             act = Act(
-                AWA, "key.revoked", "key", subject, reason="lost", before={"state": "active"}, after={"état": "é"}
+                AWA, "key.revoked", "key", subject, reason="lost", before={"status": "active"}, after={"note": "é"}
             )
             await entries.record(tx, act, ctx.clock.now())
 
@@ -61,7 +61,7 @@ async def test_entries_are_numbered_without_a_gap_and_verified(ctx: AppContext) 
     newest, *_ = await entries.latest(ctx.db)
     assert (newest.number, newest.action, newest.actor, newest.os_user) == (3, "mode.closed", "Awa [bold]", "awa")
     (about,) = await entries.about(ctx.db, "2")
-    assert (about.before, about.after, about.reason) == ('{"state":"active"}', '{"état":"é"}', "lost")
+    assert (about.before, about.after, about.reason) == ('{"status":"active"}', '{"note":"é"}', "lost")
 
 
 async def test_an_act_that_is_rolled_back_leaves_no_entry(ctx: AppContext) -> None:

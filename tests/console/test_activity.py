@@ -8,14 +8,14 @@ import guichet
 from guichet.audit_log import entries
 from guichet.audit_log.verification import verify
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
-from guichet.domain.audit_log import Act, Actor
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.payments import override_approvals, sandbox_clock
 from tests.console.conftest import ConsoleFixture
 from tests.console.test_webhooks import press
 
 #: Acts whose names are put together, by the expression that does it.
 _COMPOSED = {
-    "merchant.": ("merchant.status_changed", "merchant.time_zone_changed"),
+    "merchant.": ("merchant.name_changed", "merchant.status_changed", "merchant.time_zone_changed"),
     "user.": ("user.invitation_used", "user.password_used"),
     ".settled": ("payment.settled", "refund.settled"),
 }
@@ -40,7 +40,7 @@ def acts_of_the_code() -> set[str]:
 
 def _records(call: ast.Call) -> bool:
     name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    return name in ("Act", "_act", "record_act", "record_read", "_record")
+    return name in ("Act", "_act", "record_read", "_record")
 
 
 def _named(value: ast.expr) -> set[str]:
@@ -74,7 +74,7 @@ async def test_who_did_what_with_filters_and_pages(console: ConsoleFixture) -> N
     assert await press(foreign, "create", expires="") == 200
     await ada.get(f"/console/{merchant.id}/test/webhooks")
     await ada.submit("url", act="configure", url="https://localhost/<b>hook")
-    secret = {"note": "SECRET", "env": "live"}
+    secret: Facts = {"note": "SECRET", "env": "live"}
     async with ctx.db.transaction() as tx:
         for actor in (Actor("Paul", "root"), Actor("awa@example.com", "root"), Actor("nobody@example.com", "console")):
             act = Act(actor, "wallet.status_changed", "wallet", "XOF", merchant.id, "SECRET", secret, secret)
@@ -104,7 +104,7 @@ async def test_who_did_what_with_filters_and_pages(console: ConsoleFixture) -> N
     assert (page.text.count("<li>"), "localhost" in page.text) == (1, False), "addresses of webhooks need webhooks.view"
     async with ctx.db.transaction() as tx:
         for number in range(60):
-            facts = {"preview": f"n{number}-"}
+            facts: Facts = {"preview": f"n{number}-"}
             act = Act(Actor("awa@example.com", "console"), "key.created", "key", "1", merchant.id, after=facts)
             await entries.record(tx, act, ctx.clock.now())
     first = await awa.get(here + "?act=key.created&by=awa@example.com")

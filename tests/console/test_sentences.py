@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import Request
 
 import guichet
-from guichet.console.sentences import KINDS, QUOTED, WORDS, said
+from guichet.console.sentences import KINDS, QUOTED, WORDS, said, word_key
 from guichet.console.visit import console_renderer
 from guichet.domain.approvals import APPROVAL_STATUSES
 from guichet.domain.availability import OPERATOR_STATES
@@ -110,9 +110,7 @@ def test_facts_that_are_words_or_sentences_have_texts() -> None:
     assert QUOTED.keys() | WORDS.keys() <= facts, "no fact has this name any more"
     assert set(QUOTED.values()) <= KINDS.keys()
     assert SAID.keys() == WORDS.keys()
-    wanted = {
-        f"{WORDS[name]}{each}".replace(" ", "_").replace("-", "_") for name, said in SAID.items() for each in said
-    }
+    wanted = {word_key(WORDS[name], each) for name, values in SAID.items() for each in values}
     for language in i18n.LANGUAGES:
         assert wanted <= CATALOGUES.texts[language].keys()
 

@@ -1,8 +1,6 @@
 """The story of a payment as a list: what merchants are told, and what only the staff may know."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import update
 
@@ -14,6 +12,7 @@ from guichet.domain.sentences import verbatim
 from guichet.payments import disputes, incidents, late_decisions
 from guichet.payments.story import read_story
 from guichet.payments.timeline import STAFF_KINDS, TimelineEntry, timeline
+from guichet.payments.timeline_facts import TimelineFacts
 from guichet.providers.base import Refused
 from guichet.providers.capabilities import DisputeFacts
 from guichet.webhooks.history import PastAttempt, with_attempt
@@ -72,7 +71,7 @@ async def test_each_attempt_of_a_webhook_is_told_with_its_answer(sqlite_live: Li
     payment = await paid(live)
     row, now = await stored(live, payment), live.ctx.clock.now()
 
-    async def attempts(history: str | None) -> list[Mapping[str, Any]]:
+    async def attempts(history: str | None) -> list[TimelineFacts]:
         ended = {"status": "success", "attempts": 2, "error": None, "delivered_at": now, "next_attempt_at": None}
         await live.ctx.db.write(update(webhook_deliveries).values(**ended, response_code=204, history=history))
         return [each.values for each in await told(live, row) if each.kind == "webhook.attempted"]

@@ -6,9 +6,11 @@ from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import entries as audit_log
-from guichet.audit_log.entries import Entry, Filter
+from guichet.audit_log.entries import CONSOLE, Entry, Filter
 from guichet.audit_log.verification import Verification, verify
+from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.admin.fields import before
+from guichet.console.facts import changed_facts
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.domain.chain_faults import ChainFault
@@ -19,6 +21,8 @@ from guichet.heads.published import last_published
 _PAGE: Final = 50
 _MOST_VERIFIED: Final = 500_000
 _MAX_FIELD: Final = 254
+#: Every act of the code.
+ACTS: Final = frozenset({*SHOWN, *NOT_SHOWN})
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:
@@ -52,6 +56,7 @@ async def _page(visit: Visit, verified: Verification | None) -> Response:
     view: dict[str, Any] = {
         "entries": [_described(visit, entry) for entry in shown],
         "typed": typed,
+        "acts": _acts(visit, typed["action"]),
         "older": older,
         "number": number,
         "too_long": number > _MOST_VERIFIED,
@@ -61,22 +66,39 @@ async def _page(visit: Visit, verified: Verification | None) -> Response:
     return visit.show("admin/audit_log.html", **view)
 
 
+def _acts(visit: Visit, chosen: str) -> list[tuple[str, str]]:
+    """All acts by their words, and one that only another version knows if it was asked for."""
+    known = sorted(((act, str(visit.text(f"activity.act.{act}"))) for act in ACTS), key=lambda each: each[1])
+    other = [(chosen, chosen)] if chosen and chosen not in ACTS else []
+    return [("", visit.text("activity.every_act")), *known, *other]
+
+
 def _described(visit: Visit, entry: Entry) -> dict[str, object]:
-    """The facts stay JSON: whoever audits compares them with what the command line prints."""
-    who = entry.actor if entry.os_user in (entry.actor, "console") else f"{entry.actor} ({entry.os_user})"
-    changes = " → ".join(facts for facts in (entry.before, entry.after) if facts != "{}")
+    """In the reader's words; what the command line prints, with which whoever audits compares it, is below."""
+    who = entry.actor if entry.os_user in (entry.actor, CONSOLE) else f"{entry.actor} ({entry.os_user})"
+    in_team = entry.merchant_id is not None
     return {
         "number": entry.number,
         "at": visit.date_time(entry.at),
         "who": who,
         "actor": entry.actor,
+        "act": visit.word("activity.act.", entry.action),
         "action": entry.action,
-        "subject_type": entry.subject_type,
+        "subject_type": visit.word("act_subject.", entry.subject_type),
+        "subject_type_name": entry.subject_type,
         "subject": entry.subject,
+        "subject_text": _subject(visit, entry),
         "merchant_id": entry.merchant_id,
         "reason": entry.reason,
-        "changes": changes,
+        "facts": changed_facts(visit, entry.subject_type, entry.before, entry.after, in_team=in_team),
+        "changes": " → ".join(facts for facts in (entry.before, entry.after) if facts != "{}"),
     }
+
+
+def _subject(visit: Visit, entry: Entry) -> str:
+    """A reference or a number; reads of lists say which list, those of incidents by their kind."""
+    named = visit.renderer.has(f"act_named.{entry.subject}")
+    return visit.word("act_named." if named else "operations.kind.", entry.subject)
 
 
 PAGES: Final = (StaffPage("/audit-log", "audit_log.view", show, check, menu="audit_log"),)

@@ -1,12 +1,9 @@
 """Every read of personal data by the staff is an entry of the audit log."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import entries as audit_log
 from guichet.console.visit import Visit
-from guichet.domain.audit_log import Act
+from guichet.domain.audit_log import Act, ActSubject, Facts
 from guichet.domain.ids import MerchantId
 
 
@@ -14,10 +11,10 @@ async def record_read(
     visit: Visit,
     acting: StaffMember,
     action: str,
-    subject_type: str,
+    subject_type: ActSubject,
     subject: object,
     merchant_id: MerchantId | None = None,
-    shown: Mapping[str, Any] | None = None,
+    shown: Facts | None = None,
 ) -> None:
     """`shown`: for a list, what was on it, as ids, references and counts: nothing of what a person typed."""
     ctx = visit.console.ctx

@@ -14,11 +14,10 @@ from guichet.console.balance.statement_document import draw_statement
 from guichet.console.payments.receipt_lines import Receipt, receipt_of
 from guichet.console.visit import Visit
 from guichet.db.references import parse_reference
-from guichet.domain.audit_log import Act
+from guichet.domain.audit_log import Act, ActSubject, Facts
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
-from guichet.domain.money import Currency
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.monthly_statement import monthly_statement
 from guichet.pages.pdf import drawn
@@ -91,7 +90,7 @@ def _draw_receipt(visit: Visit, acting: Member, receipt: Receipt) -> bytes:
     return document.done()
 
 
-async def _record(visit: Visit, acting: Member, kind: str, subject: str, facts: dict[str, Currency]) -> None:
+async def _record(visit: Visit, acting: Member, kind: ActSubject, subject: str, facts: Facts) -> None:
     ctx = visit.console.ctx
     act = Act(
         acting.actor, "document.downloaded", kind, subject, acting.merchant.id, after={"env": acting.env, **facts}

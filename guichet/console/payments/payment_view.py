@@ -9,6 +9,7 @@ from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import NotFound
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import Payment
+from guichet.pages.formatting import full_phone
 from guichet.payments import repository
 from guichet.printable import printable
 from guichet.schemas.payment import payment_identifier
@@ -60,7 +61,7 @@ def payment_view(visit: Visit, payment: Payment, mode: PaymentMode | None) -> Pa
         description=printable(payment.description),
         external_id=None if payment.external_id is None else printable(payment.external_id),
         customer=printable(name) or None,
-        phone=None if payment.phone_number is None else f"+{payment.phone_number}",
+        phone=None if payment.phone_number is None else full_phone(payment.phone_number),
         operator=mode.name if mode else payment.operator,
         created=visit.date_time(payment.created_at),
         updated=visit.date_time(payment.updated_at),

@@ -1,6 +1,6 @@
 """The entries of a payment's timeline as sentences."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -12,6 +12,7 @@ from guichet.domain.money import round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, Payment
 from guichet.domain.posting_rules import HELD
 from guichet.payments.timeline import TimelineEntry, TimelineKind
+from guichet.payments.timeline_facts import TimelineFacts
 from guichet.printable import printable
 
 Tone = Literal["", "ok", "bad", "warn"]
@@ -80,7 +81,7 @@ def _line(writer: _Writer, entry: TimelineEntry) -> Line:
 
 
 Sentence = tuple[Markup, list[Markup]]
-_Values = Mapping[str, Any]
+_Values = TimelineFacts
 
 
 def _plain(name: str) -> Callable[[_Writer, _Values, str], Sentence]:
@@ -130,7 +131,7 @@ def _refund_requested(writer: _Writer, values: _Values, _: str) -> Sentence:
 
 
 def _dispute_opened(writer: _Writer, values: _Values, _: str) -> Sentence:
-    reason = writer.text("reason", reason=printable(values["reason"]))
+    reason = writer.text("reason", reason=writer.visit.word("operations.dispute_reason.", values["reason"]))
     text = writer.text("dispute_opened", amount=writer.amount(values["amount"]))
     return text, [reason, *writer.at("evidence_due", values["evidence_due_at"])]
 

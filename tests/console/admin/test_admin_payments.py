@@ -5,6 +5,7 @@ import re
 import pytest
 
 from guichet.domain.payments import Payment
+from guichet.providers.base import Refused
 from tests.console.admin.operations import Operations, act
 from tests.fakes.scripted_provider import done
 from tests.payments.conftest import stored
@@ -68,12 +69,30 @@ async def test_one_payment_shows_its_providers_side_and_is_logged(sqlite_operati
     assert len(await operations.acts("payment.viewed")) == 2
     page = await auditor.get(f"/admin/payments/{payment.id}")
     story = re.sub(r"<[^>]+>|\s+", " ", page.text.partition("Ce qui s’est passé")[2])
-    for told in ("Paiement réussi", "operator:mtn → wallet", "action payment.viewed", "actor awa@example.com"):
+    for told in ("Paiement réussi", "operator:mtn → wallet", "Acte Paiement consulté", "Qui awa@example.com"):
         assert told in re.sub(" +", " ", story), told
     support = await operations.staff("ada@example.com", "support")
     page = await support.get(f"/admin/payments/{payment.id}")
     assert payment.reference in page.text
-    assert "payment.viewed" not in page.text, "support may not read the audit log"
+    assert "Paiement consulté" not in page.text, "support may not read the audit log"
+
+
+async def test_what_failed_says_why_in_the_words_of_the_reader(sqlite_operations: Operations) -> None:
+    operations, live = sqlite_operations, sqlite_operations.live
+    live.first.script("status", Refused("insufficient_funds"))
+    payment = await stored(live, await live.merchant.pay())
+    await live.service.run_worker(60)
+    support = await operations.staff(role="support")
+    page = await support.get(f"/admin/payments/{payment.id}")
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.text))
+    for told in (
+        "Motif de l’échec solde insuffisant",
+        f"Téléphone +{payment.phone_number}",
+        "Motif solde insuffisant",
+        "Ce que le marchand lit Le solde du client ne suffisait pas.",
+    ):
+        assert told in shown, told
+    assert '<span lang="en">' not in page.text
 
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'])

@@ -242,9 +242,15 @@ async def test_who_bears_a_lost_dispute_is_decided_by_two(operations: Operations
     await disputes.record(live.ctx, "first", replace(facts, status="lost"))
     (dispute,) = await dispute_repository.undecided(live.ctx.db)
     awa, zoe = await operations.staff(), await operations.staff(ZOE)
+    page = await awa.get("/admin/incidents")
+    assert "paiement frauduleux selon le client" in page.text
+    lost = "le litige sur 5\u202f088\u00a0F\u00a0CFA est perdu\u00a0: dites qui le supporte"
+    assert lost in page.text
     case = {"act": "dispute", "dispute": dispute.reference, "from": "merchant", "reason": "contrat signé"}
     assert (await act(awa, f"/admin/incidents/{payment.reference}", **case)).path == "/admin/approvals/1"
-    assert payment.reference in (await zoe.get("/admin/approvals/1")).text
+    page = await zoe.get("/admin/approvals/1")
+    assert payment.reference in page.text
+    assert "<dd>Le marchand</dd>" in page.text
     await act(zoe, "/admin/approvals/1", act="approve", reason="oui")
     assert await dispute_repository.undecided(live.ctx.db) == []
     assert await live.balance() == 0

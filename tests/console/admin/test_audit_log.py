@@ -3,12 +3,16 @@
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
+from typing import Final
 
 from guichet.audit_log import entries
 from guichet.domain.audit_log import Act, Actor
 from tests.console.admin.conftest import Staff
 from tests.console.conftest import ConsoleFixture
 from tests.console.pages import Page
+
+_INSTANT: Final = "2026-10-31T23:00:00.000000Z"
 
 
 async def _record(staff: Staff, count: int, actor: str, action: str, subject: str = "7") -> None:
@@ -87,3 +91,49 @@ async def test_a_filter_that_no_database_takes_finds_what_is_left_of_it(console:
         page = await auditor.get(f"/admin/audit-log?{query}")
         assert page.status == 200
         assert "payment.settled" in page.text
+
+
+async def test_an_entry_says_in_french_what_was_done_and_what_changed(sqlite_staff: Staff) -> None:
+    """And below it what the command prints, for whoever compares both."""
+    ctx, auditor = sqlite_staff.console.service.ctx, await sqlite_staff.browser("auditor")
+    merchant = await sqlite_staff.console.merchant()
+    ada = Actor("Ada", "root")
+    limits = Act(ada, "merchant.limits_changed", "merchant", "7", merchant.id)
+    acts = (
+        replace(limits, before={"daily_limit": None}, after={"daily_limit": 200_000_00}),
+        Act(ada, "user.role_changed", "user", "3", merchant.id, before={"role": "finance"}, after={"role": "owner"}),
+        Act(ada, "payment.settled", "payment", "p", before={"status": "pending"}, after={"provider_says": "not sent"}),
+        Act(ada, "staff_job.requested", "staff_job", "1", after={"kind": "ledger_margin", "from": _INSTANT}),
+        Act(ada, "refund.payee_confirmed", "refund", "r", after={"payee_number": "2290197001234"}),
+        Act(ada, "mode.changed", "mode", "mtn", before={"fee_percent": 17_500, "active": True}),
+        Act(ada, "incidents.listed", "incident", "float_empty", after={"late": 0}),
+        Act(ada, "payment.searched", "payment", "several", after={"payments": ["a", "b"]}),
+        Act(ada, "thing.done", "payment", "x"),  # By another version.
+    )
+    async with ctx.db.transaction() as tx:
+        for each in acts:
+            await entries.record(tx, each, ctx.clock.now())
+    page = await auditor.get("/admin/audit-log?actor=Ada")
+    shown = re.sub(r"<[^>]+>", "", page.text)
+    for told in (
+        "Limites du compte changées · marchand 7",
+        "Plafond d’un jour – → 200\u202f000",
+        "Rôle Finances → Titulaire",
+        "État en attente",
+        "Le prestataire dit jamais envoyé",
+        "Nature Marge par opérateur",
+        "De 1er novembre 2026 à 00:00 (GMT+1)",
+        "Numéro à rembourser +2290197001234",
+        "Part proportionnelle des frais 1,75\u00a0%",
+        "Ouvert oui",
+        "Incidents consultés · incident Solde prestataire insuffisant",
+        "Paiement recherché · paiement plusieurs",
+        "Paiements a, b",
+        "thing.done · paiement x",
+    ):
+        assert told in shown, told
+    assert "{&#34;daily_limit&#34;:null} → {&#34;daily_limit&#34;:20000000}" in page.text
+    assert '<option value="payment.settled">Résultat d’un paiement établi</option>' in page.text
+    page = await auditor.get("/admin/audit-log?action=thing.done")
+    assert '<option value="thing.done" selected>thing.done</option>' in page.text
+    assert len(re.findall(r"N° \d+ ·", page.text)) == 1

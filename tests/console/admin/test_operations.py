@@ -180,12 +180,14 @@ async def test_a_failed_delivery_is_found_and_sent_again(operations: Operations)
     live.first.script("status", done)
     await live.merchant.pay()
     await live.service.run_worker(60)
-    given_up = update(webhook_deliveries).values(status="failed", attempts=5, next_attempt_at=None)
+    given_up = update(webhook_deliveries).values(status="failed", attempts=5, next_attempt_at=None, error="tls_failed")
     await live.ctx.db.write(given_up)
     support = await operations.staff(role="support")
     page = await support.get("/admin/deliveries?status=failed")
     reference = page.text.partition("/admin/deliveries/")[2].partition('"')[0]
     page = await support.get(f"/admin/deliveries/{reference}")
+    assert "tls_failed" not in page.text
+    assert "le certificat du serveur du marchand n’est pas valable" in page.text
     page = await support.post(page.path, {"csrf": page.forms()[-1].fields["csrf"]})
     assert (page.status, "en cours" in page.text) == (200, True)
     assert [each[1] for each in await operations.acts("delivery.resent")] == ["awa@example.com"]

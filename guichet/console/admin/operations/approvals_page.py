@@ -10,10 +10,11 @@ from guichet.audit_log import approval_requests
 from guichet.console.admin.fields import reason_of
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
+from guichet.console.facts import fact_text
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.domain.approvals import RIGHTS, ApprovalRequest
-from guichet.domain.audit_log import ActRefused
+from guichet.domain.audit_log import ActRefused, Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import ApprovalId
 
@@ -27,7 +28,7 @@ async def show_list(visit: Visit, acting: StaffMember) -> Response:
     waiting = await approval_requests.waiting(ctx.db, now)
     latest = await approval_requests.latest(ctx.db, _DECIDED_SHOWN)
     decided = [each for each in latest if each.status_at(now) != "pending"]
-    shown = {"waiting": [each.id for each in waiting], "decided": [each.id for each in decided]}
+    shown: Facts = {"waiting": [each.id for each in waiting], "decided": [each.id for each in decided]}
     await record_read(visit, acting, "approvals.listed", "approval", "list", shown=shown)
     return visit.show("admin/operations/approvals.html", waiting=waiting, decided=decided, now=now)
 
@@ -78,7 +79,10 @@ async def _page(
         await record_read(visit, acting, "payment.viewed", "payment", case.payment.reference, request.merchant_id)
     view = {
         "request": request,
-        "arguments": sorted(request.wanted.arguments.items()),
+        "arguments": [
+            (name, fact_text(visit, "approval", name, value))
+            for name, value in sorted(request.wanted.arguments.items())
+        ],
         "request_status": request.status_at(ctx.clock.now()),
         "own": approvals.is_same_person(request, acting.user),
         "too_new": approvals.is_too_new(acting.user, ctx.clock.now()),

@@ -16,13 +16,15 @@ from guichet.console.admin.reads import record_read
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.db.engine import require
-from guichet.domain.approvals import WantedAct
-from guichet.domain.audit_log import ActRefused
+from guichet.domain.approvals import Arguments, WantedAct
+from guichet.domain.audit_log import ActRefused, FactName, Facts
 from guichet.domain.disputes import BEARERS
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import IncidentId
 from guichet.payments import dispute_repository, incident_acts, incidents, late_result_repository, unmatched_callbacks
 
+#: The lists of the page, whose lengths are kept in the audit log.
+_LISTS: Final[tuple[FactName, ...]] = ("incidents", "late", "disputes", "callbacks")
 #: Unmatched callbacks that the page shows; `guichet incidents` lists more.
 _CALLBACKS_SHOWN: Final = 20
 
@@ -44,7 +46,7 @@ async def show_list(visit: Visit, acting: StaffMember) -> Response:
         "disputes": await dispute_repository.undecided(db),
         "callbacks": (await unmatched_callbacks.list_latest(db))[:_CALLBACKS_SHOWN],
     }
-    shown = {name: len(view[name]) for name in ("incidents", "late", "disputes", "callbacks")}
+    shown: Facts = {name: len(view[name]) for name in _LISTS}
     await record_read(visit, acting, "incidents.listed", "incident", kind or "all", shown=shown)
     return visit.show("admin/operations/incidents.html", 200, **view)
 
@@ -90,7 +92,7 @@ def _wanted(case: Case, form: dict[str, str], reason: str) -> WantedAct | None:
             succeeded = {"succeeded": True, "failed": False}.get(form.get("outcome", ""))
             if succeeded is None:
                 return None
-            arguments = {"succeeded": succeeded, "override": form.get("override") == "yes"}
+            arguments: Arguments = {"succeeded": succeeded, "override": form.get("override") == "yes"}
             return WantedAct("refund.settle" if case.refund else "payment.settle", reference, arguments, reason)
         case "payee":
             return WantedAct("refund.confirm_payee", reference, {"phone": form.get("phone", "")[:20]}, reason)

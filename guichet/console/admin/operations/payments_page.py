@@ -12,6 +12,7 @@ from guichet.console.admin.reads import record_read
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.db.engine import require
+from guichet.domain.audit_log import Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
 from guichet.payments import repository
@@ -36,7 +37,7 @@ async def find(visit: Visit, acting: StaffMember) -> Response:
         # What was typed may be personal: the log, which nobody can change, says what was found by it.
         references = [each.reference for each in found]
         subject = references[0] if len(found) == 1 else "several" if found else "none"
-        shown = {"count": len(found), "payments": references}
+        shown: Facts = {"count": len(found), "payments": references}
         await record_read(visit, acting, "payment.searched", "payment", subject, shown=shown)
     return visit.show("admin/operations/payments.html", found=found if typed else None, q=typed)
 

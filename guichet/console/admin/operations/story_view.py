@@ -6,21 +6,31 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from guichet.audit_log.entries import CONSOLE
+from guichet.console.facts import changed_facts, fact_text, label
 from guichet.console.visit import Visit
 from guichet.domain.money import Currency
 from guichet.payments.timeline import TimelineEntry
-from guichet.printable import printable
 
 _AMOUNTS: Final = ("amount", "debited", "waiting", "wallet")
 #: Names of values that are instants end with it.
 _INSTANT: Final = "_at"
 #: What says nothing: unknown, or an act without facts.
 _EMPTY: Final = (None, "", "{}")
+#: What another value says better: the sentence for the customer says what the code does, the kind of an incident what
+#: concerns the merchant. What an act changed is written out fact by fact.
+_LEFT_OUT: Final = frozenset({"after", "before", "concern", "message"})
+#: Why something failed or is contested is a word of ours; other reasons are what a person wrote.
+_REASONS: Final = {
+    "dispute.opened": "operations.dispute_reason.",
+    "payment.failed": "operations.failure_reason.",
+    "refund.failed": "operations.failure_reason.",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class StoryLine:
-    """`facts`: names and values; names are those of the timeline, in English."""
+    """`facts`: names and values."""
 
     at: str
     text: Markup
@@ -37,11 +47,19 @@ def story_lines(visit: Visit, currency: Currency, entries: Iterable[TimelineEntr
 
 
 def _facts(visit: Visit, currency: Currency, entry: TimelineEntry) -> list[tuple[str, str]]:
-    known = {"subject": entry.subject, **entry.values, **entry.staff}
-    return [(name, _text(visit, currency, name, value)) for name, value in known.items() if value not in _EMPTY]
+    known = [("subject", entry.subject), *entry.values.items(), *entry.staff.items()]
+    shown = [
+        (label(visit, name), _text(visit, currency, entry, name, value))
+        for name, value in known
+        if value not in _EMPTY and name not in _LEFT_OUT and (name, value) != ("os_user", CONSOLE)
+    ]
+    if entry.kind == "person.acted":
+        changes = entry.staff["before"], entry.staff["after"]
+        shown += changed_facts(visit, entry.subject, *changes, in_team=True)
+    return shown
 
 
-def _text(visit: Visit, currency: Currency, name: str, value: Any) -> str:
+def _text(visit: Visit, currency: Currency, entry: TimelineEntry, name: str, value: Any) -> str:
     if name == "postings":
         moved = (f"{each.source} → {each.destination} {visit.amount(each.amount, currency)}" for each in value)
         return "; ".join(moved)
@@ -49,4 +67,6 @@ def _text(visit: Visit, currency: Currency, name: str, value: Any) -> str:
         return visit.amount(value, currency)
     if name.endswith(_INSTANT):
         return visit.date_time(value)
-    return printable(str(value))
+    if name == "reason" and entry.kind in _REASONS:
+        return visit.word(_REASONS[entry.kind], value)
+    return fact_text(visit, entry.subject, name, value)

@@ -11,6 +11,7 @@ from guichet.console.balance.documents import month_document
 from guichet.console.balance.movements import month_options, movements_view
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
+from guichet.domain.audit_log import Facts
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.money import CURRENCIES
 from guichet.ledger.balance_checkpoints import WalletKey
@@ -26,17 +27,18 @@ async def show(visit: Visit, acting: StaffMember) -> Response:
     currency = next((each for each in CURRENCIES if each == query.get("currency")), merchant.currency)
     wallet = WalletKey(merchant.id, env, currency)
     named = {"env": env, "currency": currency}
+    read: Facts = {"env": env, "currency": currency}
     if "month" in query:
         month, document = await month_document(visit, merchant, wallet)
         await record_read(
-            visit, acting, "wallet.viewed", "merchant", merchant.id, merchant.id, {**named, "month": month}
+            visit, acting, "wallet.viewed", "merchant", merchant.id, merchant.id, {**read, "month": month}
         )
         return document
 
     def at(**more: str | None) -> str:
         return visit.at_admin(f"/wallets/{merchant.id}/statement", **named, **more)
 
-    await record_read(visit, acting, "wallet.viewed", "merchant", merchant.id, merchant.id, named)
+    await record_read(visit, acting, "wallet.viewed", "merchant", merchant.id, merchant.id, read)
     shown = await movements_view(visit, wallet, merchant.created_at, at)
     view = {
         **shown,

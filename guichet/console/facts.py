@@ -1,0 +1,109 @@
+"""Facts of acts and of a payment's story for the staff: their names and values in the reader's language.
+
+Names are those of `domain/audit_log.FactName` and `payments/timeline_facts.TimelineFact`, each with a text `fact.`; an
+entry that another version wrote may have others, which are shown as they are.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from babel.numbers import format_decimal
+
+from guichet.clock import read_date
+from guichet.console.sentences import said, word_key
+from guichet.console.visit import Visit
+from guichet.domain.audit_log import ActSubject
+from guichet.domain.money import plain
+from guichet.pages.formatting import full_phone
+from guichet.printable import printable
+from guichet.schemas.json_codec import percent
+
+_NOTHING: Final = "–"
+_AMOUNTS: Final = frozenset({"amount", "daily_limit", "fee_fixed", "merchant_part", "payment_limit"})
+_PHONES: Final = frozenset({"payee_number", "phone"})
+#: Facts that are words of ours, by name: how the texts of these words may begin.
+WORDS: Final[dict[str, tuple[str, ...]]] = {
+    "act": ("operations.act.",),
+    "action": ("activity.act.",),
+    "borne_by": ("operations.bearer.",),
+    "code": ("payments.failure.",),
+    "decision": ("operations.to.",),
+    "env": ("env.",),
+    "error": ("operations.delivery_error.",),
+    "from": ("operations.bearer.",),
+    "kind": ("jobs.kind.", "exports.kind.", "operations.kind."),
+    "provider_says": ("operations.told.",),
+    "source": ("fact_source.",),
+    "stage": ("operations.stage.",),
+    "subject": ("fact_subject.", "operations.noun."),
+    "target": ("fact_target.",),
+    "to": ("operations.to.",),
+}
+#: The same for the status of what an act is about.
+STATUSES: Final[Mapping[str, str]] = {
+    "delivery": "operations.delivery.",
+    "merchant": "merchant_status.",
+    "payment": "operations.state.",
+    "refund": "operations.state.",
+    "user": "user_status.",
+    "webhook": "operations.delivery.",
+}
+
+Shown = list[tuple[str, str]]
+
+
+def label(visit: Visit, name: str) -> str:
+    return visit.word("fact.", name)
+
+
+def changed_facts(visit: Visit, subject: ActSubject | str, before: str, after: str, *, in_team: bool) -> Shown:
+    """What an entry of the audit log keeps, by name: one value, or the old and the new one. `before`, `after`: JSON
+    objects; `in_team`: whether a role is one in a merchant's team, and not of the staff."""
+    old: dict[str, Any] = msgspec.json.decode(before)
+    new: dict[str, Any] = msgspec.json.decode(after)
+    shown = []
+    for name in {**old, **new}:
+        values = [facts[name] for facts in (old, new) if name in facts]
+        currency = new.get("currency")
+        texts = [_text(visit, subject, name, each, currency, in_team=in_team) for each in values]
+        shown.append((label(visit, name), " → ".join(texts)))
+    return shown
+
+
+def fact_text(visit: Visit, subject: str, name: str, value: Any) -> str:
+    """One fact of a story: of a payment, a refund, a dispute or a webhook, as `subject` says."""
+    return _text(visit, subject, name, value, None, in_team=False)
+
+
+def _text(visit: Visit, subject: str, name: str, value: Any, currency: str | None, *, in_team: bool) -> str:
+    if value in (None, "", []):
+        return _NOTHING
+    if name in _AMOUNTS:  # In hundredths, or as the text of a number in main units.
+        return visit.stated(plain(value) if isinstance(value, int) else str(value), currency)
+    if name == "fee_percent":
+        return f"{format_decimal(bytes(percent(value)).decode(), '#,##0.####', locale=visit.language)}\u00a0%"
+    match value:
+        case bool():
+            return visit.text("operations.yes" if value else "operations.no")
+        case list():
+            return ", ".join(printable(str(each)) for each in value)
+        case _:
+            return _words(visit, subject, name, str(value), in_team=in_team)
+
+
+def _words(visit: Visit, subject: str, name: str, value: str, *, in_team: bool) -> str:
+    if name == "detail":
+        return said(visit, "incident_detail", value)
+    if name in _PHONES:
+        return printable(full_phone(value))
+    prefixes = WORDS.get(name, ())
+    if name == "status":
+        prefixes = (STATUSES[subject],) if subject in STATUSES else ()
+    elif name == "role":
+        prefixes = ("role.",) if in_team else ("staff.",)
+    for prefix in prefixes:
+        if visit.renderer.has(word_key(prefix, value)):
+            return visit.word(prefix, value)
+    at = read_date(value) if "T" in value else None
+    return printable(value) if at is None else visit.date_time(at)

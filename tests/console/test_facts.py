@@ -1,0 +1,79 @@
+"""Every fact that the audit log keeps and that a payment's story tells has its words, and so has every kind of act."""
+
+from typing import Any, Final, get_args
+
+import pytest
+
+from guichet.console.activity_page import NOT_SHOWN, SHOWN
+from guichet.console.facts import STATUSES, WORDS
+from guichet.console.sentences import word_key
+from guichet.domain.approvals import MONEY_ACTS
+from guichet.domain.audit_log import ActSubject, FactName
+from guichet.domain.disputes import BEARERS
+from guichet.domain.events import DeliveryError, DeliveryStatus, DeliveryTarget
+from guichet.domain.exports import ExportKind
+from guichet.domain.failures import FAILURE_CODES, REFUSAL_REASONS
+from guichet.domain.late_results import LateStage
+from guichet.domain.merchants import ENVS, MERCHANT_STATUSES
+from guichet.domain.payments import PaymentStatus
+from guichet.domain.staff_jobs import StaffJobKind
+from guichet.pages import i18n
+from guichet.payments.incidents import KINDS
+from guichet.payments.late_decisions import Decision
+from guichet.payments.manual_settlement import Answer
+from guichet.payments.timeline import TimelineSubject
+from guichet.payments.timeline_facts import TimelineFact
+from guichet.payments.unmatched_callbacks import UnmatchedReason
+from tests.console.test_texts import CATALOGUES
+
+#: What a fact that is a word of ours may say.
+SAID: Final[dict[str, Any]] = {
+    "act": MONEY_ACTS,
+    "action": (*SHOWN, *NOT_SHOWN),
+    "borne_by": BEARERS,
+    "code": FAILURE_CODES,
+    "decision": get_args(Decision),
+    "env": ENVS,
+    "error": get_args(DeliveryError),
+    "from": BEARERS,
+    "kind": (*get_args(StaffJobKind), *get_args(ExportKind), *KINDS),
+    "provider_says": get_args(Answer),
+    "source": ("api", "link"),
+    "stage": get_args(LateStage),
+    "subject": get_args(TimelineSubject),
+    "target": get_args(DeliveryTarget),
+    "to": get_args(Decision),
+}
+STATUS: Final[dict[str, Any]] = {
+    "delivery": get_args(DeliveryStatus),
+    "merchant": MERCHANT_STATUSES,
+    "payment": get_args(PaymentStatus),
+    "refund": ("pending", "succeeded", "failed"),
+    "user": ("invited", "active", "disabled"),
+    "webhook": get_args(DeliveryStatus),
+}
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_every_fact_has_a_name_and_every_act_and_its_subject_their_words(language: str) -> None:
+    texts = CATALOGUES.texts[language].keys()
+    facts = {f"fact.{name}" for name in (*get_args(FactName), *get_args(TimelineFact))} | {"fact.subject"}
+    # What stands in the story is left out, or written out fact by fact.
+    assert facts - texts == {"fact.after", "fact.before", "fact.concern", "fact.message"}
+    assert {key for key in texts if key.startswith("fact.")} <= facts, "of no fact any more"
+    assert {f"act_subject.{subject}" for subject in get_args(ActSubject)} <= texts
+    assert {f"activity.act.{act}" for act in (*SHOWN, *NOT_SHOWN)} <= texts
+
+
+@pytest.mark.parametrize("language", i18n.LANGUAGES)
+def test_facts_that_are_words_have_texts(language: str) -> None:
+    texts = CATALOGUES.texts[language].keys()
+    assert (SAID.keys(), STATUS.keys()) == (WORDS.keys(), STATUSES.keys())
+    assert WORDS.keys() <= {*get_args(FactName), *get_args(TimelineFact), "subject"}
+    for name, values in SAID.items():
+        for value in values:
+            keys = {word_key(prefix, value) for prefix in WORDS[name]}
+            assert keys & texts, (name, value)
+    assert {f"{STATUSES[name]}{value}" for name, values in STATUS.items() for value in values} <= texts
+    assert {f"operations.failure_reason.{reason}" for reason in REFUSAL_REASONS} <= texts
+    assert {f"operations.unmatched.{reason}" for reason in get_args(UnmatchedReason)} <= texts
