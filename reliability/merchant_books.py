@@ -18,6 +18,9 @@ def compare_merchants(found: Comparison, ours: OurBooks, journal: Journal, merch
         found.figures["events"] += len(merchant.events)
         for fault in merchant.faults:
             found.differs("a webhook that must not be", fault)
+        for event in merchant.changed:
+            if event.payment not in ours.anonymised:
+                found.differs("a webhook that must not be", f"the body of event {event.id} changed")
         for unknown in set(merchant.by_payment) - set(ours.payments):
             found.differs("an event about an unknown payment", unknown)
     for payment in ours.payments.values():

@@ -3,11 +3,12 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+import msgspec
 from sqlalchemy import select
 
 from guichet.bootstrap import service
 from guichet.db.engine import Database
-from guichet.db.tables import incidents, late_results, payment_links, payments, refunds, webhook_deliveries
+from guichet.db.tables import audit_log, incidents, late_results, payment_links, payments, refunds, webhook_deliveries
 from guichet.domain.ids import LinkId
 from guichet.domain.late_results import LateResult
 from guichet.domain.payments import Payment, Refund
@@ -26,6 +27,8 @@ class OurBooks:
     open_incidents: dict[str, set[str]]
     waiting_deliveries: int
     link_uses: dict[LinkId, int]
+    #: References of payments whose customer was anonymised, as the audit log names them.
+    anonymised: set[str]
     #: By provider account.
     providers: dict[str, str]
 
@@ -54,5 +57,11 @@ async def read_tables(db: Database, installation: Installation) -> OurBooks:
         opened,
         len(waiting),
         dict(await db.scan(select(payment_links.c.id, payment_links.c.completed_uses))),
+        await _anonymised(db),
         {name: account["provider"] for name, account in installation.accounts.items()},
     )
+
+
+async def _anonymised(db: Database) -> set[str]:
+    entries = await db.scan(select(audit_log.c.after).where(audit_log.c.action == "customer.anonymised"))
+    return {reference for (after,) in entries for reference in msgspec.json.decode(after).get("payments", ())}

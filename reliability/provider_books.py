@@ -70,6 +70,8 @@ def read_provider_books(
             owner = owners.get(transaction.reference or "")
             if owner is None and transaction.reference is None:
                 owner = by_number.get((transaction.phone, transaction.amount))
+                # Whose customer was anonymised has no number any more; each order has an amount of its own.
+                owner = owner or by_number.get((None, transaction.amount))
             if owner is None:
                 books.unknown.append(transaction)
             else:

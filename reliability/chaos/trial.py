@@ -114,6 +114,7 @@ class Trial:
                 await _configure_endpoints(self.api, self.merchants, self.receiver)
                 await self._make_traffic(services)
                 await self._settle(installation)
+                await require(self.people).ask_at_rest()
                 self.files = await require(self.people).fetch_exports()
             await services.stop_guichet()
         finally:
@@ -183,8 +184,8 @@ class Trial:
                     installation, self.journal, self.merchants, self.plan.proof_expected, with_ledger=False
                 )
                 self.comparison = found
-                found.figures["mails and exports that wait"] = await waiting(installation)
-                open_still = found.figures["deliveries that wait"] + found.figures["mails and exports that wait"]
+                found.figures["work of the console that waits"] = await waiting(installation)
+                open_still = found.figures["deliveries that wait"] + found.figures["work of the console that waits"]
                 if not (found.difference_count or found.for_staff or open_still):
                     break
                 await self._read_open(api, found.unexplained)

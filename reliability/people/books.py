@@ -21,6 +21,7 @@ from guichet.db.tables import (
     merchant_notes,
     payment_links,
     refunds,
+    staff_jobs,
     users,
 )
 from guichet.domain.approvals import ApprovalRequest
@@ -30,7 +31,11 @@ from reliability.comparison import Comparison
 from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.people.files import DOWNLOADED, compare_exports, compare_mails
+from reliability.people.forgotten import ANONYMISED, compare_forgotten
+from reliability.people.job_books import compare_jobs
+from reliability.people.job_requests import REQUESTED, deed_name
 from reliability.people.journal import PeopleJournal
+from reliability.people.margin_books import compare_margins
 from reliability.people.people import People
 
 #: A link that somebody made by the form of the console begins with one of these.
@@ -86,6 +91,8 @@ class _Names:
             case "export.requested":
                 kind, written_as, since = after["kind"], after["format"], after["from"]
                 about = f"{entry.merchant_id}/{after['env']}/{kind}/{written_as}/{since}/{entry.actor}"
+            case "staff_job.requested":
+                about = deed_name(after["kind"], entry.merchant_id, entry.actor)
             case action if action.startswith("user."):
                 about = self.emails[int(entry.subject)]
         return str(about)
@@ -108,6 +115,9 @@ async def compare_people(
         _compare_approvals(found, requests, entries)
         await compare_exports(found, db, journal, entries, files)
         await compare_mails(found, db, people.mailbox)
+        jobs = await compare_jobs(found, opened.ctx, installation, journal, entries)
+        await compare_margins(found, opened.ctx, installation, journal, jobs)
+        await compare_forgotten(found, db, journal, jobs, entries)
     for fault in journal.faults:
         found.differs("the console: an answer that must not be", fault)
     for action, count in Counter(each.action for each in journal.deeds.values() if each.least).items():
@@ -115,9 +125,9 @@ async def compare_people(
 
 
 async def waiting(installation: Installation) -> int:
-    """Mails and exports that the worker has still to do."""
+    """Mails, exports and jobs of the staff that the worker has still to do."""
     async with service(installation.settings) as opened:
-        statements = [select(table.c.id).where(table.c.status == "pending") for table in (mails, exports)]
+        statements = [select(table.c.id).where(table.c.status == "pending") for table in (mails, exports, staff_jobs)]
         return sum([len(await opened.ctx.db.scan(each)) for each in statements])
 
 
@@ -156,6 +166,10 @@ async def _rows(db: Database, people: People) -> Counter[Named]:
     for export in [Export(*row) for row in await db.scan(select(exports))]:
         where = f"{export.merchant_id}/{export.env}/{export.kind}/{export.format}/{iso(export.since)}"
         rows["export.requested", f"{where}/{emails[export.user_id]}"] += 1
+    for kind, merchant, user in await db.scan(
+        select(staff_jobs.c.kind, staff_jobs.c.merchant_id, staff_jobs.c.user_id)
+    ):
+        rows[REQUESTED, deed_name(kind, merchant, emails[user])] += 1
     invited = set(emails.values()) - people.invited
     rows.update(("user.invited", email) for email in invited)
     return rows
@@ -173,7 +187,7 @@ def _compare_deeds(
     """What was confirmed exists once, in its table and in the audit log, by whom it was asked; nothing else does."""
     logged: Counter[Named] = Counter()
     for entry in entries:
-        if entry.action in _READS or entry.action == DOWNLOADED:
+        if entry.action in _READS or entry.action in (DOWNLOADED, ANONYMISED):
             continue
         named = (entry.action, names.of(entry))
         logged[named] += 1

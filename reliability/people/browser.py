@@ -21,10 +21,12 @@ class NobodyAnswers(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a form was answered with, and the page that was shown then."""
+    """What a form was answered with, and the page that was shown then. `place`: where the answer itself sent the
+    browser; the page may be another one, such as the sign-in of somebody whose session ended in between."""
 
     status: int
     page: Page
+    place: str = ""
 
     @property
     def redirected(self) -> bool:
@@ -55,7 +57,8 @@ class Browser:
         if response is None:
             return None
         if response.status == _REDIRECT:
-            return Answered(_REDIRECT, await self.get(_place(response)))
+            place = _place(response)
+            return Answered(_REDIRECT, await self.get(place), place)
         self.page = _page(path, response)
         return Answered(response.status, self.page)
 

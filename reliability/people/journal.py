@@ -1,7 +1,11 @@
 """What the people of a trial asked the console for: compared with its tables and its audit log (`books.py`)."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from guichet.domain.ids import MerchantId
+from guichet.domain.staff_jobs import StaffJobKind
 
 
 @dataclass
@@ -26,11 +30,37 @@ class WantedExport:
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class ForgottenCustomer:
+    """Whom a form anonymises. `paid`: references of their payments that were acknowledged before it was sent."""
+
+    merchant_id: MerchantId
+    phone_number: str
+    paid: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedJob:
+    """A job of the staff that somebody was shown. `facts`: what the audit log must say of it. `at_rest`: nothing was
+    killed and no money moved any more."""
+
+    kind: StaffJobKind
+    path: str
+    who: str
+    facts: Mapping[str, str]
+    forgets: ForgottenCustomer | None
+    at_rest: bool
+
+
 @dataclass
 class PeopleJournal:
     deeds: dict[tuple[str, str], Deed] = field(default_factory=dict)
     #: Exports by their own address (`/console/<merchant>/<env>/exports/<id>/file`): downloads that came whole.
     downloads: Counter[str] = field(default_factory=Counter)
+    #: Jobs of the staff by their number.
+    jobs: dict[int, AskedJob] = field(default_factory=dict)
+    #: By the evidence that was typed: every anonymisation that was asked for, answered or not.
+    forgotten: dict[str, ForgottenCustomer] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     #: What must never happen, in words.
     faults: list[str] = field(default_factory=list)

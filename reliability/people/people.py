@@ -1,4 +1,4 @@
-"""The people of a trial: a team for some of the merchants and two people of the staff, who work while everything is
+"""The people of a trial: a team for some of the merchants and four people of the staff, who work while everything is
 killed."""
 
 import asyncio
@@ -18,7 +18,8 @@ from guichet.db.references import new_reference
 from guichet.db.tables import payments, users
 from guichet.domain.audit_log import Actor
 from guichet.domain.exports import MOST_DIRECT_ROWS
-from guichet.domain.roles import MerchantRole, StaffRole
+from guichet.domain.roles import MerchantRole, StaffRole, may_as_staff
+from guichet.domain.staff_jobs import RIGHT_OF
 from guichet.mail.outbox import Outbox
 from guichet.merchants import repository
 from reliability.api_client import ApiClient
@@ -27,6 +28,8 @@ from reliability.installation import Installation
 from reliability.journal import Journal
 from reliability.merchant import Merchant
 from reliability.people.browser import Browser, NobodyAnswers
+from reliability.people.forgotten import left_by_jobs
+from reliability.people.job_requests import JobRequests
 from reliability.people.journal import PeopleJournal
 from reliability.people.mailbox import Mailbox
 from reliability.people.members import Member
@@ -57,6 +60,8 @@ class People:
     journal: PeopleJournal = field(default_factory=PeopleJournal)
     members: list[Member] = field(default_factory=list)
     staff: list[StaffMember] = field(default_factory=list)
+    #: Those of the staff who ask the worker for something, three times as often as others act.
+    askers: list[JobRequests] = field(default_factory=list)
     _links: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -82,15 +87,33 @@ class People:
             past = _past_payments(opened.ctx, self.merchants[0])
             statement = insert(payments).values({name: bindparam(name) for name in past[0]})
             await opened.ctx.db.execute_many(statement, past)
-            for staff_role in _STAFF:
-                person = await self._invited(opened.ctx, f"{staff_role}@guichet.example", staff_role, None)
-                self.staff.append(StaffMember(person, self.merchants_with_people))
-            # Who has had the role for less than a day approves nothing.
-            since = earlier(opened.ctx.clock.now(), 2 * DAY)
-            await opened.ctx.db.write(
-                update(users).where(users.c.staff_role.is_not(None)).values(staff_since=bindparam("since")), since=since
-            )
+            await self._prepare_staff(opened.ctx)
+
+    async def _prepare_staff(self, ctx: AppContext) -> None:
+        for role in _STAFF:
+            person = await self._invited(ctx, f"{role}@guichet.example", role, None)
+            self.staff.append(StaffMember(person, self.merchants_with_people))
+            asker = await self._invited(ctx, f"{role}-2@guichet.example", role, None)
+            # Others sign in while everything is killed; these have been at their desks since before.
+            await asker.join(self._links[asker.email])
+            self.askers.append(self._job_requests(asker, role))
         self.staff[0].works_with(self.staff[1])
+        # Who has had the role for less than a day approves nothing.
+        since = earlier(ctx.clock.now(), 2 * DAY)
+        await ctx.db.write(
+            update(users).where(users.c.staff_role.is_not(None)).values(staff_since=bindparam("since")), since=since
+        )
+
+    def _job_requests(self, person: Person, role: StaffRole) -> JobRequests:
+        return JobRequests(
+            person,
+            len(self.askers),
+            self.merchants_with_people,
+            sorted(self.installation.accounts),
+            self.trial,
+            self.installation.settings.time_zone,
+            may_as_staff(role, RIGHT_OF["anonymise_customer"]),
+        )
 
     def _add_member(self, person: Person, merchant: Merchant, role: str) -> Member:
         zone = self.installation.settings.time_zone
@@ -118,6 +141,8 @@ class People:
         async with asyncio.TaskGroup() as group:
             for staff in self.staff:
                 group.create_task(self._work(staff.person, staff.acts, until))
+            for asker in self.askers:
+                group.create_task(self._act(asker.person, asker.acts, until, self.interval / 3))
             for member in list(self.members):
                 group.create_task(self._work(member.person, member.acts, until))
                 for guest in member.guests:
@@ -142,6 +167,15 @@ class People:
     ) -> None:
         await self._patiently(lambda: person.join(self._links[person.email]))
         await self._patiently(person.sign_out)
+        await self._act(person, acts, until, self.interval)
+
+    async def _act(
+        self,
+        person: Person,
+        acts: Sequence[Callable[[], Awaitable[None]]],
+        until: Callable[[], bool],
+        interval: float,
+    ) -> None:
         first = True
         while first or not until():
             for act in person.drawn.sample(acts, len(acts)):
@@ -149,7 +183,7 @@ class People:
                     break
                 await self._patiently(act)
                 self.journal.counts["acts"] += 1
-                await asyncio.sleep(person.drawn.uniform(0.5, 1.5) * self.interval)
+                await asyncio.sleep(person.drawn.uniform(0.5, 1.5) * interval)
             first = False
 
     async def _patiently(self, act: Callable[[], Awaitable[None]]) -> None:
@@ -157,6 +191,13 @@ class People:
             await act()
         except NobodyAnswers:
             self.journal.counts["nobody answered"] += 1
+
+    async def ask_at_rest(self) -> None:
+        """The staff ask once more for what can be compared exactly only when nothing moves."""
+        async with service(self.installation.settings) as opened:
+            self.journal.faults += await left_by_jobs(opened.ctx, self.journal)
+        for asker in self.askers:
+            await self._patiently(asker.ask_at_rest)
 
     async def fetch_exports(self) -> dict[str, bytes]:
         """Every export that can still be downloaded, by its path. Nobody signs in for it: sessions outlive kills."""

@@ -141,11 +141,12 @@ class Person:
         look: Callable[[], Awaitable[bool]] | None = None,
         *,
         once: bool = True,
+        send: Callable[[str, Mapping[str, str]], Awaitable[Answered | None]] | None = None,
     ) -> Answered | None:
         """Opens a page and sends its form. Without an answer, the person looks whether it was done, or sends the same
-        form again. `once`: the form acts once however often it is sent. What it was answered with in the end; None if
-        there was nothing to do, or a look found it done."""
-        filled, unanswered = None, False
+        form again. `once`: the form acts once however often it is sent. `send`: instead of sending it once. What it was
+        answered with in the end; None if there was nothing to do, or a look found it done."""
+        filled, unanswered, send = None, False, send or self.browser.post
         while True:
             if filled is None:
                 filled = fill(await self.open(path))
@@ -153,7 +154,7 @@ class Person:
                     await self._look_again(deed, look if unanswered else None)
                     return None
             deed.most = 1 if once else deed.most + 1
-            answer = await self.browser.post(*filled)
+            answer = await send(*filled)
             if answer is None:
                 self.journal.counts["forms without an answer"] += 1
                 unanswered = True
@@ -165,7 +166,7 @@ class Person:
                     deed.least = 1 if once else deed.least + 1
                     return None
                 filled = None
-            elif answer.page.path.startswith((_FACTOR, _SIGN_IN)):
+            elif answer.place.startswith((_FACTOR, _SIGN_IN)):
                 if not (once and unanswered):
                     deed.most -= 1
                 await self._prove(answer.page)

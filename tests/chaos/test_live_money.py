@@ -13,8 +13,9 @@ from sqlalchemy import Column, Update, select, update
 from guichet.bootstrap import service
 from guichet.clock import MINUTE
 from guichet.db.engine import require
-from guichet.db.tables import exports, mails, payments, refunds, webhook_deliveries
+from guichet.db.tables import exports, mails, payments, refunds, staff_jobs, webhook_deliveries
 from guichet.domain.exports import EXPORT_LEASE
+from guichet.domain.staff_jobs import STAFF_JOB_LEASE
 from guichet.settings import Settings
 from reliability.books import Comparison, compare, rendered
 from reliability.chaos.services import Services
@@ -22,6 +23,7 @@ from reliability.chaos.trial import Plan, Trial
 from reliability.installation import Installation
 from reliability.orders import DEBIT_SCENARIOS
 from reliability.people.books import compare_people
+from tests.chaos.spoiled_jobs import jobs_are_compared
 from tests.ports import free_port
 
 _DUE = (
@@ -47,11 +49,12 @@ class ShortTrial(Trial):
 
     async def before_each_look(self) -> None:
         assert self.settings is not None
-        # What wrote an export may be dead: once only, since it may also be writing still.
-        export_lease = [] if self._looked else [exports.c.due_at] * (EXPORT_LEASE // MINUTE)
+        # What wrote an export or did a job may be dead: once only, since it may also be at it still.
+        leases = [exports.c.due_at] * (EXPORT_LEASE // MINUTE) + [staff_jobs.c.due_at] * (STAFF_JOB_LEASE // MINUTE)
+        leases = [] if self._looked else leases
         self._looked = True
         async with service(self.settings) as opened:
-            for due in (*_DUE, *export_lease):
+            for due in (*_DUE, *leases):
                 async with opened.ctx.db.transaction() as tx:
                     await tx.write(_sooner(due))
 
@@ -102,6 +105,9 @@ async def test_the_books_of_providers_guichet_and_merchants_agree_after_kills(
     assert not trial.comparison.difference_count, "\n".join(rendered(trial.comparison))
     done = {each.action for each in require(trial.people).journal.deeds.values() if each.least}
     assert {"link.created", "merchant.note_added", "export.requested", "key.revoked", "user.factor_added"} <= done
+    assert trial.comparison.figures["margins as the command adds them up"] == 1
+    assert trial.comparison.figures["customers forgotten"]
+    await jobs_are_compared(trial, installation)
     await _people_are_compared(trial, installation)
     for spoil in (a_debit_disappears, a_debit_is_doubled, an_acknowledged_payment_is_lost, an_event_is_lost):
         with spoil(trial, installation):
