@@ -143,6 +143,7 @@ def _day(visit: PageRequest, text: str) -> str:
 #: How facts are written that are neither words nor sentences, by their shape.
 _SHAPES: Final[dict[str, Callable[[PageRequest, str], str]]] = {
     "amount": _amount,
+    "stated": _amount,
     "money": _balance,
     "balances": _balances,
     "instant": _instant,

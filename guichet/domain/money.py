@@ -56,12 +56,20 @@ def plain(hundredths: int) -> str:
 
 def french(hundredths: int, currency: Currency) -> str:
     """The amount as French readers write it: `5 000 F CFA`, `12,50 €` (no-break spaces)."""
+    symbol = {"XOF": "F\u00a0CFA", "XAF": "F\u00a0CFA", "EUR": "€", "USD": "$\u00a0US"}[currency]
+    return f"{_french_digits(hundredths, currency)}\u00a0{symbol}"
+
+
+def french_with_code(hundredths: int, currency: Currency) -> str:
+    """The same with the code of the currency, as the API names it: `5 000 XOF`."""
+    return f"{_french_digits(hundredths, currency)}\u00a0{currency}"
+
+
+def _french_digits(hundredths: int, currency: Currency) -> str:
     units, rest = divmod(abs(hundredths), 100)
     sign = "-" if hundredths < 0 else ""
     digits = sign + f"{units:,}".replace(",", "\u202f")
-    fraction = f",{rest:02d}" if rest or DECIMALS[currency] == 2 else ""
-    symbol = {"XOF": "F\u00a0CFA", "XAF": "F\u00a0CFA", "EUR": "€", "USD": "$\u00a0US"}[currency]
-    return f"{digits}{fraction}\u00a0{symbol}"
+    return digits + (f",{rest:02d}" if rest or DECIMALS[currency] == 2 else "")
 
 
 def parse_decimal(text: str, places: int) -> int | None:

@@ -19,12 +19,13 @@ Sentence = NewType("Sentence", str)
 NO_SENTENCE: Final = Sentence("")
 _BALANCE: Final = r"(?:[^,]* )?-?\d+(?:\.\d+)? [A-Z]{3}"
 #: What a fact looks like, by what stands after its name: `{operator:word}`. `amount` is one of main units, as commands
-#: write it, `money` an amount with its currency; `balances` are such, each perhaps after a name; `instant` and `day`
-#: are ISO 8601.
+#: write it; `stated` one as somebody else writes it; `money` an amount with its currency; `balances` are such, each
+#: perhaps after a name; `instant` and `day` are ISO 8601.
 _SHAPES: Final = {
     "": ".*?",
     "word": r"\S*?",
     "number": r"-?\d+",
+    "stated": r"\S*?",
     "amount": r"-?\d+(?:\.\d+)?",
     "money": r"-?\d+(?:\.\d+)? \S+",
     "balances": rf"{_BALANCE}(?:, {_BALANCE})*",

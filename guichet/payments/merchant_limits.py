@@ -90,7 +90,8 @@ async def _count(tx: Transaction, merchant: Merchant, payment: Payment, day: int
     left = max(0, most - await total_of(tx, merchant.id, day))
     raise OverMerchantLimit(
         f"Le montant dépasse ce qui reste aujourd'hui du plafond journalier de votre compte : "
-        f"{_shown(left, merchant.currency)} sur {_shown(most, merchant.currency)}. Il se renouvelle à minuit."
+        f"{money.french_with_code(left, merchant.currency)} sur {money.french_with_code(most, merchant.currency)}. "
+        "Il se renouvelle à minuit."
     )
 
 
@@ -115,8 +116,4 @@ async def give_back(tx: Transaction, failed: Iterable[Payment]) -> None:
 
 
 def _over(what: str, most: Hundredths, currency: Currency) -> str:
-    return f"Le montant dépasse le plafond de votre compte pour {what} : {_shown(most, currency)}."
-
-
-def _shown(amount: int, currency: Currency) -> str:
-    return f"{money.plain(amount)} {currency}"
+    return f"Le montant dépasse le plafond de votre compte pour {what} : {money.french_with_code(most, currency)}."

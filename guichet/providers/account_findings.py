@@ -52,8 +52,8 @@ class AccountFinding(Sentences):
     CHARGES_ENABLED = "enabled; account of {country} in {currency}"
     CHARGES_DISABLED = "charges_enabled is false; account of {country} in {currency}"
     NOT_ENABLED = "{code} is not enabled for deposits"
-    ENABLED_ALONE = "{code:word}, {least:word} to {most:word}, {state:word}; also nothing"
-    ENABLED = "{code:word}, {least:word} to {most:word}, {state:word}; also {others}"
+    ENABLED_ALONE = "{code:word}, {least:stated} to {most:stated}, {state:word}; also nothing"
+    ENABLED = "{code:word}, {least:stated} to {most:stated}, {state:word}; also {others}"
     # Keys, signatures and other settings.
     SET = "set"
     NOT_SET = "not set: {without}"

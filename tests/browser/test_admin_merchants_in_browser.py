@@ -48,7 +48,7 @@ async def test_an_admin_opens_a_merchants_file_on_a_telephone(
         page = admin.page
         await page.get_by_role("link", name="Balafon").click()
         await page.get_by_label("État").select_option("active")
-        await page.get_by_label("Raison").fill("Dossier complet")
+        await page.get_by_label("Motif").fill("Dossier complet")
         await page.get_by_role("button", name="Changer l’état").click()
         await page.get_by_role("status").get_by_text("C’est enregistré.").wait_for()
         await page.get_by_role("link", name="Documents").click()
@@ -58,7 +58,7 @@ async def test_an_admin_opens_a_merchants_file_on_a_telephone(
             await page.get_by_role("link", name="registre du commerce.pdf", exact=True).click()
         assert (await download.value).suggested_filename == "registre du commerce.pdf"
         await page.get_by_role("link", name="Supprimer registre").click()
-        await page.get_by_label("Raison").fill("Erreur")
+        await page.get_by_label("Motif").fill("Erreur")
         await page.get_by_role("button", name="Supprimer le document").click()
         await page.get_by_text("Aucun document.").wait_for()
         admin.nothing_strange()

@@ -41,6 +41,7 @@ SAMPLES: Final = {
     "word": "word",
     "number": "12",
     "amount": "5000.5",
+    "stated": "2000000",
     "money": "5000 XOF",
     "balances": "collection 5000 XOF, 7 EUR",
     "instant": "2026-11-23T10:00:00Z",

@@ -66,7 +66,7 @@ async def test_an_owner_invites_changes_and_removes(console: ConsoleFixture) -> 
     assert ("Retirer Awa Kossou" in page.text, "ada@example.com" in page.text) == (True, True), (
         "it says what it is about"
     )
-    assert "C’est vous" not in page.text
+    assert ("C’est vous" in page.text, "pour cette personne" in page.text) == (False, True)
     assert (await cashier.get(f"/console/{merchant.id}/live")).status == 200, "nothing has happened yet"
     page = await owner.submit("confirm", act="remove")
     assert "ada@example.com" not in page.text
@@ -74,6 +74,9 @@ async def test_an_owner_invites_changes_and_removes(console: ConsoleFixture) -> 
     awa = next(form for form in page.forms() if form.fields.get("user") == "1")
     page = await owner.post(page.path, {**awa.fields, "act": "remove"})
     assert "C’est vous" in page.text
+    assert "Quitter l’équipe" in page.text
+    assert "il vous faudra une nouvelle invitation" in page.text
+    assert ("cette personne" in page.text, "Retirer" in page.text) == (False, False)
     page = await owner.submit("confirm", act="remove")
     assert page.status == 409
     assert "titulaire" in page.text

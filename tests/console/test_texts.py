@@ -105,6 +105,7 @@ COMPOSED = (
     "statement.",
     "status.",
     "user_status.",
+    "team.remove_",
     "webhooks.done.",
     "webhooks.error.",
     "webhooks.since.",
@@ -144,3 +145,9 @@ def test_every_check_of_the_doctor_has_its_words(language: str) -> None:
 
 def test_french_texts_follow_french_typography() -> None:
     CATALOGUES.check_french_typography()
+
+
+def test_why_something_is_done_has_one_word_in_french() -> None:
+    """« Motif »; a bank may still « donner raison » to a customer."""
+    said = [key for key, text in CATALOGUES.texts["fr"].items() if re.search(r"\braisons?\b", text, re.IGNORECASE)]
+    assert said == ["payments.event.dispute_lost"]

@@ -6,7 +6,7 @@ from guichet.administration.merchant_limits import set_limits
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import MerchantLimits
-from guichet.domain.money import Hundredths
+from guichet.domain.money import Hundredths, french_with_code
 from guichet.merchants import repository as merchants
 from guichet.payments import merchant_limits
 from guichet.providers.base import Refused
@@ -39,7 +39,7 @@ async def test_a_live_payment_over_the_merchants_limit_is_refused_and_not_stored
     refused = await _ask(live, 20_001)
     assert (refused.status, refused.error["code"]) == (422, "invalid_request")
     assert refused.error["details"] == {"amount": [refused.error["message"]]}
-    assert "20000 XOF" in refused.error["message"]
+    assert "20\u202f000\u00a0XOF" in refused.error["message"]
     other = await _ask(live, 10, currency="XAF")
     assert (other.status, list(other.error["details"])) == (422, ["currency"])
     assert len(live.first.calls) == 1, "no operator was asked"
@@ -59,7 +59,7 @@ async def test_the_payments_of_a_day_are_counted_once_and_failures_given_back(li
     answers = await asyncio.gather(*(_ask(live, 10_000, external_id=f"o{n}") for n in range(8)))
     assert sorted(each.status for each in answers) == [201] * 5 + [422] * 3
     message = next(each.error["message"] for each in answers if each.status == 422)
-    assert "0 XOF sur 50000 XOF" in message
+    assert "0\u00a0XOF sur 50\u202f000\u00a0XOF" in message
     assert await _total(live) == 50_000_00
     stored = [each.data["external_id"] for each in answers if each.status == 201]
     assert (await _ask(live, 10_000, external_id=stored[0])).status == 201, "a repetition counts nothing"
@@ -75,7 +75,7 @@ async def test_the_payments_of_a_day_are_counted_once_and_failures_given_back(li
     assert await _total(live) == before, "a refusal at its initiation as well"
     left = (50_000_00 - before) // 100
     refused = await _ask(live, left + 1)
-    assert f": {left} XOF sur" in refused.error["message"]
+    assert f": {french_with_code(left * 100, 'XOF')} sur" in refused.error["message"]
 
     live.service.clock.advance(24 * 3600)
     live.first.script("initiate", taken)
@@ -95,7 +95,7 @@ async def test_a_link_says_to_its_customer_that_the_shop_cannot_take_it(sqlite_l
         "invalid_request",
         ["amount"],
     )
-    assert "4500 XOF" in refused.error["message"]
+    assert "4\u202f500\u00a0XOF" in refused.error["message"]
     assert (await live.merchant.post("/payment-links", {**body, "amount": 4_500, "external_id": "least"})).status == 201
     await _limit(live, None, 4_000)
     assert (await live.merchant.post("/payment-links", {**body, "external_id": None})).status == 422

@@ -85,7 +85,6 @@ def _described(visit: Visit, entry: Entry) -> dict[str, object]:
         "act": visit.word("activity.act.", entry.action),
         "action": entry.action,
         "subject_type": visit.word("act_subject.", entry.subject_type),
-        "subject_type_name": entry.subject_type,
         "subject": entry.subject,
         "subject_text": _subject(visit, entry),
         "merchant_id": entry.merchant_id,
