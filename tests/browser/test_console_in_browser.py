@@ -93,7 +93,7 @@ async def test_every_page_is_accessible_and_whole(console: ConsoleFixture, brows
                 await _seen(awa, re.sub(r"\W", "", page) or "home", f"/console{page}", *rules)
             await awa.open(f"/console/{merchant.id}/live/team")
             await awa.page.get_by_role("button", name="Retirer", exact=True).first.click()
-            await awa.page.get_by_role("heading", name="Retirer ").wait_for()
+            await awa.page.get_by_role("heading", name=re.compile("Retirer |Quitter ")).wait_for()
             await _seen(awa, "team-removal", None, *rules)
 
 

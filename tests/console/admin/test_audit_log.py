@@ -117,18 +117,18 @@ async def test_an_entry_says_in_french_what_was_done_and_what_changed(sqlite_sta
     shown = re.sub(r"<[^>]+>", "", page.text)
     for told in (
         "Limites du compte changées · marchand 7",
-        "Plafond d’un jour – → 200\u202f000",
-        "Rôle Finances → Titulaire",
-        "État en attente",
-        "Le prestataire dit jamais envoyé",
-        "Nature Marge par opérateur",
-        "De 1er novembre 2026 à 00:00 (GMT+1)",
-        "Numéro à rembourser +2290197001234",
-        "Part proportionnelle des frais 1,75\u00a0%",
-        "Ouvert oui",
+        "Plafond d’un jour\u00a0: – → 200\u202f000",
+        "Rôle\u00a0: Finances → Titulaire",
+        "État\u00a0: en attente",
+        "Le prestataire dit\u00a0: jamais envoyé",
+        "Nature\u00a0: Marge par opérateur",
+        "De\u00a0: 1er novembre 2026 à 00:00 (GMT+1)",
+        "Numéro à rembourser\u00a0: +2290197001234",
+        "Part proportionnelle des frais\u00a0: 1,75\u00a0%",
+        "Ouvert\u00a0: oui",
         "Incidents consultés · incident Solde prestataire insuffisant",
         "Paiement recherché · paiement plusieurs",
-        "Paiements a, b",
+        "Paiements\u00a0: a, b",
         "thing.done · paiement x",
     ):
         assert told in shown, told
