@@ -3,6 +3,7 @@ customers. Each form is one job, however often it is sent."""
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -29,8 +30,10 @@ _LONG_AGO: Final = date(2024, 1, 2)
 #: Of a hundred forms: how many are sent twice at once, and how many again after they were answered.
 _TWICE: Final = 30
 _AGAIN: Final = 30
-#: Of a hundred turns after the first one: how many margins and customers, for which every row is read.
-_COSTLY: Final = 30
+#: Margins and customers, for which every row is read: how many turns are taken in any case, and how many of a hundred
+#: afterwards, when a long trial has many rows.
+_FIRST: Final = 20
+_LATER: Final = 20
 #: Looks for a payment, or whether a job has ended.
 _PATIENCE: Final = 10
 _LONG_PATIENCE: Final = 600
@@ -63,16 +66,15 @@ class JobRequests:
     time_zone: ZoneInfo
     may_anonymise: bool
     _margins: int = 0
-    _turns: set[str] = field(default_factory=set)
+    _turns: Counter[str] = field(default_factory=Counter)
 
     @property
     def acts(self) -> list[Callable[[], Awaitable[None]]]:
         return [self.margin, self.ask_providers, *([self.anonymise] if self.may_anonymise else [])]
 
     def _has_turn(self, act: str) -> bool:
-        first = act not in self._turns
-        self._turns.add(act)
-        return first or self.person.drawn.randrange(100) < _COSTLY
+        self._turns[act] += 1
+        return self._turns[act] <= _FIRST or self.person.drawn.randrange(100) < _LATER
 
     async def margin(self) -> None:
         if self._has_turn("margin"):
