@@ -3,12 +3,12 @@
 Time is monotonic microseconds (`Clock.monotonic`), which nobody can set back.
 """
 
-from collections import OrderedDict
 from typing import Final
 
 from guichet.clock import SECOND
 
-#: Keys that are remembered; the one that was used longest ago is forgotten, which gives it a full bucket.
+#: Keys that are remembered. Beyond them all are forgotten, which gives each a full bucket again: little to whoever can
+#: name so many keys, since each of them has one.
 _MOST_KEYS: Final = 10_000
 
 
@@ -16,17 +16,19 @@ class TokenBuckets:
     """Each key has `burst` tokens at first and gets one back every `1 / per_second` seconds, up to `burst`."""
 
     def __init__(self, *, burst: int, per_second: float) -> None:
-        self._burst = burst
-        self._refill = per_second / SECOND
-        #: By key: the tokens left, and when.
-        self._left: OrderedDict[object, tuple[float, int]] = OrderedDict()
+        self._interval = round(SECOND / per_second)
+        #: A bucket that will be full within this time has a token: it lacks `burst` - 1 at most.
+        self._within = (burst - 1) * self._interval
+        #: By key: when its bucket will be full. That one number says how many tokens there are at any time.
+        self._full_at: dict[object, int] = {}
 
     def take(self, key: object, now: int) -> bool:
         """Takes a token of `key`; False when there is none. `now`: monotonic microseconds."""
-        tokens, since = self._left.pop(key, (float(self._burst), now))
-        tokens = min(self._burst, tokens + (now - since) * self._refill)
-        allowed = tokens >= 1
-        self._left[key] = (tokens - allowed, now)
-        if len(self._left) > _MOST_KEYS:
-            self._left.popitem(last=False)
-        return allowed
+        full_at = self._full_at.get(key, now)
+        if full_at > now + self._within:
+            return False
+        if len(self._full_at) >= _MOST_KEYS:
+            self._full_at.clear()
+        since = full_at if full_at > now else now  # `max` takes as long as everything else here.
+        self._full_at[key] = since + self._interval
+        return True
