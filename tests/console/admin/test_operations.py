@@ -167,7 +167,7 @@ async def test_an_audit_is_started_once_and_shows_its_result(operations: Operati
     ctx = operations.live.ctx
     browser = await operations.staff(role="auditor")
     page = await act(browser, "/admin/ledger")
-    assert "L’audit est lancé" in page.text
+    assert "L’audit est lancé" in page.text or "sans anomalie" in page.text, "it may be over already"
     await asyncio.gather(*ctx.ledger_audits)
     page = await browser.get(browser.page.path)
     assert ("sans anomalie" in page.text, "revenez" in page.text) == (True, False), "it is over"
