@@ -8,7 +8,7 @@ from guichet.context import AppContext
 from guichet.domain.audit_log import Act, Actor, FactName
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant, MerchantLimits
-from guichet.domain.money import MIN_AMOUNT, Hundredths, parse_decimal
+from guichet.domain.money import MIN_AMOUNT, Hundredths, parse_typed
 from guichet.merchants import repository as merchants
 
 MAX_RATE: Final = 100_000
@@ -28,7 +28,7 @@ def read_rate(typed: str) -> int | None:
 
 def read_amount(typed: str) -> Hundredths | None:
     """A limit typed in the currency's unit, with or without spaces; None if it is no such amount."""
-    amount = parse_decimal("".join(typed.split()).replace(",", "."), 2)
+    amount = parse_typed(typed, 2)
     return Hundredths(amount) if amount is not None and MIN_AMOUNT <= amount <= _MAX_AMOUNT else None
 
 

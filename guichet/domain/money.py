@@ -4,6 +4,7 @@ The contract's own unit for `balance_minor` is the hundredth, XOF included, so o
 `500_000`, 12.50 EUR is `1_250`. No amount ever passes through a float.
 """
 
+import re
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, Literal, NewType, get_args
 
@@ -20,6 +21,8 @@ DECIMALS: Final[dict[str, int]] = {"XOF": 0, "XAF": 0, "EUR": 2, "USD": 2}
 #: Bounds of an `amount` sent by a merchant (docs/contract.md, "Limits"), in hundredths.
 MIN_AMOUNT: Final = Hundredths(1_00)
 MAX_AMOUNT: Final = Hundredths(99_999_999_00)
+
+_TYPED: Final = re.compile(r"[0-9]{1,15}(?:\.([0-9]{1,15}))?")
 
 
 def to_hundredths(value: int | Decimal) -> Hundredths | None:
@@ -70,6 +73,16 @@ def _french_digits(hundredths: int, currency: Currency) -> str:
     sign = "-" if hundredths < 0 else ""
     digits = sign + f"{units:,}".replace(",", "\u202f")
     return digits + (f",{rest:02d}" if rest or DECIMALS[currency] == 2 else "")
+
+
+def parse_typed(typed: str, places: int) -> int | None:
+    """A number from a form as an integer of `10**-places`: `5 000`, `12,50` or `12.5`; None if it is none.
+
+    With more decimals than `places` it is none: in `5.000` or `5,000` somebody means thousands.
+    """
+    text = "".join(typed.split()).replace(",", ".")
+    match = _TYPED.fullmatch(text)
+    return parse_decimal(text, places) if match and len(match[1] or "") <= places else None
 
 
 def parse_decimal(text: str, places: int) -> int | None:

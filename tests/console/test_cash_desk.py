@@ -124,7 +124,7 @@ async def test_a_form_that_is_sent_twice_makes_one_sale(console: ConsoleFixture)
 async def test_wrong_amounts_are_refused_and_kept(sqlite_console: ConsoleFixture) -> None:
     console = sqlite_console
     merchant, cashier, path = await desk(console)
-    for typed in ("", "0", "-5", "12,5", "1e9", "abc", '5,"max_uses":9', "100000000"):
+    for typed in ("", "0", "-5", "12,5", "5.000", "5,000", "1e9", "abc", '5,"max_uses":9', "100000000"):
         await cashier.get(path)
         page = await cashier.submit("amount", amount=typed, description='<b>"x"</b>')
         assert page.status == 422, typed

@@ -122,6 +122,29 @@ def test_numbers_typed_by_people(text: str, places: int, value: int | None) -> N
     assert money.parse_decimal(text, places) == value
 
 
+@pytest.mark.parametrize(
+    ("typed", "places", "value"),
+    [
+        ("5 000", 2, 500_000),
+        ("5\u202f000", 2, 500_000),
+        (" 12,5 ", 2, 1_250),
+        ("12.50", 2, 1_250),
+        ("1,7500", 4, 17_500),
+        ("5.000", 2, None),
+        ("5,000", 2, None),
+        ("5.000,00", 2, None),
+        ("1e3", 2, None),
+        ("-5", 2, None),
+        ("+5", 2, None),
+        ("٥", 2, None),
+        ("5.", 2, None),
+        ("", 2, None),
+    ],
+)
+def test_numbers_of_forms_are_never_guessed(typed: str, places: int, value: int | None) -> None:
+    assert money.parse_typed(typed, places) == value
+
+
 @given(value=st.decimals(0, 10**9, places=6, allow_nan=False), places=st.integers(0, 6))
 def test_typed_numbers_are_rounded_half_up(value: Decimal, places: int) -> None:
     expected = (Fraction(value) * 10**places + Fraction(1, 2)).__floor__()

@@ -2,7 +2,6 @@
 fee. A field that is left empty stays as it is."""
 
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any, Final
 
 from guichet.accounts.rights import StaffMember
@@ -13,7 +12,7 @@ from guichet.console.forms import is_confirmed
 from guichet.console.visit import Visit
 from guichet.domain.catalogue import RATE_PLACES, ModeOverride, PaymentMode
 from guichet.domain.ids import MerchantId
-from guichet.domain.money import Hundredths, parse_decimal, plain
+from guichet.domain.money import Hundredths, parse_typed, plain
 from guichet.schemas.json_codec import percent
 
 _FIXED_PLACES: Final = 2
@@ -104,10 +103,9 @@ def _override(merchant_id: MerchantId | None, form: dict[str, str]) -> ModeOverr
 
 def _number(typed: str, places: int) -> int | None:
     """What was typed as an integer of `places` decimals, never rounded; None for nothing. Raises _WrongFee."""
-    text = "".join(typed.split()).replace(",", ".")
-    if not text:
+    if not typed.strip():
         return None
-    number = parse_decimal(text, places)
-    if number is None or Decimal(text).scaleb(places) != number:
+    number = parse_typed(typed, places)
+    if number is None:
         raise _WrongFee
     return number

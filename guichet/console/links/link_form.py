@@ -13,7 +13,8 @@ from guichet.domain.payment_links import LIMITED
 from guichet.schemas.json_codec import parse_object
 
 _SPACES: Final = re.compile(r"[\s\u00a0\u202f]")
-_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,6})?")
+#: Two decimals at most: in `5.000` or `5,000` somebody means thousands.
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,2})?")
 _TEXTS: Final = ("description", "external_id", "return_url")
 _DATES: Final = ("starts_at", "expires_at")
 _NO_OBJECT: Final = 'Un objet JSON est attendu, par exemple {"commande": 42}.'

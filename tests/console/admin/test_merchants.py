@@ -173,7 +173,13 @@ async def test_an_admin_creates_and_changes_a_merchant(staff: Staff) -> None:
     assert (changed.status, changed.name, changed.time_zone) == ("suspended", "Chez Awa", "Africa/Dakar")
     assert await change(act="time_zone", time_zone="") == 303
     own = {"act": "limits", "rate_limit": "600", "payment_limit": "150,5", "daily_limit": "", "reason": "Contrat"}
-    for wrong in ({"rate_limit": "0"}, {"payment_limit": "0"}, {"daily_limit": "beaucoup"}, {"reason": " "}):
+    for wrong in (
+        {"rate_limit": "0"},
+        {"payment_limit": "0"},
+        {"payment_limit": "200,000"},
+        {"daily_limit": "beaucoup"},
+        {"reason": " "},
+    ):
         assert await change(**own | wrong) == 422, wrong
     assert 'value="600"' in admin.page.text, "what was typed is kept"
     assert await change(**own) == 303
@@ -279,6 +285,7 @@ async def test_fees_and_modes_of_one_merchant(staff: Staff) -> None:
         {"percent": "-1"},
         {"percent": "abc"},
         {"fixed": "1,005"},
+        {"fixed": "1.000"},
         {},
         {"operator": "nobody", "state": "open"},
     ):
