@@ -128,6 +128,7 @@ async def test_wrong_amounts_are_refused_and_kept(sqlite_console: ConsoleFixture
         await cashier.get(path)
         page = await cashier.submit("amount", amount=typed, description='<b>"x"</b>')
         assert page.status == 422, typed
+        assert ("Écrivez 5000 ou 5 000" in page.text) is typed.endswith(("5.000", "5,000")), typed
         assert 'id="amount-err"' in page.text
         assert page.form("amount").fields["amount"] == typed
         assert "<b>" + '"x"' not in page.text

@@ -80,7 +80,7 @@ def _body(visit: Visit, form: Mapping[str, str], token: str) -> bytes:
     label = form.get("description", "").strip() or visit.text("desk.default_label").unescape()
     external_id = CASH_DESK_PREFIX + token
     members = f'"description":{json.dumps(label)},"external_id":{json.dumps(external_id)}'
-    return f'{{"amount":{json_number(form.get("amount", ""))},{members}}}'.encode(errors="replace")
+    return f'{{"amount":{json_number(form, "amount")},{members}}}'.encode(errors="replace")
 
 
 async def _form_page(
