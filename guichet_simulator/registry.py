@@ -4,14 +4,14 @@ from typing import Final
 
 from guichet_simulator.base import SimulatedProvider
 from guichet_simulator.context import SimulatorContext
-from guichet_simulator.coris import Coris
-from guichet_simulator.feexpay import FeexPay
-from guichet_simulator.mtn import Mtn, MtnNewPlatform
-from guichet_simulator.orange import Orange
-from guichet_simulator.pawapay import PawaPay
-from guichet_simulator.sonatel import Sonatel
-from guichet_simulator.stripe import Stripe
-from guichet_simulator.wave import Wave
+from guichet_simulator.coris.provider import Coris
+from guichet_simulator.feexpay.provider import FeexPay
+from guichet_simulator.mtn.provider import Mtn, MtnNewPlatform
+from guichet_simulator.orange.provider import Orange
+from guichet_simulator.pawapay.provider import PawaPay
+from guichet_simulator.sonatel.provider import Sonatel
+from guichet_simulator.stripe.provider import Stripe
+from guichet_simulator.wave.provider import Wave
 
 PROVIDERS: Final[tuple[type[SimulatedProvider], ...]] = (
     FeexPay, Mtn, MtnNewPlatform, Wave, PawaPay, Orange, Sonatel, Stripe, Coris,

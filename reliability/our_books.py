@@ -12,7 +12,7 @@ from guichet.db.tables import audit_log, incidents, late_results, payment_links,
 from guichet.domain.ids import LinkId
 from guichet.domain.late_results import LateResult
 from guichet.domain.payments import Payment, Refund
-from guichet.payments.incidents import Incident
+from guichet.incidents.repository import Incident
 from reliability.installation import Installation
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
 from guichet.domain.payments import Payment, Refund, request_reference
-from guichet.providers.feexpay_history import network_name
-from guichet.providers.orange import order_id
+from guichet.providers.feexpay.history import network_name
+from guichet.providers.orange.provider import order_id
 
 _TRANSACTIONS: Final = (
     "SELECT t.provider, t.operator, strftime('%Y-%m-%d', t.created_at / 1000000, 'unixepoch'), t.kind, t.client_ref,"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from guichet.audit_log import entries as audit_log
+from guichet.back_office import manual_settlement, override_approvals
 from guichet.bootstrap import service
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
@@ -20,19 +21,15 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.late_results import LateResult
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import ACTIVE, FROZEN, WalletStatus
+from guichet.incidents import repository as incidents
+from guichet.late_money import decisions as late_decisions
+from guichet.late_money import repository as late_results
+from guichet.late_money import returns as late_returns
+from guichet.late_money.decisions import Decision
 from guichet.ledger import wallets
-from guichet.payments import (
-    incidents,
-    late_decisions,
-    late_returns,
-    manual_settlement,
-    override_approvals,
-    payee_confirmation,
-    refund_repository,
-    repository,
-)
-from guichet.payments import late_result_repository as late_results
-from guichet.payments.late_decisions import Decision
+from guichet.payments import repository
+from guichet.refunds import payee_confirmation
+from guichet.refunds import repository as refund_repository
 from reliability.installation import Installation
 from reliability.merchant import Merchant
 

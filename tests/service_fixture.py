@@ -16,7 +16,7 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import MerchantStatus
 from guichet.domain.money import Currency
 from guichet.domain.sentences import verbatim
-from guichet.payments import incidents
+from guichet.incidents import repository as incidents
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
 from tests.fakes.clock import ManualClock

@@ -14,6 +14,7 @@ from guichet.accounts.approval_mails import tell_approvers, tell_asker, tell_exp
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
 from guichet.audit_log import entries as audit_log
+from guichet.back_office import money_acts
 from guichet.clock import DAY, Instant, later
 from guichet.context import AppContext
 from guichet.db.engine import Reader, Transaction
@@ -25,7 +26,6 @@ from guichet.domain.ids import ApprovalId
 from guichet.domain.refusals import Refusal
 from guichet.domain.roles import StaffRight, may_as_staff
 from guichet.logs import log
-from guichet.payments import money_acts
 
 #: For how long somebody must have had their role in the staff before they approve.
 _IN_STAFF: Final = DAY

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from guichet.api.http import read_body
 from guichet.context import AppContext
 from guichet.domain.errors import InvalidRequest
-from guichet.payments.provider_callbacks import receive
+from guichet.provider_callbacks.receive import receive
 from guichet.providers.base import Callback
 from guichet.schemas.json_codec import MAX_BODY, failure
 from guichet.server.json_response import JsonResponse

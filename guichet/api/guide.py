@@ -14,7 +14,7 @@ from guichet.domain.events import ANSWER_TIMEOUT, MAX_ATTEMPTS, RETRY_DELAYS, SI
 from guichet.domain.failures import FailureCode
 from guichet.domain.money import DECIMALS, MAX_AMOUNT, MIN_AMOUNT, french
 from guichet.domain.sandbox_scenarios import TEST_SCENARIOS, TestScenario
-from guichet.providers.sandbox import EXPIRES_AFTER, SUFFIXES, VALIDATES_AFTER
+from guichet.providers.sandbox.provider import EXPIRES_AFTER, SUFFIXES, VALIDATES_AFTER
 from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 
 _UNUSED: Final = "réservé : aucune opération de cette version ne l'émet"

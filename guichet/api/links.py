@@ -11,9 +11,9 @@ from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.ids import LinkId
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.warnings import RequestWarning, warning
-from guichet.payments import link_repository as links
-from guichet.payments.links import create_link as create_link_once
-from guichet.payments.links import wanted_link
+from guichet.links import repository as links
+from guichet.links.links import create_link as create_link_once
+from guichet.links.links import wanted_link
 from guichet.schemas.payment_link import PaymentLinkObject, payment_link_object
 
 _ID: Final = re.compile(r"[0-9]{1,19}")

@@ -13,9 +13,9 @@ from guichet.db.references import parse_reference
 from guichet.domain.errors import InvalidRequest, NotFound
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment, Refund
-from guichet.payments import refund_repository as refunds
-from guichet.payments.disbursement import poll_refund
-from guichet.payments.refund import request_refund
+from guichet.refunds import repository as refunds
+from guichet.refunds.disbursement import poll_refund
+from guichet.refunds.request import request_refund
 from guichet.schemas.json_codec import parse_object
 from guichet.schemas.refund import RefundBody, refund_object
 from guichet.schemas.stated_fields import REFUND_FIGURES, differs

@@ -14,10 +14,10 @@ from guichet.domain.errors import NotFound
 from guichet.domain.merchants import Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.ledger import wallets
+from guichet.links import repository as link_repository
 from guichet.pages import formatting, i18n
 from guichet.pages.page_request import PageRequest
 from guichet.pages.qr_codes import qr_code
-from guichet.payments import link_repository
 from guichet.printable import printable_label
 
 

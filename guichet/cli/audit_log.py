@@ -8,11 +8,11 @@ import typer
 from guichet.audit_log import entries, verification
 from guichet.audit_log.entries import Entry
 from guichet.bootstrap import Service
+from guichet.chain_heads.known import known_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
 from guichet.cli.console import console, fail, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import iso
-from guichet.heads.known import known_heads
 
 app = typer.Typer(no_args_is_help=True, help="What people did, in a log that nobody can change unnoticed.")
 

@@ -12,8 +12,8 @@ from guichet.cli.runner import run
 from guichet.cli.sandbox_merchant import OfMerchant, chosen_merchant
 from guichet.clock import SECOND, iso, later
 from guichet.domain.ids import MerchantId
-from guichet.payments import sandbox_clock
-from guichet.payments.sandbox_clock import Moved
+from guichet.sandbox import clock as sandbox_clock
+from guichet.sandbox.clock import Moved
 
 app = typer.Typer(no_args_is_help=True, help="The test clock of a merchant: time passes for what waits in test.")
 

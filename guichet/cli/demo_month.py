@@ -36,12 +36,12 @@ from guichet.domain.money import Hundredths
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import CONFIRMED, REFUSED, Payment
 from guichet.domain.settlement import Settlement
+from guichet.links.links import create_link, wanted_link
 from guichet.merchants import api_keys
 from guichet.payments import repository
 from guichet.payments.create import TOKEN_LENGTH, PaymentRequest, create_payment
-from guichet.payments.links import create_link, wanted_link
-from guichet.payments.refund import request_refund
 from guichet.payments.settlement import settle_batch
+from guichet.refunds.request import request_refund
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries, endpoints, outbox

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from guichet.clock import HOUR, MINUTE, SECOND, Instant, earlier, from_datetime, later, to_datetime
 from guichet.domain.failures import RefusalReason
-from guichet.providers.sandbox import NEVER_VALIDATED
+from guichet.providers.sandbox.provider import NEVER_VALIDATED
 
 DAYS: Final = 30
 #: Nothing is sold in the last minutes: what is written is final.

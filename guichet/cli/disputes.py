@@ -10,10 +10,11 @@ from guichet.cli.arguments import EXAMPLE_REFERENCE, By, Evidence, Json, Referen
 from guichet.cli.console import CommandError, console, iso_or_none, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import iso
+from guichet.disputes import disputes
+from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import WantedAct
 from guichet.domain.disputes import Bearer, Dispute
 from guichet.domain.money import plain
-from guichet.payments import dispute_repository, disputes
 
 app = typer.Typer(no_args_is_help=True, help="Payments that customers contest with their bank.")
 

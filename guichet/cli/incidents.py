@@ -5,14 +5,15 @@ from typing import Annotated
 
 import typer
 
+from guichet.back_office import incident_acts
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, OptionalBy, actor, row_id
 from guichet.cli.console import CommandError, print_json, print_table
 from guichet.cli.runner import run
 from guichet.clock import Instant, iso
 from guichet.domain.ids import IncidentId
-from guichet.payments import incident_acts, unmatched_callbacks
-from guichet.payments import incidents as repository
+from guichet.incidents import repository
+from guichet.provider_callbacks import unmatched as unmatched_callbacks
 
 
 def register(app: typer.Typer) -> None:

@@ -17,9 +17,10 @@ from guichet.domain.approvals import WantedAct
 from guichet.domain.late_results import LateResult
 from guichet.domain.money import plain
 from guichet.domain.payments import Payment
-from guichet.payments import late_decisions, late_returns
-from guichet.payments import late_result_repository as store
-from guichet.payments.late_decisions import Decision
+from guichet.late_money import decisions as late_decisions
+from guichet.late_money import repository as store
+from guichet.late_money import returns as late_returns
+from guichet.late_money.decisions import Decision
 
 app = typer.Typer(no_args_is_help=True, help="Money that moved after a failure (or a refund's success) was told.")
 

@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 
 from guichet.bootstrap import Service
+from guichet.chain_heads.known import known_heads
+from guichet.chain_heads.publication import publish_heads
 from guichet.cli.arguments import Json, KnownDigests, KnownHeadsFile
 from guichet.cli.console import console, error_console, fail, print_json, print_table
 from guichet.cli.ledger_margin import margin
@@ -12,8 +14,6 @@ from guichet.cli.runner import run
 from guichet.cli.wallet_statement import print_statement
 from guichet.clock import iso
 from guichet.domain.money import plain
-from guichet.heads.known import known_heads
-from guichet.heads.publication import publish_heads
 from guichet.ledger import audit as ledger
 from guichet.schemas.json_codec import number
 

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from guichet.back_office.manual_settlement import Settled, settle_by_hand
+from guichet.back_office.override_approvals import Decision
 from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval, needs_approval
 from guichet.cli.arguments import actor
@@ -12,9 +14,8 @@ from guichet.cli.provider_accounts import load_providers
 from guichet.cli.runner import load_settings, run
 from guichet.domain.approvals import Arguments, MoneyAct, WantedAct
 from guichet.domain.payments import Payment, Refund, SubjectType
-from guichet.payments import refund_repository, repository
-from guichet.payments.manual_settlement import Settled, settle_by_hand
-from guichet.payments.override_approvals import Decision
+from guichet.payments import repository
+from guichet.refunds import repository as refund_repository
 
 Outcome = Annotated[
     bool | None,

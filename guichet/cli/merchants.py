@@ -6,8 +6,9 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from guichet.administration import merchants as administration
-from guichet.administration.merchant_limits import MAX_RATE, read_amount, read_rate, set_limits
+from guichet.back_office import merchants as administration
+from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymise_customer, read_phone
+from guichet.back_office.merchant_limits import MAX_RATE, read_amount, read_rate, set_limits
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Evidence, Json, MerchantId, OptionalBy, actor
 from guichet.cli.console import console, print_json, print_table
@@ -17,7 +18,6 @@ from guichet.domain.accounts import normal_email
 from guichet.domain.merchants import Environment, Merchant, MerchantLimits, MerchantStatus, merchant_name
 from guichet.domain.money import DEFAULT_CURRENCY, Currency, plain
 from guichet.merchants import repository as merchants
-from guichet.payments.anonymisation import Anonymised, CustomerKeys, anonymise_customer, read_phone
 from guichet.settings import parsers
 
 Value = TypeVar("Value", bound=int)

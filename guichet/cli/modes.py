@@ -6,8 +6,8 @@ from typing import Annotated, Final
 
 import typer
 
-from guichet.administration.errors import ClosedForEverybody, UnknownOperator
-from guichet.administration.payment_modes import change_mode, current_catalogue
+from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
+from guichet.back_office.payment_modes import change_mode, current_catalogue
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json, MerchantIdValue, OptionalBy, actor, row_id
 from guichet.cli.console import CommandError, console, fail, print_json, print_table

@@ -11,9 +11,9 @@ from rich.table import Table
 from guichet.cli.console import console, error_console, print_json
 from guichet.cli.provider_accounts import open_registry
 from guichet.printable import printable
-from guichet.providers.account_checks import Finding, FindingState
 from guichet.providers.account_review import findings_of
 from guichet.providers.providers_file import ProvidersConfig
+from guichet.providers.shared.account_checks import Finding, FindingState
 from guichet.settings import Settings
 
 _MARKS: Final[dict[FindingState, str]] = {"ok": "✓", "wrong": "✗", "unchecked": "–"}

@@ -12,8 +12,8 @@ from guichet.cli.console import CommandError, error_console, print_json
 from guichet.cli.provider_setup import Yes, confirm, step
 from guichet.cli.runner import load_settings, run_async
 from guichet.http_client import HttpClient
-from guichet.providers.client import ProviderClient
-from guichet.providers.mtn_sandbox import ADDRESS, ApiUsers
+from guichet.providers.mtn.api_users import ADDRESS, ApiUsers
+from guichet.providers.shared.client import ProviderClient
 from guichet.settings import Settings
 
 _PRODUCTS: Final = {"collection": "", "disbursement": "disbursement_"}

@@ -9,11 +9,11 @@ from guichet.cli.console import CommandError, print_json
 from guichet.cli.provider_accounts import load_providers, open_registry
 from guichet.cli.provider_setup import Yes, confirm, step
 from guichet.cli.runner import load_settings, run_async
-from guichet.providers.account_checks import AccountSetup
-from guichet.providers.client import ProviderResponse
 from guichet.providers.providers_file import ProvidersConfig
-from guichet.providers.sonatel import Sonatel
-from guichet.providers.sonatel_checks import callback_url
+from guichet.providers.shared.account_checks import AccountSetup
+from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.sonatel.checks import callback_url
+from guichet.providers.sonatel.provider import Sonatel
 from guichet.settings import Settings
 
 

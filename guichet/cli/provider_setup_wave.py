@@ -6,19 +6,19 @@ from typing import Annotated
 
 import typer
 
-from guichet.bootstrap import Service
-from guichet.cli.arguments import Json
-from guichet.cli.console import CommandError, print_json
-from guichet.cli.provider_accounts import chosen_accounts, load_providers
-from guichet.cli.provider_setup import Yes, confirm, step
-from guichet.cli.runner import load_settings, run
-from guichet.payments.aggregated_merchants import (
+from guichet.back_office.aggregated_merchants import (
     MerchantNotMade,
     MerchantsUnlisted,
     NamedMerchant,
     aggregating,
     name_merchants,
 )
+from guichet.bootstrap import Service
+from guichet.cli.arguments import Json
+from guichet.cli.console import CommandError, print_json
+from guichet.cli.provider_accounts import chosen_accounts, load_providers
+from guichet.cli.provider_setup import Yes, confirm, step
+from guichet.cli.runner import load_settings, run
 from guichet.providers.providers_file import ProvidersConfig
 
 

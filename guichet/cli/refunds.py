@@ -13,7 +13,8 @@ from guichet.cli.manual_settlement import Approver, Outcome, Override
 from guichet.cli.runner import run
 from guichet.domain.approvals import WantedAct
 from guichet.domain.payments import Refund
-from guichet.payments import payee_confirmation, refund_repository
+from guichet.refunds import payee_confirmation
+from guichet.refunds import repository as refund_repository
 
 app = typer.Typer(no_args_is_help=True, help="What a person does with one refund.")
 

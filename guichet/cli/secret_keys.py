@@ -8,6 +8,7 @@ import typer
 from cryptography.fernet import Fernet
 
 from guichet.accounts import totp_seeds
+from guichet.back_office.jobs import repository as staff_jobs
 from guichet.bootstrap import Service
 from guichet.cli.arguments import Json
 from guichet.cli.console import console, fail, print_json
@@ -17,7 +18,6 @@ from guichet.exports import repository as exports
 from guichet.mail import outbox
 from guichet.merchants import documents, webhook_secrets
 from guichet.merchants.vault import UnreadableSecret, Vault
-from guichet.staff_jobs import repository as staff_jobs
 
 
 def register(app: typer.Typer) -> None:

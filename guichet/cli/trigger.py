@@ -13,7 +13,7 @@ from guichet.domain.errors import GuichetError
 from guichet.domain.events import EventName
 from guichet.domain.ids import MerchantId
 from guichet.merchants import repository as merchants
-from guichet.payments.sandbox_events import cause
+from guichet.sandbox.events import cause
 
 _MOST: Final = 1000
 

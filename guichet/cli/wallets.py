@@ -5,6 +5,8 @@ from typing import Annotated, Final
 
 import typer
 
+from guichet.back_office import wallet_status
+from guichet.back_office.money_acts import wallet_subject
 from guichet.bootstrap import Service
 from guichet.cli.approvals import ask_for_approval, needs_approval
 from guichet.cli.arguments import Json, MerchantId, OptionalBy, OptionalEvidence, WalletStatusValue, actor
@@ -18,8 +20,6 @@ from guichet.domain.approvals import WantedAct
 from guichet.domain.money import Currency, plain
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES, Wallet, WalletStatus
 from guichet.ledger import suspense, wallets
-from guichet.payments import wallet_status
-from guichet.payments.money_acts import wallet_subject
 from guichet.schemas.wallet import balance_object
 
 app = typer.Typer(no_args_is_help=True, help="Merchants' wallets.")

@@ -6,7 +6,7 @@ from guichet.clock import DAY, HOUR, MINUTE, SECOND, later
 from guichet.console.visit import Visit
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.ids import MerchantId
-from guichet.payments import sandbox_clock
+from guichet.sandbox import clock as sandbox_clock
 
 _UNITS: Final = ("m", "h", "d")
 

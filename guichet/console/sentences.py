@@ -16,13 +16,13 @@ from guichet.domain.comparison_notes import ComparisonNote
 from guichet.domain.refusals import Refusal
 from guichet.domain.sentences import Message, Sentences
 from guichet.http_client.call_failures import CallFailure
+from guichet.incidents.details import IncidentDetail
 from guichet.ledger.audit.faults import AuditFault
 from guichet.pages import formatting
 from guichet.pages.page_request import PageRequest
-from guichet.payments.incident_details import IncidentDetail
 from guichet.printable import printable
-from guichet.providers.account_findings import AccountFinding, AccountSubject, BalanceProblem
-from guichet.providers.answers import ProviderAnswer
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject, BalanceProblem
+from guichet.providers.shared.answers import ProviderAnswer
 from guichet.server.doctor.problems import Age, DoctorProblem
 
 #: Every kind of sentences that a page shows. The text of a sentence is its kind, a dot, and the key of its template.

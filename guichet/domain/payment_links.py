@@ -46,7 +46,7 @@ class PaymentLink:
     return_url: str | None = None
     #: Whether it is of the test environment.
     test: bool = False
-    #: Made at the cash desk, for one sale (`payments/links.py`).
+    #: Made at the cash desk, for one sale (`links/links.py`).
     cash_desk: bool = False
 
     @property

@@ -29,7 +29,7 @@ TEST_SCENARIOS: Final[tuple[TestScenario, ...]] = get_args(TestScenario)
 MOBILE_MONEY_ONLY: Final[frozenset[TestScenario]] = frozenset({"redirect", "wrong_otp", "expired", "amount_mismatch"})
 
 #: The names of `provider_data` in the test environment: the scenario, and the microseconds by which the merchant's test
-#: clock was advanced since the payment was created (`payments/sandbox_clock.py`).
+#: clock was advanced since the payment was created (`sandbox/clock.py`).
 SCENARIO: Final = "test_scenario"
 CLOCK_ADVANCED: Final = "clock_advanced"
 

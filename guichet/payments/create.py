@@ -26,9 +26,10 @@ from guichet.domain.posting_rules import ACTIVE
 from guichet.domain.records import Record
 from guichet.domain.sandbox_scenarios import MOBILE_MONEY_ONLY, SCENARIO, TestScenario
 from guichet.ledger import wallets
+from guichet.links import repository as links
 from guichet.logs import log
-from guichet.payments import integrity, merchant_limits, misconfigured_routes, prompt_limits, repository
-from guichet.payments import link_repository as links
+from guichet.merchants import limits as merchant_limits
+from guichet.payments import integrity, misconfigured_routes, prompt_limits, repository
 from guichet.payments.provider_calls import call_provider, charge_for, encode_provider_data, name_merchant
 from guichet.payments.settlement import settle_payment
 from guichet.payments.slow_initiation import REQUEST_WAIT, WaitingRequest, wait_for_initiation

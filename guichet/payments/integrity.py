@@ -3,9 +3,9 @@
 from guichet.context import AppContext
 from guichet.domain.money import plain, round_to_currency
 from guichet.domain.payments import Payment, Refund
+from guichet.incidents import repository as incidents
+from guichet.incidents.details import IncidentDetail
 from guichet.logs import log
-from guichet.payments import incidents
-from guichet.payments.incident_details import IncidentDetail
 from guichet.providers.base import Succeeded
 
 

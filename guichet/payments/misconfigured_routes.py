@@ -3,9 +3,9 @@
 from guichet.context import AppContext
 from guichet.domain.failures import OUR_FAULTS
 from guichet.domain.payments import Payment
+from guichet.incidents import repository as incidents
+from guichet.incidents.details import IncidentDetail
 from guichet.logs import log
-from guichet.payments import incidents
-from guichet.payments.incident_details import IncidentDetail
 
 
 async def report(ctx: AppContext, payment: Payment, raw: str) -> None:

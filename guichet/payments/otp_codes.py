@@ -15,7 +15,6 @@ from guichet.domain.failures import REFUSAL_REASONS, RefusalReason
 from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.logs import log
 from guichet.payments.provider_calls import call_provider
-from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     Accepted,
     Charge,
@@ -24,6 +23,7 @@ from guichet.providers.base import (
     Refused,
 )
 from guichet.providers.capabilities import SendsOtpCodes
+from guichet.providers.shared.answers import ProviderAnswer
 
 
 class CodeNotSent(PaymentFailed):

@@ -5,9 +5,9 @@ from typing import Final
 from guichet.clock import SECOND, Instant, later
 from guichet.context import AppContext
 from guichet.domain.payments import INCIDENT_AGE_SECONDS, Payment, Refund, poll_interval
-from guichet.payments import incidents
-from guichet.payments.incident_details import IncidentDetail
-from guichet.providers.sandbox import NEVER
+from guichet.incidents import repository as incidents
+from guichet.incidents.details import IncidentDetail
+from guichet.providers.sandbox.provider import NEVER
 
 #: How long a process may work on a payment or refund alone; longer than a provider may take to answer.
 LEASE_DURATION: Final = 30 * SECOND

@@ -19,10 +19,8 @@ from guichet.db.work_queue import Claim
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment
 from guichet.logs import log
-from guichet.payments import callback_repository as callbacks
 from guichet.payments import integrity, misconfigured_routes, never_arrived, repository
 from guichet.payments.awaited_polls import REQUEST_WAIT, result_within
-from guichet.payments.callback_repository import ProviderCallback
 from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
 from guichet.payments.provider_calls import (
     ANOTHER_ACCOUNT,
@@ -32,8 +30,10 @@ from guichet.payments.provider_calls import (
     is_another_account,
 )
 from guichet.payments.settlement import settle_payment
-from guichet.providers.answers import ProviderAnswer
+from guichet.provider_callbacks import repository as callbacks
+from guichet.provider_callbacks.repository import ProviderCallback
 from guichet.providers.base import Accepted, NotFound, Refused, StatusResult, Succeeded, Unknown
+from guichet.providers.shared.answers import ProviderAnswer
 
 #: How many running questions a caller joins. The first may end without asking, because somebody asked seconds ago, and
 #: then another caller asks without that limit.

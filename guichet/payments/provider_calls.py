@@ -12,9 +12,9 @@ from guichet.context import AppContext
 from guichet.domain.money import round_to_currency
 from guichet.domain.payee import payee_number
 from guichet.domain.payments import Payment, Refund
-from guichet.payments import incidents, never_arrived
-from guichet.payments.incident_details import IncidentDetail
-from guichet.providers.answers import ProviderAnswer
+from guichet.incidents import repository as incidents
+from guichet.incidents.details import IncidentDetail
+from guichet.payments import never_arrived
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Accepted,
@@ -29,6 +29,7 @@ from guichet.providers.base import (
     Succeeded,
     Unknown,
 )
+from guichet.providers.shared.answers import ProviderAnswer
 
 T = TypeVar("T")
 

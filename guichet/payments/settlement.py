@@ -39,10 +39,14 @@ from guichet.domain.payments import (
 )
 from guichet.domain.posting_rules import Movement, Posting
 from guichet.domain.settlement import Settlement
+from guichet.incidents import repository as incidents
+from guichet.late_money import repository as late_result_repository
 from guichet.ledger import postings, wallets
-from guichet.payments import incidents, late_result_repository, merchant_limits, refund_repository, repository
-from guichet.payments import link_repository as links
+from guichet.links import repository as links
+from guichet.merchants import limits as merchant_limits
+from guichet.payments import repository
 from guichet.providers.base import Refused, Succeeded
+from guichet.refunds import repository as refund_repository
 from guichet.webhooks import outbox
 from guichet.webhooks.outbox import Event
 
@@ -287,7 +291,7 @@ async def _close_incidents(tx: Transaction, changes: Iterable[_Change]) -> None:
 
 
 async def _ask_failures_again(tx: Transaction, changes: Iterable[_Change]) -> None:
-    """A provider may still move the money of what failed: it is asked again later (`late_results.py`)."""
+    """A provider may still move the money of what failed: it is asked again later (`late_money/results.py`)."""
     questions = [
         late_result_repository.question_about(change.refund or change.payment, change.settlement.now)
         for change in changes

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from guichet.domain.money import Hundredths
 from guichet.domain.sentences import Sentence
-from guichet.providers.account_checks import AccountSetup, ChecksAccount, Finding, findings_without_a_call
-from guichet.providers.account_findings import BalanceProblem
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.providers.providers_file import ProvidersConfig
 from guichet.providers.registry import Registry
+from guichet.providers.shared.account_checks import AccountSetup, ChecksAccount, Finding, findings_without_a_call
+from guichet.providers.shared.account_findings import BalanceProblem
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,16 @@ from typing import Final
 
 from guichet.clock import Clock
 from guichet.http_client import HttpClient
-from guichet.providers import coris, feexpay, mtn, orange, pawapay, sonatel, stripe, wave
 from guichet.providers.base import CARDS, Provider
-from guichet.providers.client import ProviderAccount
+from guichet.providers.coris import provider as coris
+from guichet.providers.feexpay import provider as feexpay
+from guichet.providers.mtn import provider as mtn
+from guichet.providers.orange import provider as orange
+from guichet.providers.pawapay import provider as pawapay
+from guichet.providers.shared.client import ProviderAccount
+from guichet.providers.sonatel import provider as sonatel
+from guichet.providers.stripe import provider as stripe
+from guichet.providers.wave import provider as wave
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,10 @@ from guichet.clock import Clock
 from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import Provider
-from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES, served_operators
 from guichet.providers.registry import SANDBOX, UNCONNECTED, Registry
-from guichet.providers.sandbox_accounts import is_real, leads_to_simulator, sandbox_reason
+from guichet.providers.shared.client import ProviderAccount
+from guichet.providers.shared.sandbox_accounts import is_real, leads_to_simulator, sandbox_reason
 from guichet.settings import SettingsError
 
 _NAME: Final = re.compile(r"[a-z0-9_]{1,64}")

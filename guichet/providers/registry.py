@@ -6,7 +6,6 @@ from typing import Final
 from guichet.clock import Clock
 from guichet.domain.merchants import Environment
 from guichet.domain.money import Currency
-from guichet.providers.answers import ProviderAnswer
 from guichet.providers.base import (
     PROVIDER_TIMEOUT,
     Callback,
@@ -22,7 +21,8 @@ from guichet.providers.base import (
     Unknown,
 )
 from guichet.providers.capabilities import Balances, HasDisputes, History, StatesAvailability
-from guichet.providers.sandbox import Sandbox
+from guichet.providers.sandbox.provider import Sandbox
+from guichet.providers.shared.answers import ProviderAnswer
 
 #: Names of accounts that are in no file. They are stored with payments like the others.
 SANDBOX: Final = "sandbox"

@@ -12,15 +12,15 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from guichet.availability.states import availabilities
+from guichet.back_office import provider_balances
+from guichet.chain_heads.published import last_published
 from guichet.clock import SECOND, Clock, Instant
 from guichet.db.engine import Database
 from guichet.db.replication import replication
 from guichet.domain.availability import OperatorState
-from guichet.heads.published import last_published
+from guichet.incidents.repository import KINDS
 from guichet.ledger.audit import last_audit
 from guichet.logs import log
-from guichet.payments import provider_balances
-from guichet.payments.incidents import KINDS
 from guichet.server import db_metrics_queries, health_checks
 from guichet.server.reconciliation_checks import reconciled_accounts
 from guichet.server.replication_metrics import replication_families

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
+from guichet.back_office import provider_balances
 from guichet.clock import HOUR, SECOND, Instant, later
 from guichet.context import AppContext
-from guichet.payments import provider_balances
 from guichet.providers.capabilities import Balances
 from guichet.worker.queue_loop import Step
 

@@ -45,7 +45,7 @@ class DailyTotalsPruning:
         merchant, day = self._after
         rows = await self._db.scan(_LOOK, after_merchant=merchant, after_day=day)
         before = to_datetime(now).date().toordinal() - KEPT_DAYS
-        # In the order of the keys, as settlement takes them (`payments/merchant_limits.py`).
+        # In the order of the keys, as settlement takes them (`merchants/limits.py`).
         old = sorted({of_merchant for of_merchant, of_day in rows if of_day < before})
         if old:
             async with self._db.transaction() as tx:

@@ -4,7 +4,7 @@ from typing import Final
 
 from guichet.clock import MINUTE, SECOND, Instant, later
 from guichet.context import AppContext
-from guichet.payments.disputes import read_disputes
+from guichet.disputes.disputes import read_disputes
 from guichet.worker.queue_loop import POLL_INTERVAL, Step
 
 #: Between two readings: while nothing happens, after a callback, and after an account that did not answer.

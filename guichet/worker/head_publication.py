@@ -3,10 +3,10 @@
 import asyncio
 from typing import Final
 
+from guichet.chain_heads.publication import publish_heads
 from guichet.clock import MINUTE, Instant, later
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
-from guichet.heads.publication import publish_heads
 from guichet.http_client import HttpClient
 from guichet.worker.queue_loop import Step
 

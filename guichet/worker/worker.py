@@ -9,20 +9,20 @@ import asyncio
 from typing import Final, Protocol, TypeVar
 
 from guichet import metrics
+from guichet.back_office.jobs.work import StaffJobs
 from guichet.context import AppContext
 from guichet.db.errors import StorageError
 from guichet.domain.exports import Export
 from guichet.domain.staff_jobs import StaffJob
 from guichet.exports.jobs import ExportJobs
 from guichet.http_client import HttpClient
+from guichet.late_money.results import LateResultJobs
 from guichet.logs import log
 from guichet.mail.outbox import Mail, Outbox
 from guichet.mail.sender import MailJobs
-from guichet.payments.disbursement import RefundJobs
-from guichet.payments.late_results import LateResultJobs
 from guichet.payments.polling import PollingJobs
-from guichet.payments.provider_callbacks import CallbackJobs
-from guichet.staff_jobs.jobs import StaffJobs
+from guichet.provider_callbacks.receive import CallbackJobs
+from guichet.refunds.disbursement import RefundJobs
 from guichet.webhooks.dispatcher import DeliveryJobs
 from guichet.worker.availability_loop import Availability
 from guichet.worker.balance_reader import BalanceReader

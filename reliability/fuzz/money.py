@@ -13,7 +13,7 @@ from guichet.bootstrap import service
 from guichet.db.tables import payments, refunds, webhook_deliveries
 from guichet.domain.events import Delivery
 from guichet.domain.payments import Payment, Refund
-from guichet.providers.orange import order_id
+from guichet.providers.orange.provider import order_id
 from guichet.settings import Settings
 
 _BOOKS: Final = """

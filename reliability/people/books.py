@@ -26,7 +26,7 @@ from guichet.db.tables import (
 )
 from guichet.domain.approvals import ApprovalRequest
 from guichet.domain.exports import Export
-from guichet.payments.links import CASH_DESK_PREFIX
+from guichet.links.links import CASH_DESK_PREFIX
 from reliability.comparison import Comparison
 from reliability.installation import Installation
 from reliability.journal import Journal

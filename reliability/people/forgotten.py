@@ -11,13 +11,13 @@ import msgspec
 from sqlalchemy import String, Table, select
 
 from guichet.audit_log.entries import Entry
+from guichet.back_office.anonymisation import Anonymised
+from guichet.back_office.jobs.tasks import read_result
 from guichet.clock import Instant
 from guichet.context import AppContext
 from guichet.db.engine import Database
 from guichet.db.tables import audit_log, incidents, metadata, payments, staff_jobs, unmatched_callbacks
 from guichet.domain.ids import MerchantId
-from guichet.payments.anonymisation import Anonymised
-from guichet.staff_jobs.tasks import read_result
 from reliability.comparison import Comparison
 from reliability.people.job_books import JobBooks
 from reliability.people.journal import PeopleJournal

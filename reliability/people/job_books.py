@@ -10,11 +10,11 @@ import msgspec
 from sqlalchemy import select
 
 from guichet.audit_log.entries import Entry
+from guichet.back_office.jobs.tasks import Result, read_result
 from guichet.context import AppContext
 from guichet.db.tables import staff_jobs, users
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, StaffJob
 from guichet.merchants.vault import UnreadableSecret
-from guichet.staff_jobs.tasks import Result, read_result
 from reliability.comparison import Comparison
 from reliability.installation import Installation
 from reliability.people.job_requests import REQUESTED

@@ -5,12 +5,12 @@ from typing import Final
 
 import msgspec
 
+from guichet.back_office.jobs.tasks import Margins
 from guichet.clock import SECOND, Instant, earlier, iso
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.money import Currency
 from guichet.ledger.margin import Margin, margins
-from guichet.staff_jobs.tasks import Margins
 from reliability.comparison import Comparison
 from reliability.installation import Installation
 from reliability.people.job_books import JobBooks

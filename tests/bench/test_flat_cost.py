@@ -16,12 +16,12 @@ from guichet.context import AppContext
 from guichet.db.sqlite import SqliteDatabase
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
+from guichet.history import staff_search
+from guichet.history.figures import daily_figures
+from guichet.history.search import search
 from guichet.ledger.balance_checkpoints import WalletKey
 from guichet.ledger.wallet_statement import newest_movements
-from guichet.payments import staff_search
-from guichet.payments.figures import daily_figures
 from guichet.payments.repository import PaymentFilter, page
-from guichet.payments.search import search
 from guichet.server.health_checks import failing_endpoints
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import DeliveryFilter

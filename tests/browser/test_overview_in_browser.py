@@ -11,7 +11,7 @@ from sqlalchemy import insert, update
 from guichet.clock import DAY, HOUR, SECOND, later
 from guichet.db.tables import api_keys, merchants, payments
 from guichet.domain.merchants import Merchant
-from guichet.payments.figures import DAYS
+from guichet.history.figures import DAYS
 from guichet.settings import Settings
 from tests.browser.driver import OF_COLOURS, OF_LAYOUT, Customer, customer
 from tests.console.conftest import PASSWORD, ConsoleFixture

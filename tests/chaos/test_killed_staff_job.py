@@ -7,6 +7,8 @@ from sqlalchemy import bindparam, select, update
 
 from guichet.accounts import users
 from guichet.accounts.invitations import Invitation, invite
+from guichet.back_office.jobs.requests import WantedJob, ask
+from guichet.back_office.jobs.tasks import LedgerMargin, ProviderCheck, Task
 from guichet.bootstrap import service
 from guichet.clock import Instant
 from guichet.context import AppContext
@@ -16,8 +18,6 @@ from guichet.domain.audit_log import Actor
 from guichet.domain.staff_jobs import STAFF_JOB_LEASE, StaffJob
 from guichet.mail.outbox import Outbox
 from guichet.settings import Settings
-from guichet.staff_jobs.requests import WantedJob, ask
-from guichet.staff_jobs.tasks import LedgerMargin, ProviderCheck, Task
 from tests.chaos.test_kill import serving
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer, answers, hangs
 

@@ -27,8 +27,8 @@ from guichet.merchants.catalogue import Catalogues
 from guichet.payments import repository as payments
 from guichet.payments.create import PaymentRequest, create_payment
 from guichet.payments.polling import poll_payment
-from guichet.payments.refund import request_refund
 from guichet.providers.registry import Registry
+from guichet.refunds.request import request_refund
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
 from tests.fakes.clock import ManualClock

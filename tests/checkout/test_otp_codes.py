@@ -5,7 +5,7 @@ import re
 import pytest
 
 from guichet.db.engine import require
-from guichet.payments import link_repository as links
+from guichet.links import repository as links
 from guichet.payments.otp_codes import CodeNotSent
 from guichet.providers.base import Accepted, NotProcessed, OtpRequestResult, Refused, Unknown
 from guichet.server.rate_limits import OTP_CODES_PER_ADDRESS, OTP_CODES_PER_PHONE

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import insert
 
-from guichet.administration.merchant_file import add_document, add_note
+from guichet.back_office.jobs.statement_comparison import ComparedStatement
+from guichet.back_office.merchant_file import add_document, add_note
 from guichet.clock import DAY, HOUR, SECOND, Instant
 from guichet.db.references import new_reference
 from guichet.db.tables import (
@@ -25,7 +26,6 @@ from guichet.domain.merchants import ENVS, Environment, Merchant
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
 from guichet.domain.sentences import verbatim
-from guichet.staff_jobs.statement_comparison import ComparedStatement
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import APPROVAL, DELIVERY, EXPORT, INCIDENT, LINK, PAYMENT, RUN, STAFF_JOB
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import guichet
 from guichet.audit_log import entries
 from guichet.audit_log.verification import verify
+from guichet.back_office import override_approvals
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.domain.audit_log import Act, Actor, Facts
-from guichet.payments import override_approvals, sandbox_clock
+from guichet.sandbox import clock as sandbox_clock
 from tests.console.conftest import ConsoleFixture
 from tests.console.test_webhooks import press
 

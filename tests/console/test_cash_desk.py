@@ -6,16 +6,17 @@ import re
 
 from sqlalchemy import insert
 
-from guichet.administration.merchant_limits import set_limits
 from guichet.audit_log import entries as audit_log
+from guichet.back_office.merchant_limits import set_limits
 from guichet.clock import MINUTE, SECOND
 from guichet.db.tables import daily_totals
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import Merchant, MerchantLimits
 from guichet.domain.money import Hundredths
-from guichet.payments import link_repository, merchant_limits
-from guichet.payments.link_repository import LinkList
-from guichet.payments.links import CASH_DESK_LASTS
+from guichet.links import repository as link_repository
+from guichet.links.links import CASH_DESK_LASTS
+from guichet.links.repository import LinkList
+from guichet.merchants import limits as merchant_limits
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.console.links_payer import hosted_path, pay
 from tests.console.pages import Page

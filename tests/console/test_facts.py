@@ -4,6 +4,7 @@ from typing import Any, Final, get_args
 
 import pytest
 
+from guichet.back_office.manual_settlement import Answer
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.facts import STATUSES, WORDS
 from guichet.console.sentences import word_key
@@ -17,13 +18,12 @@ from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import ENVS, MERCHANT_STATUSES
 from guichet.domain.payments import PaymentStatus
 from guichet.domain.staff_jobs import StaffJobKind
+from guichet.history.timeline import TimelineSubject
+from guichet.history.timeline_facts import TimelineFact
+from guichet.incidents.repository import KINDS
+from guichet.late_money.decisions import Decision
 from guichet.pages import i18n
-from guichet.payments.incidents import KINDS
-from guichet.payments.late_decisions import Decision
-from guichet.payments.manual_settlement import Answer
-from guichet.payments.timeline import TimelineSubject
-from guichet.payments.timeline_facts import TimelineFact
-from guichet.payments.unmatched_callbacks import UnmatchedReason
+from guichet.provider_callbacks.unmatched import UnmatchedReason
 from tests.console.test_texts import CATALOGUES
 
 #: What a fact that is a word of ours may say.

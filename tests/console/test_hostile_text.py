@@ -7,7 +7,7 @@ from sqlalchemy import insert
 
 from guichet.db.tables import incidents, payments
 from guichet.domain.merchants import Caller
-from guichet.payments.links import CASH_DESK_PREFIX, cash_desk_link, create_link, wanted_link
+from guichet.links.links import CASH_DESK_PREFIX, cash_desk_link, create_link, wanted_link
 from guichet.printable import printable_label
 from tests.console.conftest import ConsoleFixture
 from tests.db.rows import INCIDENT, PAYMENT, REFERENCE

@@ -14,10 +14,10 @@ from guichet.db.engine import require
 from guichet.domain.merchants import Caller, Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.roles import MERCHANT_ROLES, may_as_merchant
+from guichet.links import repository as link_repository
+from guichet.links.links import create_link, wanted_link
+from guichet.links.repository import LinkList
 from guichet.merchants import repository as merchants
-from guichet.payments import link_repository
-from guichet.payments.link_repository import LinkList
-from guichet.payments.links import create_link, wanted_link
 from tests.console.conftest import ConsoleFixture
 from tests.console.links_payer import hosted_path, pay
 

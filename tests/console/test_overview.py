@@ -18,7 +18,7 @@ from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.tables import api_keys, merchants, payments, refunds, wallet_entries, wallets, webhook_deliveries
 from guichet.domain.merchants import Merchant
 from guichet.domain.roles import MERCHANT_ROLES
-from guichet.payments.figures import DAYS, Figure, hour_from
+from guichet.history.figures import DAYS, Figure, hour_from
 from tests.console.conftest import ConsoleFixture
 from tests.console.pages import Page
 from tests.db.rows import DELIVERY, ENTRY, PAYMENT, REFUND

@@ -16,9 +16,9 @@ from guichet.db.engine import require
 from guichet.db.references import new_reference
 from guichet.domain.merchants import Merchant
 from guichet.domain.payments import Payment
+from guichet.history.search import MOST_FOUND
 from guichet.merchants import repository as merchants
 from guichet.payments import repository
-from guichet.payments.search import MOST_FOUND
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.service_fixture import MerchantClient
 

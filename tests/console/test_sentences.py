@@ -15,6 +15,7 @@ import pytest
 from starlette.requests import Request
 
 import guichet
+from guichet.back_office.manual_settlement import Answer
 from guichet.console.sentences import KINDS, QUOTED, WORDS, said, word_key
 from guichet.console.visit import console_renderer
 from guichet.domain.approvals import APPROVAL_STATUSES
@@ -25,11 +26,10 @@ from guichet.domain.late_results import LateStage
 from guichet.domain.merchants import ENVS
 from guichet.domain.payments import SUBJECT_TYPES, PaymentStatus
 from guichet.domain.sentences import Message, Sentences
+from guichet.incidents.repository import KINDS as INCIDENTS
+from guichet.late_money.decisions import Decision
 from guichet.pages import i18n
 from guichet.pages.page_request import PageRequest
-from guichet.payments.incidents import KINDS as INCIDENTS
-from guichet.payments.late_decisions import Decision
-from guichet.payments.manual_settlement import Answer
 from guichet.server.health_checks import QUEUE_NAMES
 from tests.console.test_texts import CATALOGUES
 from tests.texts import facts_of
@@ -117,7 +117,7 @@ def test_facts_that_are_words_or_sentences_have_texts() -> None:
 
 
 def test_the_results_of_providers_have_no_words_of_their_own() -> None:
-    """What we say in place of a provider's answer is in `providers/answers.py`."""
+    """What we say in place of a provider's answer is in `providers/shared/answers.py`."""
     assert list(_own_words()) == []
 
 

@@ -18,8 +18,8 @@ from guichet.domain.merchants import Environment
 from guichet.domain.warnings import SENTENCES
 from guichet.merchants import api_keys
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.providers import sandbox
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Succeeded
+from guichet.providers.sandbox import provider as sandbox
 from guichet.schemas import stated_fields
 from guichet.schemas.json_codec import MAX_BODY, MAX_DEPTH
 from guichet.webhooks.sender import USER_AGENT

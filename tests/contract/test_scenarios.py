@@ -10,9 +10,9 @@ from guichet.db.engine import require
 from guichet.db.tables import refunds
 from guichet.domain.failures import REFUSAL_REASONS
 from guichet.domain.sandbox_scenarios import SAMPLE_LINK, sample_link
-from guichet.payments import incidents
+from guichet.incidents import repository as incidents
 from guichet.payments import repository as payments
-from guichet.providers.sandbox import EXPIRES_AFTER
+from guichet.providers.sandbox.provider import EXPIRES_AFTER
 from guichet.server import health_checks
 from tests.contract.shapes import check_error, order, refused_fields
 from tests.contract.tables import Row, column, table

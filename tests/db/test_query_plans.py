@@ -25,22 +25,25 @@ from guichet.domain.ids import DeliveryId, LinkId, MerchantId, PaymentId
 from guichet.domain.merchants import Environment
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.reconciliation import Line
+from guichet.history import staff_search
+from guichet.history.figures import DAYS, daily_figures
+from guichet.history.payment_history import read_story
+from guichet.history.search import search
+from guichet.incidents import repository as incidents
 from guichet.ledger import postings, suspense, wallets
 from guichet.ledger import reconciliation_runs as runs
 from guichet.ledger.held import held
 from guichet.ledger.reconciliation import _named
+from guichet.links import repository as links
+from guichet.links.repository import LinkList
 from guichet.merchants import api_keys
 from guichet.merchants import repository as merchants
-from guichet.payments import callback_repository as callbacks
-from guichet.payments import incidents, prompt_limits, staff_search, unmatched_callbacks
-from guichet.payments import link_repository as links
-from guichet.payments import refund_repository as refunds
+from guichet.payments import prompt_limits
 from guichet.payments import repository as payments
-from guichet.payments.figures import DAYS, daily_figures
-from guichet.payments.link_repository import LinkList
 from guichet.payments.repository import PaymentFilter
-from guichet.payments.search import search
-from guichet.payments.story import read_story
+from guichet.provider_callbacks import repository as callbacks
+from guichet.provider_callbacks import unmatched as unmatched_callbacks
+from guichet.refunds import repository as refunds
 from guichet.settings import Settings, load
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult, DeliveryFilter

@@ -26,7 +26,7 @@ from guichet.domain.merchants import ApiKey, Merchant
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.posting_rules import Wallet
-from guichet.payments.incidents import Incident
+from guichet.incidents.repository import Incident
 from guichet.settings import Settings
 from tests.db.rows import STAFF_JOB, USER
 from tests.db.schema import migrate_to

@@ -17,8 +17,8 @@ from guichet.db.fair_share import Shares
 from guichet.db.work_queue import Claim
 from guichet.db.work_queue_statements import WINDOW
 from guichet.domain.ids import MerchantId
-from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
+from guichet.refunds import repository as refunds
 from guichet.webhooks import deliveries
 from guichet.webhooks.deliveries import AttemptResult
 from tests.db.rows import DELIVERY, PAYMENT, REFUND

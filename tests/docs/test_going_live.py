@@ -11,7 +11,7 @@ import pytest
 from guichet.clock import SystemClock
 from guichet.http_client import HttpClient
 from guichet.merchants.catalogue_file import load_catalogue
-from guichet.providers import http_message_signatures as http_signatures
+from guichet.providers.pawapay import http_message_signatures as http_signatures
 from guichet.providers.provider_types import PROVIDER_TYPES
 from guichet.providers.providers_file import ProvidersConfig, read_providers_file
 from tests.cli.tree import parses

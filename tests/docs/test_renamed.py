@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from guichet.api.callbacks import callback_routes
 from guichet.clock import DAY, MINUTE, SystemClock, iso, later
 from guichet.db.tables import metadata
-from guichet.payments import unmatched_callbacks
+from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.providers.base import Accepted, NotProcessed
 from guichet.settings import VARIABLES, Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from guichet.domain.failures import FAILURE_CODES, OUR_FAULTS, REFUSAL_REASONS, Failure, RefusalReason, failure_of
-from guichet.payments.incidents import KINDS, MISCONFIGURED_ROUTE
+from guichet.incidents.repository import KINDS, MISCONFIGURED_ROUTE
 
 
 def test_every_reason_is_mapped_and_every_code_is_used() -> None:

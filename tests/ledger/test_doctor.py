@@ -4,9 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from guichet.back_office import provider_balances
 from guichet.clock import DAY, HOUR, MINUTE, SystemClock, earlier, iso, later
 from guichet.domain.money import Hundredths
-from guichet.payments import provider_balances, unmatched_callbacks
+from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.providers.base import Accepted, NotProcessed, Refused, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.settings import Settings

@@ -11,8 +11,8 @@ from guichet.clock import DAY, HOUR, Instant, from_datetime, later
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
-from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.feexpay_history import FeexPayHistory
+from guichet.providers.feexpay.history import FeexPayHistory
+from guichet.providers.shared.client import CallResult, ProviderResponse
 from tests.fakes.clock import ManualClock
 
 START = from_datetime(datetime(2026, 1, 1, tzinfo=UTC))

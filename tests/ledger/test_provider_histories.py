@@ -11,9 +11,9 @@ from guichet.clock import DAY, HOUR, Instant, from_datetime, later
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.providers.base import Unknown
-from guichet.providers.client import CallResult, ProviderResponse
-from guichet.providers.pawapay_statements import PawaPayStatements
-from guichet.providers.wave_history import wave_history
+from guichet.providers.pawapay.history import PawaPayStatements
+from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.wave.history import wave_history
 from tests.fakes.clock import ManualClock
 
 START = from_datetime(datetime(2022, 12, 18, tzinfo=UTC))

@@ -11,7 +11,7 @@ import pytest
 
 from guichet.clock import DAY, SystemClock, earlier, iso
 from guichet.ledger.statement_columns import PRESETS
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from tests.cli.conftest import ROOT, Cli, CommandResult, cli_for
 from tests.ledger.ledger_history import LedgerHistory, RawSql, live, operator, yesterday

@@ -13,12 +13,12 @@ import pytest
 import yaml  # type: ignore[import-untyped,unused-ignore]
 from prometheus_client.parser import text_string_to_metric_families
 
+from guichet.back_office import provider_balances
 from guichet.clock import Instant
 from guichet.db.replication import Archive, Replication, Slot, Standby, WaitingCommits
 from guichet.domain.money import Hundredths
 from guichet.domain.reconciliation import Line
 from guichet.ledger.audit import audit
-from guichet.payments import provider_balances
 from guichet.providers.base import Accepted, Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.server.db_metrics_queries import AGES, OLDER

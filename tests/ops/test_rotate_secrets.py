@@ -8,7 +8,8 @@ import pytest
 from cryptography.fernet import Fernet
 
 from guichet.accounts import users
-from guichet.administration.merchant_file import add_document, read_document
+from guichet.back_office.jobs import repository as staff_jobs
+from guichet.back_office.merchant_file import add_document, read_document
 from guichet.bootstrap import create_merchant, service
 from guichet.clock import DAY, Instant, later
 from guichet.db.engine import require
@@ -21,7 +22,6 @@ from guichet.exports import repository as exports
 from guichet.mail.outbox import Outbox
 from guichet.merchants import webhook_secrets as secrets
 from guichet.settings import Settings, load
-from guichet.staff_jobs import repository as staff_jobs
 from guichet.webhooks import endpoints
 from tests.cli.conftest import Cli, RunningCommand
 from tests.conftest import SECRET_KEY

@@ -4,8 +4,8 @@ from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
 from guichet.domain.payments import Refund
-from guichet.payments import refund_repository
-from guichet.payments.payee_confirmation import confirm_payee
+from guichet.refunds import repository as refund_repository
+from guichet.refunds.payee_confirmation import confirm_payee
 
 
 async def confirmed(ctx: AppContext, reference: str, number: str) -> Refund:

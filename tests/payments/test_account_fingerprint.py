@@ -3,7 +3,7 @@
 from typing import Any
 
 from guichet.providers.base import FloatEmpty, NotProcessed, Refused
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from tests.fakes.scripted_provider import done, refused, taken
 from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_refunds import paid, refund_of

@@ -6,12 +6,12 @@ from typing import Any
 from sqlalchemy import insert, select, update
 
 from guichet.audit_log import entries, verification
+from guichet.back_office.anonymisation import Anonymised, CustomerKeys, anonymise_customer, without_customer
 from guichet.db import tables as t
 from guichet.domain.audit_log import Actor
 from guichet.ledger import wallets
 from guichet.ledger.audit import audit
 from guichet.ledger.hash_chain import chain_head, extend_hash_chain
-from guichet.payments.anonymisation import Anonymised, CustomerKeys, anonymise_customer, without_customer
 from guichet.webhooks.history import PastAttempt, with_attempt
 from tests.service_fixture import MerchantClient, ServiceFixture
 

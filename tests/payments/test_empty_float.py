@@ -4,9 +4,9 @@ merchant meanwhile."""
 from typing import Any
 
 from guichet.domain.payments import Refund
-from guichet.payments import incidents
-from guichet.payments import refund_repository as refunds
+from guichet.incidents import repository as incidents
 from guichet.providers.base import AlreadyRefunded, FloatEmpty, Refused
+from guichet.refunds import repository as refunds
 from tests.fakes.scripted_provider import done, slow, taken
 from tests.payments.conftest import LivePayments
 from tests.payments.test_refunds import paid, refund_of

@@ -12,13 +12,16 @@ from guichet.domain.late_results import LateResult
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment, Refund
 from guichet.domain.reconciliation import MATCHED, MISSING_HERE, Line
+from guichet.incidents import repository as incidents
+from guichet.late_money import decisions as late_decisions
+from guichet.late_money import repository as store
+from guichet.late_money.results import ask_about_final
 from guichet.ledger.audit import audit
 from guichet.ledger.margin import margins
 from guichet.ledger.reconciliation import reconcile
-from guichet.payments import incidents, late_decisions, refund_repository, repository
-from guichet.payments import late_result_repository as store
-from guichet.payments.late_results import ask_about_final
+from guichet.payments import repository
 from guichet.providers.base import AlreadyRefunded, FloatEmpty, NotProcessed, Refused, Succeeded, Unknown
+from guichet.refunds import repository as refund_repository
 from tests.fakes.scripted_provider import done, refused, taken
 from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_empty_float import open_kinds

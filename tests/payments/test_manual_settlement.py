@@ -8,16 +8,17 @@ import msgspec
 import pytest
 
 from guichet.audit_log import entries
+from guichet.back_office.manual_settlement import Settled, settle_by_hand
+from guichet.back_office.override_approvals import Decision
 from guichet.db.engine import require
 from guichet.domain.audit_log import Act, Actor, ActRefused, Approval
 from guichet.domain.ids import ApprovalId
 from guichet.domain.payments import Payment, Refund
 from guichet.ledger.margin import margins
-from guichet.payments import refund_repository, repository
-from guichet.payments.manual_settlement import Settled, settle_by_hand
-from guichet.payments.override_approvals import Decision
+from guichet.payments import repository
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Accepted, AlreadyRefunded, FloatEmpty, Refused, Succeeded, Unknown
+from guichet.refunds import repository as refund_repository
 from tests.fakes.scripted_provider import done, refused, taken
 from tests.payments.conftest import LivePayments, stored
 from tests.payments.test_empty_float import open_kinds

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from guichet.administration.merchant_limits import set_limits
+from guichet.back_office.merchant_limits import set_limits
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
 from guichet.domain.merchants import MerchantLimits
 from guichet.domain.money import Hundredths, french_with_code
+from guichet.merchants import limits as merchant_limits
 from guichet.merchants import repository as merchants
-from guichet.payments import merchant_limits
 from guichet.providers.base import Refused
 from tests.fakes.scripted_provider import taken
 from tests.payments.conftest import LivePayments

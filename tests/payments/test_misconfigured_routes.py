@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from guichet.domain.payments import Payment
-from guichet.payments import incidents
+from guichet.incidents import repository as incidents
 from guichet.providers.base import Accepted, NotProcessed, Refused
 from guichet.settings import Settings
 from tests.contract.shapes import check_error, check_resource

@@ -10,9 +10,9 @@ from guichet.clock import DAY, MINUTE, SECOND
 from guichet.db.engine import require
 from guichet.db.tables import payments
 from guichet.domain.payments import Payment, Refund
-from guichet.payments import refund_repository as refunds
 from guichet.payments.never_arrived import ANSWERS, PERIOD, UNSEEN_END
 from guichet.providers.base import Accepted, NotFound, Refused, Reversal, Unknown
+from guichet.refunds import repository as refunds
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import done
 from tests.payments.conftest import LivePayments, stored

@@ -8,10 +8,10 @@ import pytest
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor, ActRefused
 from guichet.domain.payments import Refund
-from guichet.payments import incidents
-from guichet.payments import refund_repository as refunds
-from guichet.payments.payee_confirmation import confirm_payee
+from guichet.incidents import repository as incidents
 from guichet.providers.base import Accepted, Charge, FloatEmpty, Reversal, Succeeded
+from guichet.refunds import repository as refunds
+from guichet.refunds.payee_confirmation import confirm_payee
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import ScriptedProvider, done, refused, taken
 from tests.invariants import check_books

@@ -18,7 +18,7 @@ from guichet.db.list_rollup import roll_up_list_counts
 from guichet.db.tables import list_count_changes, merchants, payment_figures, payments
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Environment
-from guichet.payments.figures import DAYS, daily_figures, hour_from
+from guichet.history.figures import DAYS, daily_figures, hour_from
 from guichet.settings import Settings
 from tests.db.rows import MERCHANT, PAYMENT
 from tests.db.schema import migrate_to

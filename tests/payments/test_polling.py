@@ -11,7 +11,7 @@ from guichet.clock import DAY, HOUR, SECOND
 from guichet.db.engine import require
 from guichet.db.postgres_pool import ACQUIRE_TIMEOUT
 from guichet.domain.payments import POLL_INTERVALS
-from guichet.payments import incidents
+from guichet.incidents import repository as incidents
 from guichet.payments import repository as payments
 from guichet.payments.awaited_polls import REQUEST_WAIT
 from guichet.payments.polling import poll_payment

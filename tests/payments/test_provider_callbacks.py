@@ -10,11 +10,11 @@ from sqlalchemy import select
 from guichet.clock import SECOND
 from guichet.db.engine import require
 from guichet.db.tables import provider_callbacks
-from guichet.payments import callback_repository as callbacks
-from guichet.payments import incidents
+from guichet.incidents import repository as incidents
 from guichet.payments import repository as payments
-from guichet.payments.callback_repository import ProviderCallback
 from guichet.payments.polling import poll_payment_at_most
+from guichet.provider_callbacks import repository as callbacks
+from guichet.provider_callbacks.repository import ProviderCallback
 from guichet.providers.base import Accepted, Charge, Refused, StatusResult, Unknown
 from guichet.settings import Settings
 from tests.fakes.scripted_provider import done

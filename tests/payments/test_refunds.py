@@ -10,8 +10,8 @@ from guichet.db.engine import require
 from guichet.domain.money import Hundredths
 from guichet.domain.posting_rules import WALLET, Movement, Posting
 from guichet.ledger import postings
-from guichet.payments import refund_repository as refunds
 from guichet.providers.base import Accepted, NotProcessed, Refused, Reversal, Succeeded, Unknown
+from guichet.refunds import repository as refunds
 from tests.fakes.scripted_provider import done, slow
 from tests.invariants import check_books
 from tests.payments.conftest import LivePayments

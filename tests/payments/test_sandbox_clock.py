@@ -8,8 +8,8 @@ from sqlalchemy import and_, not_, select
 from guichet.clock import DAY, SECOND
 from guichet.db import tables as t
 from guichet.domain.audit_log import Actor, ActRefused
-from guichet.payments import sandbox_clock
 from guichet.providers.base import Accepted
+from guichet.sandbox import clock as sandbox_clock
 from guichet.settings import Settings
 from tests.fakes.certificates import CertificateAuthority
 from tests.fakes.scripted_provider import ScriptedProvider

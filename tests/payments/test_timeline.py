@@ -5,14 +5,16 @@ from dataclasses import replace
 from sqlalchemy import update
 
 from guichet.db.tables import webhook_deliveries
+from guichet.disputes import disputes
 from guichet.domain.audit_log import Actor
 from guichet.domain.money import Hundredths
 from guichet.domain.payments import Payment
 from guichet.domain.sentences import verbatim
-from guichet.payments import disputes, incidents, late_decisions
-from guichet.payments.story import read_story
-from guichet.payments.timeline import STAFF_KINDS, TimelineEntry, timeline
-from guichet.payments.timeline_facts import TimelineFacts
+from guichet.history.payment_history import read_story
+from guichet.history.timeline import STAFF_KINDS, TimelineEntry, timeline
+from guichet.history.timeline_facts import TimelineFacts
+from guichet.incidents import repository as incidents
+from guichet.late_money import decisions as late_decisions
 from guichet.providers.base import Refused
 from guichet.providers.capabilities import DisputeFacts
 from guichet.webhooks.history import PastAttempt, with_attempt

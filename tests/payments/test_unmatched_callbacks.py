@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, insert, select
 from guichet.clock import SECOND
 from guichet.db.tables import provider_callbacks, unmatched_callbacks
 from guichet.metrics import REGISTRY
-from guichet.payments.unmatched_callbacks import MOST, MOST_BYTES, UNKNOWN_ACCOUNT
+from guichet.provider_callbacks.unmatched import MOST, MOST_BYTES, UNKNOWN_ACCOUNT
 from tests.payments.conftest import LivePayments
 
 

@@ -26,12 +26,12 @@ from guichet.domain.errors import Conflict
 from guichet.domain.merchants import ENVS, Environment
 from guichet.domain.money import Currency, Hundredths, round_to_currency
 from guichet.domain.posting_rules import WALLET_STATUSES, WalletStatus
-from guichet.payments import refund_repository as refunds
 from guichet.payments import repository as payments
-from guichet.payments.disbursement import poll_refund
-from guichet.payments.refund import request_refund
 from guichet.payments.settlement import settle_payment
 from guichet.providers.base import Refused, Succeeded
+from guichet.refunds import repository as refunds
+from guichet.refunds.disbursement import poll_refund
+from guichet.refunds.request import request_refund
 from guichet.settings import Settings
 from guichet.webhooks import deliveries
 from tests.invariants import check_books

@@ -13,8 +13,8 @@ from typing import Any
 
 from guichet.domain.catalogue import ModeOverride
 from guichet.domain.money import Hundredths
+from guichet.incidents import repository as incidents
 from guichet.merchants.catalogue import set_override
-from guichet.payments import incidents
 from guichet_simulator.scenarios import NOT_SHOWN, SCENARIOS, Scenario
 from tests.invariants import check_books
 from tests.providers.provider_cases import LOST_AND_NOT_TAKEN, NOT_TAKEN, OUR_FAULT, REFUSED_AT_ONCE, ProviderCase

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from guichet.providers.client import ProviderAccount
-from guichet.providers.orange import order_id
+from guichet.providers.orange.provider import order_id
+from guichet.providers.shared.client import ProviderAccount
 from guichet_simulator.app import SECRETS
 from guichet_simulator.scenarios import Scenario
 from tests.providers.simulated_providers import Setup

@@ -13,8 +13,8 @@ from guichet.clock import SECOND, Instant
 from guichet.domain.money import Hundredths
 from guichet.http_client import HttpClient
 from guichet.providers.base import Callback, Charge, Provider, Reversal
-from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES
+from guichet.providers.shared.client import ProviderAccount
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
 from tests.providers.provider_cases import PROVIDER_CASES

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import aiohttp
 
-from guichet.providers.client import ProviderAccount
 from guichet.providers.providers_file import ProvidersConfig
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS, Dashboard, create_simulator
 from tests.fakes.clock import TurningClock

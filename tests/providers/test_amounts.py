@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from guichet.payments import incidents
-from guichet.providers.client import ProviderAccount, ProviderResponse
-from guichet.providers.fields import decode_json, hundredths
+from guichet.incidents import repository as incidents
+from guichet.providers.shared.client import ProviderAccount, ProviderResponse
+from guichet.providers.shared.fields import decode_json, hundredths
 from guichet.settings import Settings
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
 from tests.invariants import check_books

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from guichet.providers.client import ProviderResponse
-from guichet.providers.fields import clean_text, decode_json, hundredths, text_or_none
+from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.fields import clean_text, decode_json, hundredths, text_or_none
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from guichet.providers.base import Unknown
-from guichet.providers.fields import plain_text, return_url
+from guichet.providers.shared.fields import plain_text, return_url
 from tests.providers.provider_cases import PROVIDER_CASES
 from tests.providers.provider_under_test import callback, charge, provider_under_test, reversal
 

@@ -8,10 +8,12 @@ import pytest
 from sqlalchemy import select
 
 from guichet.db.tables import postings, webhook_deliveries
+from guichet.disputes import disputes
+from guichet.disputes import repository as dispute_repository
 from guichet.domain.audit_log import Actor, ActRefused
+from guichet.incidents import repository as incidents
 from guichet.ledger.audit import audit
 from guichet.ledger.margin import margins
-from guichet.payments import dispute_repository, disputes, incidents
 from guichet.settings import Settings
 from tests.providers.simulated_providers import SimulatedProviders, open_simulated_providers
 from tests.providers.test_routes import PERSON, SETTINGS, account, route

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.providers.provider_cases import PROVIDER_CASES

@@ -6,9 +6,11 @@ import pytest
 
 from guichet.db.engine import require
 from guichet.domain.audit_log import Actor
+from guichet.incidents import repository as incidents
+from guichet.late_money import decisions as late_decisions
+from guichet.late_money import repository as store
 from guichet.ledger.audit import audit
-from guichet.payments import incidents, late_decisions, repository
-from guichet.payments import late_result_repository as store
+from guichet.payments import repository
 from guichet.settings import Settings
 from tests.providers.simulated_providers import open_simulated_providers
 from tests.providers.test_routes import MTN, PAWAPAY, account, pay, route, shown

@@ -9,8 +9,8 @@ from guichet.bootstrap import USER_AGENT
 from guichet.clock import DAY, HOUR, MINUTE, SECOND, earlier
 from guichet.http_client import HttpClient
 from guichet.providers.base import Accepted, CallbackReference, FloatEmpty, NotFound, NotProcessed, Refused, Unknown
-from guichet.providers.client import ProviderAccount
 from guichet.providers.provider_types import PROVIDER_TYPES
+from guichet.providers.shared.client import ProviderAccount
 from tests.fakes.clock import ManualClock
 from tests.fakes.http_server import ReceivedRequest, ScriptedServer
 from tests.providers.expectations import check, refused, succeeded
@@ -208,8 +208,8 @@ async def test_a_token_is_kept_until_its_end_and_renewed_after_a_401() -> None:
 
 
 def test_invalid_settings_are_refused() -> None:
-    from guichet.providers.client import ProviderAccount
-    from guichet.providers.mtn import Mtn
+    from guichet.providers.mtn.provider import Mtn
+    from guichet.providers.shared.client import ProviderAccount
     from tests.providers.provider_cases import PROVIDER_CASES
 
     good = dict(PROVIDER_CASES["mtn"].settings)

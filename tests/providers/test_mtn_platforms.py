@@ -1,6 +1,6 @@
 """MTN's old and new platform side by side, as two accounts (docs/providers/mtn.md, "Addresses and credentials")."""
 
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.providers.provider_cases import PROVIDER_CASES

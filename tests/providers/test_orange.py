@@ -7,7 +7,7 @@ import pytest
 
 from guichet.domain.failures import RefusalReason
 from guichet.providers.base import Accepted, CallbackReference
-from guichet.providers.orange import order_id
+from guichet.providers.orange.provider import order_id
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import REFERENCE, Scripted, callback, charge, provider_under_test, reversal
 

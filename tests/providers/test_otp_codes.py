@@ -10,7 +10,7 @@ from guichet.domain.catalogue import PaymentMode
 from guichet.domain.errors import InvalidRequest
 from guichet.domain.money import Hundredths
 from guichet.payments.otp_codes import CodeNotSent, send_code
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS
 from tests.invariants import check_books

@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from guichet.clock import DAY, SECOND, earlier
 from guichet.domain.failures import RefusalReason
-from guichet.providers import http_message_signatures as http_signatures
 from guichet.providers.base import Accepted, AlreadyRefunded, CallbackReference, FloatEmpty, NotFound
+from guichet.providers.pawapay import http_message_signatures as http_signatures
 from tests.guichet_simulator import pawapay_samples as samples
 from tests.providers.expectations import ALREADY_REFUNDED, FLOAT_EMPTY, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from guichet.payments import incidents
+from guichet.incidents import repository as incidents
 from guichet.providers.base import Succeeded
-from guichet.providers.fields import full_number
+from guichet.providers.shared.fields import full_number
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.payments.confirming import confirmed

@@ -6,7 +6,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from tests.invariants import check_books
 from tests.providers.provider_cases import PROVIDER_CASES

@@ -6,7 +6,7 @@ import pytest
 
 from guichet.domain.merchants import Environment
 from guichet.payments import repository as payments
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from guichet_simulator.app import SECRETS
 from tests.fakes.http_server import ScriptedServer, hangs_up

@@ -11,8 +11,9 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from wave_business_api import WebhookVerifier
 
 from guichet.clock import SECOND, Instant
-from guichet.providers import http_message_signatures, signatures
 from guichet.providers.base import Callback
+from guichet.providers.pawapay import http_message_signatures
+from guichet.providers.shared import signatures
 from guichet_simulator.signatures import is_signed_now
 
 # docs.wave.com/webhook: the example of its samples of code, with the secret, the time, the raw body and the signature.

@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
 
 from guichet.clock import SECOND, earlier, later
-from guichet.providers import http_message_signatures as http_signatures
-from guichet.providers import signatures
 from guichet.providers.base import Callback
+from guichet.providers.pawapay import http_message_signatures as http_signatures
+from guichet.providers.shared import signatures
 from tests.providers.provider_under_test import NOW
 
 BODY = b'{"depositId":"1","status":"COMPLETED"}'

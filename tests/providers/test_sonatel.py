@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from guichet.clock import SECOND
-from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, FloatEmpty
+from guichet.providers.shared import signatures
 from tests.providers.expectations import TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,

@@ -7,8 +7,8 @@ import pytest
 
 from guichet.clock import HOUR, SECOND, earlier
 from guichet.domain.failures import RefusalReason
-from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, Succeeded
+from guichet.providers.shared import signatures
 from tests.providers.expectations import ALREADY_REFUNDED, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,

@@ -7,8 +7,8 @@ import pytest
 
 from guichet.clock import DAY, SECOND, earlier
 from guichet.domain.failures import RefusalReason
-from guichet.providers import signatures
 from guichet.providers.base import Accepted, CallbackReference, Charge, FloatEmpty, NotFound, Reversal
+from guichet.providers.shared import signatures
 from tests.providers.expectations import FLOAT_EMPTY, TAKEN, UNKNOWN, check, not_taken, refused, succeeded
 from tests.providers.provider_under_test import (
     NOW,

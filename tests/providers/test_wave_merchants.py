@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from guichet.db.engine import Database
+from guichet.incidents import repository as incidents
 from guichet.merchants import provider_merchants
-from guichet.payments import incidents
 from guichet.providers.base import NotProcessed, Unknown
-from guichet.providers.client import ProviderAccount
-from guichet.providers.wave import Wave
+from guichet.providers.shared.client import ProviderAccount
+from guichet.providers.wave.provider import Wave
 from guichet.settings import Settings
 from tests.providers.expectations import TAKEN, check, not_taken
 from tests.providers.provider_cases import PROVIDER_CASES
@@ -121,10 +121,10 @@ async def test_what_cannot_be_read_makes_no_merchant() -> None:
 
 
 def test_a_name_is_unique_and_fits() -> None:
+    from guichet.back_office.aggregated_merchants import name_at_wave
     from guichet.clock import Instant
     from guichet.domain.ids import MerchantId
     from guichet.domain.merchants import Merchant
-    from guichet.payments.aggregated_merchants import name_at_wave
 
     def name(merchant_id: int, text: str) -> str:
         return name_at_wave(Merchant(MerchantId(merchant_id), text, "active", "XOF", Instant(0)))

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.ledger.audit import audit
-from guichet.payments import unmatched_callbacks
+from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.providers.base import Accepted, Unknown
 from guichet.server import db_metrics
 from guichet.server.db_metrics import DatabaseMetrics

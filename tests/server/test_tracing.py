@@ -21,7 +21,7 @@ from starlette.routing import Route
 from guichet import tracing
 from guichet.http_client import HttpClient
 from guichet.providers.base import Succeeded
-from guichet.providers.client import ProviderClient, ProviderResponse
+from guichet.providers.shared.client import ProviderClient, ProviderResponse
 from guichet.settings import Settings
 from tests.cli.conftest import Cli, answers, until
 from tests.fakes.certificates import CertificateAuthority

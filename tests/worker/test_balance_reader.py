@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from guichet.back_office import provider_balances
 from guichet.clock import DAY, MINUTE, SECOND, Instant
 from guichet.domain.money import Hundredths
-from guichet.payments import provider_balances
 from guichet.providers.base import Unknown
 from guichet.providers.capabilities import FloatBalance
 from guichet.settings import Settings

@@ -14,7 +14,8 @@ from guichet.clock import DAY, HOUR, Instant, earlier, later, to_datetime
 from guichet.db import tables as t
 from guichet.db.engine import Database
 from guichet.db.list_rollup import roll_up_list_counts
-from guichet.payments import incidents, unmatched_callbacks
+from guichet.incidents import repository as incidents
+from guichet.provider_callbacks import unmatched as unmatched_callbacks
 from guichet.settings import Settings
 from guichet.worker import pruning
 from guichet.worker.daily_totals_pruning import KEPT_DAYS

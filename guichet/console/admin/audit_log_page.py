@@ -8,6 +8,7 @@ from guichet.accounts.rights import StaffMember
 from guichet.audit_log import entries as audit_log
 from guichet.audit_log.entries import CONSOLE, Entry, Filter
 from guichet.audit_log.verification import Verification, verify
+from guichet.chain_heads.published import last_published
 from guichet.console.activity_page import NOT_SHOWN, SHOWN
 from guichet.console.admin.fields import before
 from guichet.console.facts import changed_facts
@@ -15,7 +16,6 @@ from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.domain.chain_faults import ChainFault
 from guichet.domain.chain_heads import KnownHead, KnownHeads
-from guichet.heads.published import last_published
 
 #: Entries that a page shows, and that the page checks on request: 20 s. `guichet audit-log verify` checks any number.
 _PAGE: Final = 50

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from guichet.accounts.rights import StaffMember
-from guichet.administration.errors import ClosedForEverybody, UnknownOperator
-from guichet.administration.payment_modes import change_mode, current_catalogue, find_mode
+from guichet.back_office.errors import ClosedForEverybody, UnknownOperator
+from guichet.back_office.payment_modes import change_mode, current_catalogue, find_mode
 from guichet.console.admin.fields import reason_of
 from guichet.console.forms import is_confirmed
 from guichet.console.visit import Visit

@@ -7,6 +7,9 @@ from typing import Any
 
 from guichet.accounts import users
 from guichet.accounts.rights import StaffMember
+from guichet.back_office.jobs import repository
+from guichet.back_office.jobs.requests import WantedJob, ask
+from guichet.back_office.jobs.tasks import Result, Task, read_result
 from guichet.console.admin.fields import row_number
 from guichet.console.sent_once import form_token, new_form_token
 from guichet.console.visit import Visit
@@ -15,9 +18,6 @@ from guichet.domain.ids import MerchantId
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, StaffJob, StaffJobKind
 from guichet.logs import log
 from guichet.merchants.vault import UnreadableSecret
-from guichet.staff_jobs import repository
-from guichet.staff_jobs.requests import WantedJob, ask
-from guichet.staff_jobs.tasks import Result, Task, read_result
 
 
 @dataclass(frozen=True, slots=True)

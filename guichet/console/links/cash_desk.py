@@ -17,11 +17,8 @@ from guichet.domain.errors import InvalidRequest, MerchantInactive, NotFound
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import Payment
-from guichet.pages.qr_codes import qr_code
-from guichet.payments import link_repository
-from guichet.payments import repository as payments
-from guichet.payments.link_repository import LinkList
-from guichet.payments.links import (
+from guichet.links import repository as link_repository
+from guichet.links.links import (
     CASH_DESK_PREFIX,
     ExternalIdTaken,
     cash_desk_link,
@@ -29,6 +26,9 @@ from guichet.payments.links import (
     create_link_by_hand,
     is_cancelled_sale,
 )
+from guichet.links.repository import LinkList
+from guichet.pages.qr_codes import qr_code
+from guichet.payments import repository as payments
 
 SaleState = Literal["waiting", "pending", "paid", "refunded", "failed", "expired", "cancelled"]
 

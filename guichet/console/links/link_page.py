@@ -11,10 +11,10 @@ from guichet.console.links.sharing import sharing
 from guichet.console.links.views import address_of, link_of, link_state, payment_view
 from guichet.console.visit import Visit
 from guichet.domain.ids import PaymentId
+from guichet.links.links import close_link
 from guichet.pages import i18n
 from guichet.pages.qr_codes import qr_code
 from guichet.payments import repository as payments
-from guichet.payments.links import close_link
 
 USES_SHOWN: Final = 25
 _KEY: Final = re.compile(r"[0-9]{1,18}")

@@ -11,8 +11,8 @@ from guichet.console.links.views import LinkState, link_state
 from guichet.console.visit import Visit
 from guichet.domain.ids import LinkId
 from guichet.domain.payment_links import PaymentLink
-from guichet.payments import link_repository
-from guichet.payments.link_repository import LinkList
+from guichet.links import repository as link_repository
+from guichet.links.repository import LinkList
 
 PAGE_SIZE: Final = 25
 _KEY: Final = re.compile(r"[0-9]{1,18}")

@@ -13,7 +13,7 @@ from guichet.console.visit import Visit
 from guichet.domain.errors import InvalidRequest, MerchantInactive
 from guichet.domain.money import DECIMALS
 from guichet.domain.payment_links import LIMITED, PERMANENT
-from guichet.payments.links import ExternalIdTaken, create_link_by_hand, wanted_link
+from guichet.links.links import ExternalIdTaken, create_link_by_hand, wanted_link
 
 #: The external_id of a link for which the merchant typed none begins with this.
 _PREFIX: Final = "lien-"

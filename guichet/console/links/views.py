@@ -12,8 +12,8 @@ from guichet.domain.ids import LinkId
 from guichet.domain.merchants import Caller
 from guichet.domain.payment_links import PaymentLink
 from guichet.domain.payments import Payment
+from guichet.links import repository as link_repository
 from guichet.pages import formatting
-from guichet.payments import link_repository
 
 LinkState = Literal["active", "not_open", "expired", "used_up"]
 

@@ -5,7 +5,7 @@ from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from guichet.clock import HOUR, Instant, from_datetime, to_datetime
-from guichet.payments.figures import DAYS, hour_from
+from guichet.history.figures import DAYS, hour_from
 
 
 @dataclass(frozen=True, slots=True)

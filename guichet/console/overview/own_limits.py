@@ -8,7 +8,7 @@ from guichet.accounts.rights import Member
 from guichet.clock import Instant
 from guichet.console.overview.summaries import count_text
 from guichet.console.visit import Visit
-from guichet.payments import merchant_limits
+from guichet.merchants import limits as merchant_limits
 
 
 async def own_limits(visit: Visit, acting: Member, now: Instant) -> list[tuple[str, str]]:

@@ -19,10 +19,10 @@ from guichet.console.sections import MerchantPage
 from guichet.console.visit import Visit
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.money import CURRENCIES, Currency
+from guichet.history.figures import DAYS, Figure, daily_figures
 from guichet.ledger import wallets
 from guichet.ledger.held import held
 from guichet.pages.formatting import country_name
-from guichet.payments.figures import DAYS, Figure, daily_figures
 
 #: The last days that a part of the page may be about.
 _PERIODS: Final = (1, 7, DAYS)

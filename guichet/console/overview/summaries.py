@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from guichet.clock import SECOND
+from guichet.history.figures import Figure
 from guichet.pages.i18n import ENGLISH
-from guichet.payments.figures import Figure
 
 
 @dataclass(frozen=True, slots=True)

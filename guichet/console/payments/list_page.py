@@ -21,10 +21,10 @@ from guichet.db.references import parse_reference
 from guichet.domain.catalogue import Catalogue
 from guichet.domain.payments import PAYMENT_STATUSES, Payment
 from guichet.domain.phone_numbers import written_forms
+from guichet.history.search import MOST_FOUND, SHORTEST_NAME, search
 from guichet.pages.formatting import international_number
 from guichet.payments import repository
 from guichet.payments.repository import PaymentFilter
-from guichet.payments.search import MOST_FOUND, SHORTEST_NAME, search
 
 PAGE_SIZE: Final = 25
 #: Digits of the telephone numbers of the API (`schemas.payment`).

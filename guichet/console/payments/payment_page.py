@@ -9,9 +9,9 @@ from guichet.console.payments.request_example import curl_example
 from guichet.console.payments.timeline_view import lines
 from guichet.console.visit import Visit
 from guichet.domain.payments import Payment
+from guichet.history.payment_history import read_story
+from guichet.history.timeline import timeline
 from guichet.payments.page_poller import PagePoller
-from guichet.payments.story import read_story
-from guichet.payments.timeline import timeline
 from guichet.printable import printable
 
 

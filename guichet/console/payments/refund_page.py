@@ -10,7 +10,7 @@ from guichet.console.visit import Visit
 from guichet.domain.errors import Conflict
 from guichet.domain.payments import Payment
 from guichet.ledger import wallets
-from guichet.payments.refund import refund_obstacle, request_refund
+from guichet.refunds.request import refund_obstacle, request_refund
 
 #: As `schemas.refund.RefundBody`.
 _LONGEST_REASON: Final = 255

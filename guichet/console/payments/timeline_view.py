@@ -11,8 +11,8 @@ from guichet.console.visit import Visit
 from guichet.domain.money import round_to_currency
 from guichet.domain.payments import DEFAULT_REASON, Payment
 from guichet.domain.posting_rules import HELD
-from guichet.payments.timeline import TimelineEntry, TimelineKind
-from guichet.payments.timeline_facts import TimelineFacts
+from guichet.history.timeline import TimelineEntry, TimelineKind
+from guichet.history.timeline_facts import TimelineFacts
 from guichet.printable import printable
 
 Tone = Literal["", "ok", "bad", "warn"]

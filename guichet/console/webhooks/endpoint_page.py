@@ -11,7 +11,7 @@ from guichet.domain.errors import GuichetError, InvalidRequest
 from guichet.domain.events import EVENT_NAMES, WEBHOOK_TEST, EventName
 from guichet.domain.warnings import WarningCode
 from guichet.merchants import repository as merchants
-from guichet.payments.sandbox_events import cause
+from guichet.sandbox.events import cause
 from guichet.schemas.validation import validate
 from guichet.schemas.webhook_endpoint import EndpointBody
 from guichet.webhooks import deliveries, endpoints

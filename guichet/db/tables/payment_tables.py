@@ -82,7 +82,7 @@ payment_links: Final = table(
 )
 
 #: What a merchant with a daily limit has collected on one of its days, waiting payments included, in hundredths
-#: (`payments/merchant_limits.py`). `day`: a `date.toordinal()`.
+#: (`merchants/limits.py`). `day`: a `date.toordinal()`.
 daily_totals: Final = table(
     "daily_totals",
     merchant_column(),

@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
+from guichet.back_office import provider_balances
+from guichet.chain_heads.publication import REPEATED_AFTER
+from guichet.chain_heads.published import current_heads, last_published
 from guichet.clock import DAY, HOUR, Instant, earlier, iso
 from guichet.db.engine import Database
 from guichet.domain.money import plain
-from guichet.heads.publication import REPEATED_AFTER
-from guichet.heads.published import current_heads, last_published
 from guichet.ledger.audit import last_audit
-from guichet.payments import provider_balances
 from guichet.server import health_checks
 from guichet.server.doctor.check import DoctorCheck, age
 from guichet.server.doctor.problems import DoctorProblem

@@ -13,7 +13,9 @@ import msgspec
 from sqlalchemy import insert
 
 from guichet.accounts import approvals
-from guichet.administration.merchant_file import add_document, add_note
+from guichet.back_office import money_acts, wallet_status
+from guichet.back_office.jobs.statement_comparison import ComparedStatement
+from guichet.back_office.merchant_file import add_document, add_note
 from guichet.bootstrap import create_merchant
 from guichet.clock import DAY, HOUR, SECOND
 from guichet.context import AppContext
@@ -28,13 +30,13 @@ from guichet.domain.payments import CONFIRMED, REFUSED, Payment
 from guichet.domain.reconciliation import MISSING_HERE, Finding, Line
 from guichet.domain.sentences import verbatim
 from guichet.domain.settlement import Settlement
+from guichet.incidents import repository as incidents
+from guichet.links.links import cash_desk_link, create_link, wanted_link
 from guichet.merchants import api_keys
-from guichet.payments import incidents, money_acts, repository, wallet_status
+from guichet.payments import repository
 from guichet.payments.create import PaymentRequest, create_payment
-from guichet.payments.links import cash_desk_link, create_link, wanted_link
-from guichet.payments.refund import request_refund
 from guichet.payments.settlement import settle_batch
-from guichet.staff_jobs.statement_comparison import ComparedStatement
+from guichet.refunds.request import request_refund
 from guichet.webhooks import endpoints
 from tests.db.rows import EXPORT, PASSKEY, REQUEST, RUN, STAFF_JOB
 

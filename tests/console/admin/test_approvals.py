@@ -6,6 +6,8 @@ from dataclasses import replace
 from guichet.accounts import approvals, people, users
 from guichet.clock import DAY, SECOND, earlier
 from guichet.db.engine import require
+from guichet.disputes import disputes
+from guichet.disputes import repository as dispute_repository
 from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.domain.approvals import WantedAct
 from guichet.domain.audit_log import Actor
@@ -14,7 +16,6 @@ from guichet.domain.posting_rules import ACTIVE
 from guichet.ledger import wallets
 from guichet.mail.messages import text_of
 from guichet.mail.outbox import Outbox
-from guichet.payments import dispute_repository, disputes
 from guichet.providers.base import Refused
 from guichet.providers.capabilities import DisputeFacts
 from tests.console.admin.operations import Operations, act

@@ -6,7 +6,7 @@ import re
 import pytest
 from sqlalchemy import select
 
-from guichet.administration.merchant_file import read_document
+from guichet.back_office.merchant_file import read_document
 from guichet.db.tables import merchant_document_chunks
 from guichet.domain.audit_log import Actor
 from guichet.domain.documents import MAX_DOCUMENT, MAX_DOCUMENTS, DocumentId, document_name

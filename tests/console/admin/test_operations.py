@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import insert, update
 
 from guichet.availability.states import OperatorAvailability, set_availability
+from guichet.back_office.wallet_status import change_status
 from guichet.clock import Instant, to_datetime
 from guichet.db.engine import require
 from guichet.db.tables import reconciliation_runs, webhook_deliveries
@@ -20,7 +21,6 @@ from guichet.ledger import wallets
 from guichet.ledger.reconciliation_runs import day_of
 from guichet.merchants import repository as merchants
 from guichet.merchants.catalogue import Catalogues
-from guichet.payments.wallet_status import change_status
 from guichet.webhooks.resend import listed
 from tests.console.admin.operations import Operations, act
 from tests.console.conftest import ConsoleFixture

@@ -6,12 +6,12 @@ from typing import Final
 import pytest
 from sqlalchemy import bindparam, select, update
 
+from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import SECOND
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.tables import staff_jobs
 from guichet.domain.staff_jobs import MOST_ATTEMPTS, RETRY_AFTER, StaffJob
-from guichet.staff_jobs.jobs import StaffJobs
 from tests.console.admin.conftest import Staff
 from tests.console.admin.operations import act
 from tests.console.page_rules import faults_of

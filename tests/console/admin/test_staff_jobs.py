@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select, update
 
+from guichet.back_office.jobs import repository
+from guichet.back_office.jobs.errors import JobTakenOver
+from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import SECOND
 from guichet.db.engine import Database, require
 from guichet.db.tables import payments, staff_jobs
@@ -18,9 +21,6 @@ from guichet.domain.staff_jobs import MOST_ATTEMPTS, MOST_PENDING, RIGHT_OF, STA
 from guichet.ledger.margin import margins
 from guichet.pages import formatting
 from guichet.settings import Settings
-from guichet.staff_jobs import repository
-from guichet.staff_jobs.errors import JobTakenOver
-from guichet.staff_jobs.jobs import StaffJobs
 from tests.console.admin.conftest import Staff, csrf_of
 from tests.console.admin.operations import Operations, act
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture

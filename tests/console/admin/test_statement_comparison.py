@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from guichet.back_office.jobs.statement_comparison import MAX_LINES, MAX_STATEMENT
+from guichet.back_office.jobs.work import StaffJobs
 from guichet.clock import iso
 from guichet.console.admin.operations.statement_form import UTC
 from guichet.db.tables import staff_jobs
@@ -20,11 +22,9 @@ from guichet.domain.roles import STAFF_ROLES, may_as_staff
 from guichet.domain.staff_jobs import RIGHT_OF, StaffJob
 from guichet.ledger.reconciliation_runs import KEPT, day_of
 from guichet.pages import formatting
-from guichet.providers.client import ProviderAccount
 from guichet.providers.providers_file import NO_PROVIDERS
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
-from guichet.staff_jobs.jobs import StaffJobs
-from guichet.staff_jobs.statement_comparison import MAX_LINES, MAX_STATEMENT
 from tests.console.admin.conftest import Staff, csrf_of, upload
 from tests.console.conftest import ConsoleBrowser, ConsoleFixture
 from tests.console.page_rules import faults_of

@@ -10,9 +10,9 @@ from guichet.clock import SECOND
 from guichet.domain.accounts import STEP_UP_LASTS
 from guichet.domain.roles import STAFF_ROLES, may_as_staff
 from guichet.domain.staff_jobs import RIGHT_OF
+from guichet.incidents import repository as incidents
 from guichet.merchants import provider_merchants
-from guichet.payments import incidents
-from guichet.providers.client import ProviderAccount
+from guichet.providers.shared.client import ProviderAccount
 from guichet.settings import Settings
 from tests.console.admin.conftest import Staff
 from tests.console.admin.operations import act

@@ -5,6 +5,10 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
+from guichet.back_office.anonymisation import read_phone
+from guichet.back_office.jobs import repository
+from guichet.back_office.jobs.errors import TooManyJobs
+from guichet.back_office.jobs.tasks import AnonymiseCustomer
 from guichet.console.admin.fields import reason_of
 from guichet.console.admin.merchants.of_merchant import merchant_of, show_file
 from guichet.console.admin.staff_jobs import ask_worker, chosen_job, jobs_view
@@ -15,10 +19,6 @@ from guichet.console.visit import Visit
 from guichet.domain.accounts import normal_email
 from guichet.domain.merchants import Merchant
 from guichet.domain.staff_jobs import MOST_PENDING, RIGHT_OF, StaffJob, StaffJobKind
-from guichet.payments.anonymisation import read_phone
-from guichet.staff_jobs import repository
-from guichet.staff_jobs.errors import TooManyJobs
-from guichet.staff_jobs.tasks import AnonymiseCustomer
 
 _KIND: Final[StaffJobKind] = "anonymise_customer"
 #: References of payments that are not at their end which the page lists.

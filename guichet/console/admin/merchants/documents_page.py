@@ -6,8 +6,8 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
-from guichet.administration.errors import DocumentRefused
-from guichet.administration.merchant_file import add_document, read_document, remove_document
+from guichet.back_office.errors import DocumentRefused
+from guichet.back_office.merchant_file import add_document, read_document, remove_document
 from guichet.console.admin.fields import reason_of
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read

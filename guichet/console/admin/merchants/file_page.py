@@ -7,8 +7,8 @@ from starlette.responses import Response
 from guichet.accounts import mail_links, users
 from guichet.accounts.invitations import withdraw
 from guichet.accounts.rights import StaffMember
-from guichet.administration import merchants as administration
-from guichet.administration.merchant_limits import read_amount, read_rate, set_limits
+from guichet.back_office import merchants as administration
+from guichet.back_office.merchant_limits import read_amount, read_rate, set_limits
 from guichet.console.admin.fields import reason_of, row_number
 from guichet.console.admin.merchants.first_owner import has_owner, invite_owner
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
@@ -21,8 +21,8 @@ from guichet.domain.merchants import ENVS, MERCHANT_STATUSES, Merchant, Merchant
 from guichet.domain.money import Hundredths, plain
 from guichet.ledger import wallets
 from guichet.merchants import api_keys
+from guichet.merchants import limits as merchant_limits
 from guichet.merchants import repository as merchants
-from guichet.payments import merchant_limits
 from guichet.settings import parsers
 
 

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from guichet.accounts import users
 from guichet.accounts.rights import StaffMember
-from guichet.administration.errors import NewerMerchant
-from guichet.administration.merchants import create_merchant, newest
+from guichet.back_office.errors import NewerMerchant
+from guichet.back_office.merchants import create_merchant, newest
 from guichet.console.admin.fields import MAX_ID, before, row_number
 from guichet.console.admin.reads import record_read
 from guichet.console.sections import StaffPage

@@ -5,7 +5,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
-from guichet.administration.payment_modes import current_catalogue
+from guichet.back_office.payment_modes import current_catalogue
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.mode_form import ModeFormFault, change_by_form, fee_text
 from guichet.console.sections import StaffPage

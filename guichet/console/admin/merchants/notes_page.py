@@ -5,7 +5,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
-from guichet.administration.merchant_file import add_note
+from guichet.back_office.merchant_file import add_note
 from guichet.console.admin.fields import MAX_ID, before, row_number
 from guichet.console.admin.merchants.of_merchant import address, merchant_of, show_file
 from guichet.console.admin.reads import record_read

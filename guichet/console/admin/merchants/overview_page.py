@@ -6,12 +6,12 @@ from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import approval_requests
+from guichet.chain_heads.published import last_published
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
-from guichet.heads.published import last_published
+from guichet.incidents import repository as incidents
 from guichet.ledger.audit import last_audit
 from guichet.merchants import repository as merchants
-from guichet.payments import incidents
 
 
 async def show(visit: Visit, acting: StaffMember) -> Response:

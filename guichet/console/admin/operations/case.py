@@ -3,25 +3,23 @@
 from dataclasses import dataclass, field
 
 from guichet.audit_log import approval_requests
+from guichet.back_office import manual_settlement
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.db.references import parse_reference
+from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import ApprovalRequest
 from guichet.domain.audit_log import ActRefused
 from guichet.domain.disputes import Dispute
 from guichet.domain.late_results import LateResult
 from guichet.domain.payments import Payment, Refund
-from guichet.payments import (
-    dispute_repository,
-    incidents,
-    late_decisions,
-    late_result_repository,
-    manual_settlement,
-    refund_repository,
-    repository,
-)
-from guichet.payments.incidents import Incident
-from guichet.payments.late_decisions import Decision
+from guichet.incidents import repository as incidents
+from guichet.incidents.repository import Incident
+from guichet.late_money import decisions as late_decisions
+from guichet.late_money import repository as late_result_repository
+from guichet.late_money.decisions import Decision
+from guichet.payments import repository
+from guichet.refunds import repository as refund_repository
 
 
 @dataclass(frozen=True, slots=True)

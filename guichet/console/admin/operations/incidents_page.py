@@ -10,18 +10,22 @@ from starlette.responses import Response
 
 from guichet.accounts import approvals
 from guichet.accounts.rights import StaffMember
+from guichet.back_office import incident_acts
 from guichet.console.admin.fields import reason_of, row_number
 from guichet.console.admin.operations.case import Case, case_of
 from guichet.console.admin.reads import record_read
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.db.engine import require
+from guichet.disputes import repository as dispute_repository
 from guichet.domain.approvals import Arguments, WantedAct
 from guichet.domain.audit_log import ActRefused, FactName, Facts
 from guichet.domain.disputes import BEARERS
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import IncidentId
-from guichet.payments import dispute_repository, incident_acts, incidents, late_result_repository, unmatched_callbacks
+from guichet.incidents import repository as incidents
+from guichet.late_money import repository as late_result_repository
+from guichet.provider_callbacks import unmatched as unmatched_callbacks
 
 #: The lists of the page, whose lengths are kept in the audit log.
 _LISTS: Final[tuple[FactName, ...]] = ("incidents", "late", "disputes", "callbacks")

@@ -7,15 +7,15 @@ from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
 from guichet.audit_log import entries as audit_log
+from guichet.chain_heads.known import known_heads
+from guichet.chain_heads.publication import publish_heads
+from guichet.chain_heads.published import last_published
 from guichet.clock import MINUTE, earlier
 from guichet.console.sections import StaffPage
 from guichet.console.visit import Visit
 from guichet.context import AppContext
 from guichet.db.worker_leases import claim_turn
 from guichet.domain.audit_log import Act
-from guichet.heads.known import known_heads
-from guichet.heads.publication import publish_heads
-from guichet.heads.published import last_published
 from guichet.ledger.audit import audit, last_audit
 from guichet.logs import log
 

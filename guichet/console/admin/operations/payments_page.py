@@ -15,10 +15,10 @@ from guichet.db.engine import require
 from guichet.domain.audit_log import Facts
 from guichet.domain.errors import NotFound
 from guichet.domain.ids import PaymentId
+from guichet.history.payment_history import read_story
+from guichet.history.staff_search import LONGEST, search
+from guichet.history.timeline import timeline
 from guichet.payments import repository
-from guichet.payments.staff_search import LONGEST, search
-from guichet.payments.story import read_story
-from guichet.payments.timeline import timeline
 
 
 async def show_search(visit: Visit, acting: StaffMember) -> Response:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, Final, get_args
 from zoneinfo import ZoneInfo
 
+from guichet.back_office.jobs.statement_comparison import MAX_LINES, CompareStatement, StatementFile
 from guichet.clock import DAY
 from guichet.console.balance.periods import Period, read_period, today
 from guichet.context import AppContext
@@ -11,7 +12,6 @@ from guichet.domain.payments import SubjectType
 from guichet.ledger.provider_statement import read_statement
 from guichet.ledger.statement_columns import FIELDS, MEANINGS
 from guichet.pages.uploads import Upload
-from guichet.staff_jobs.statement_comparison import MAX_LINES, CompareStatement, StatementFile
 
 #: Where the lines come from.
 SOURCES: Final = ("file", "provider")

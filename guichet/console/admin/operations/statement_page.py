@@ -8,6 +8,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
+from guichet.back_office.jobs import repository
+from guichet.back_office.jobs.errors import TooManyJobs
+from guichet.back_office.jobs.statement_comparison import MAX_LINES, MAX_STATEMENT, ComparedStatement
 from guichet.console.admin.fields import row_number
 from guichet.console.admin.operations.statement_form import (
     MOST_DAYS,
@@ -32,9 +35,6 @@ from guichet.ledger.statement_columns import FIELDS, MEANINGS
 from guichet.pages import formatting
 from guichet.pages.uploads import Upload, UploadTooLarge
 from guichet.printable import printable
-from guichet.staff_jobs import repository
-from guichet.staff_jobs.errors import TooManyJobs
-from guichet.staff_jobs.statement_comparison import MAX_LINES, MAX_STATEMENT, ComparedStatement
 
 _KIND: Final[StaffJobKind] = "compare_statement"
 _PATH: Final = "/reconciliation/statement"

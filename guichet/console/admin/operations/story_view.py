@@ -10,7 +10,7 @@ from guichet.audit_log.entries import CONSOLE
 from guichet.console.facts import changed_facts, fact_text, label
 from guichet.console.visit import Visit
 from guichet.domain.money import Currency
-from guichet.payments.timeline import TimelineEntry
+from guichet.history.timeline import TimelineEntry
 
 _AMOUNTS: Final = ("amount", "debited", "waiting", "wallet")
 #: Names of values that are instants end with it.

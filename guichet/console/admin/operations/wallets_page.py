@@ -6,6 +6,8 @@ from starlette.responses import Response
 
 from guichet.accounts import approvals
 from guichet.accounts.rights import StaffMember
+from guichet.back_office import provider_balances, wallet_status
+from guichet.back_office.money_acts import wallet_subject
 from guichet.console.admin.fields import MOST_TYPED, reason_of, row_number
 from guichet.console.admin.merchants.of_merchant import merchant_of
 from guichet.console.admin.reads import record_read
@@ -17,8 +19,6 @@ from guichet.domain.merchants import Merchant
 from guichet.domain.money import CURRENCIES
 from guichet.domain.posting_rules import ACTIVE, WALLET_STATUSES
 from guichet.ledger import wallets
-from guichet.payments import provider_balances, wallet_status
-from guichet.payments.money_acts import wallet_subject
 
 
 async def show_list(visit: Visit, acting: StaffMember) -> Response:

@@ -5,16 +5,16 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from guichet.accounts.rights import StaffMember
+from guichet.back_office.aggregated_merchants import aggregating
+from guichet.back_office.jobs import repository
+from guichet.back_office.jobs.errors import TooManyJobs
+from guichet.back_office.jobs.wave_merchants import KEPT, NameWaveMerchants
 from guichet.console.admin.staff_jobs import ask_worker, chosen_job, jobs_view
 from guichet.console.forms import is_confirmed
 from guichet.console.sections import StaffPage
 from guichet.console.sent_once import form_token, new_form_token
 from guichet.console.visit import Visit
 from guichet.domain.staff_jobs import MOST_PENDING, RIGHT_OF, StaffJob, StaffJobKind
-from guichet.payments.aggregated_merchants import aggregating
-from guichet.staff_jobs import repository
-from guichet.staff_jobs.errors import TooManyJobs
-from guichet.staff_jobs.wave_merchants import KEPT, NameWaveMerchants
 
 _KIND: Final[StaffJobKind] = "wave_merchants"
 _PATH: Final = "/doctor/wave-merchants"

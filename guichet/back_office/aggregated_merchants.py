@@ -1,0 +1,87 @@
+"""An aggregated merchant of Wave for each of ours: `guichet providers setup wave-merchants`, and the back office."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from guichet.context import AppContext
+from guichet.domain.ids import MerchantId
+from guichet.domain.merchants import Merchant
+from guichet.incidents import repository as incidents
+from guichet.merchants import provider_merchants
+from guichet.merchants import repository as merchants
+from guichet.providers.base import Unknown
+from guichet.providers.shared.client import ProviderAccount
+from guichet.providers.wave.merchants import MAX_NAME
+from guichet.providers.wave.provider import Wave
+
+#: The setting of an account in the providers' file, and its value when the account is an aggregator's.
+_SETTING: Final = ("aggregated_merchants", "yes")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMerchant:
+    """A merchant that has its id now; `made`: by this run, not found at Wave."""
+
+    provider_account: str
+    merchant_id: MerchantId
+    name: str
+    provider_merchant_id: str
+    made: bool
+
+
+class AggregationError(Exception):
+    """`raw`: what Wave answered. What was named before stays named; the next run goes on from there."""
+
+    def __init__(self, account: str, raw: str) -> None:
+        super().__init__(account)
+        self.account = account
+        self.raw = raw
+
+
+class MerchantsUnlisted(AggregationError):
+    """Wave did not list the aggregated merchants of the account."""
+
+
+class MerchantNotMade(AggregationError):
+    """Wave did not make the merchant of this name, or did not say so: the next run finds the name in Wave's list."""
+
+    def __init__(self, account: str, name: str, raw: str) -> None:
+        super().__init__(account, raw)
+        self.name = name
+
+
+def aggregating(accounts: Mapping[str, ProviderAccount]) -> list[str]:
+    """The Wave accounts with `aggregated_merchants = true`."""
+    setting, value = _SETTING
+    return [name for name, each in accounts.items() if each.settings.get(setting) == value]
+
+
+async def name_merchants(ctx: AppContext, account: str) -> AsyncIterator[NamedMerchant]:
+    """Each active merchant that had no valid id with this account; its id is stored. Costs a call for each one, and
+    reads all merchants. Raises AggregationError."""
+    provider, db = ctx.registry.provider(account), ctx.db
+    assert isinstance(provider, Wave)
+    at_wave = await provider.merchants.ids_by_name()
+    if isinstance(at_wave, Unknown):
+        raise MerchantsUnlisted(account, at_wave.raw)
+    known, existing = await provider_merchants.ids_of(db, account), {*at_wave.values()}
+    for merchant in await merchants.everyone(db):
+        if merchant.status != "active" or known.get(merchant.id) in existing:
+            continue
+        name = name_at_wave(merchant)
+        found = at_wave.get(name)
+        wave_id = found or await provider.merchants.create(name)
+        if not isinstance(wave_id, str):
+            raise MerchantNotMade(account, name, wave_id.raw)
+        now = ctx.clock.now()
+        async with db.transaction() as tx:
+            await provider_merchants.remember(tx, account, merchant.id, wave_id, now)
+            await incidents.close_of_merchant(tx, merchant.id, incidents.MISSING_AGGREGATED_MERCHANT, account, now)
+        yield NamedMerchant(account, merchant.id, name, wave_id, made=found is None)
+
+
+def name_at_wave(merchant: Merchant) -> str:
+    """What Wave shows to customers: unique, because our id ends it, and the same again after a crash."""
+    suffix = f" ({merchant.id})"
+    return merchant.name[: MAX_NAME - len(suffix)] + suffix

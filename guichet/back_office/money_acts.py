@@ -1,0 +1,151 @@
+"""The acts of the staff that move money, as a request describes them (`domain/approvals.py`): whether one is possible,
+and how it is done once a second person approves it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, get_args
+
+from guichet.back_office import manual_settlement, wallet_status
+from guichet.back_office.override_approvals import Decision
+from guichet.context import AppContext
+from guichet.db.references import parse_reference
+from guichet.disputes import disputes
+from guichet.disputes import repository as dispute_repository
+from guichet.domain.approvals import MoneyAct, WantedAct
+from guichet.domain.audit_log import Actor, ActRefused
+from guichet.domain.disputes import BEARERS, Bearer, Dispute
+from guichet.domain.ids import MerchantId
+from guichet.domain.late_results import LateResult
+from guichet.domain.money import CURRENCIES, Currency
+from guichet.domain.payments import Payment, Refund
+from guichet.domain.posting_rules import ACTIVE
+from guichet.domain.refusals import Refusal
+from guichet.late_money import decisions as late_decisions
+from guichet.late_money.decisions import Decision as LateDecision
+from guichet.ledger import wallets
+from guichet.payments import repository
+from guichet.refunds import payee_confirmation
+from guichet.refunds import repository as refund_repository
+
+
+async def check(ctx: AppContext, wanted: WantedAct) -> MerchantId:
+    """The merchant that the act is about. Raises ActRefused when it could not be done now; no provider is asked."""
+    match wanted.act:
+        case "payment.settle" | "refund.settle":
+            subject = await _subject(ctx, wanted)
+            manual_settlement.check(subject)
+            return subject.merchant_id
+        case "refund.confirm_payee":
+            refund = await _refund(ctx, wanted)
+            await payee_confirmation.check(ctx, refund, str(wanted.arguments.get("phone")))
+            return refund.merchant_id
+        case "late_money.resolve":
+            late, decision = await _late(ctx, wanted)
+            late_decisions.check(late, decision)
+            return late.merchant_id
+        case "dispute.resolve":
+            return (await _dispute(ctx, wanted))[0].merchant_id
+        case "wallet.reopen":
+            merchant_id, currency = _wallet(wanted)
+            if await wallets.wallet_status(ctx.db, merchant_id, "live", currency) == ACTIVE:
+                raise ActRefused(Refusal.WALLET_ACTIVE(currency=currency, merchant=merchant_id))
+            return merchant_id
+
+
+async def perform(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    """Does it. `actor` carries the approval, which the transaction of the act uses up. Raises ActRefused."""
+    await _PERFORMED[wanted.act](ctx, wanted, actor)
+
+
+async def _settle(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    decision = Decision(
+        succeeded=wanted.arguments.get("succeeded") is True,
+        evidence=wanted.reason,
+        actor=actor,
+        override=wanted.arguments.get("override") is True,
+    )
+    await manual_settlement.settle_by_hand(ctx, await _subject(ctx, wanted), decision)
+
+
+async def _confirm_payee(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    number = str(wanted.arguments.get("phone"))
+    await payee_confirmation.confirm_payee(ctx, await _refund(ctx, wanted), number, actor, wanted.reason)
+
+
+async def _resolve_late_money(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    late, decision = await _late(ctx, wanted)
+    await late_decisions.resolve(ctx, late, decision, actor, wanted.reason)
+
+
+async def _resolve_dispute(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    dispute, bearer = await _dispute(ctx, wanted)
+    await disputes.resolve(ctx, dispute, bearer, actor, wanted.reason)
+
+
+async def _reopen_wallet(ctx: AppContext, wanted: WantedAct, actor: Actor) -> None:
+    await wallet_status.change_status(ctx, *_wallet(wanted), ACTIVE, actor, wanted.reason)
+
+
+_PERFORMED: Final[dict[MoneyAct, Callable[[AppContext, WantedAct, Actor], Awaitable[None]]]] = {
+    "payment.settle": _settle,
+    "refund.settle": _settle,
+    "refund.confirm_payee": _confirm_payee,
+    "late_money.resolve": _resolve_late_money,
+    "dispute.resolve": _resolve_dispute,
+    "wallet.reopen": _reopen_wallet,
+}
+
+
+async def _subject(ctx: AppContext, wanted: WantedAct) -> Payment | Refund:
+    if wanted.act == "refund.settle":
+        return await _refund(ctx, wanted)
+    payment = await repository.find(ctx.db, _reference(wanted))
+    if payment is None:
+        raise ActRefused(Refusal.NO_PAYMENT(subject=wanted.subject))
+    return payment
+
+
+async def _refund(ctx: AppContext, wanted: WantedAct) -> Refund:
+    refund = await refund_repository.find(ctx.db, _reference(wanted))
+    if refund is None:
+        raise ActRefused(Refusal.NO_REFUND(subject=wanted.subject))
+    return refund
+
+
+async def _late(ctx: AppContext, wanted: WantedAct) -> tuple[LateResult, LateDecision]:
+    late = await late_decisions.find(ctx.db, _reference(wanted))
+    decision = next((each for each in get_args(LateDecision) if each == wanted.arguments.get("to")), None)
+    if decision is None:
+        raise ActRefused(Refusal.DECIDE_ONE(decisions=", ".join(get_args(LateDecision))))
+    return late, decision
+
+
+async def _dispute(ctx: AppContext, wanted: WantedAct) -> tuple[Dispute, Bearer]:
+    dispute = await dispute_repository.find(ctx.db, _reference(wanted))
+    if dispute is None:
+        raise ActRefused(Refusal.NO_DISPUTE(subject=wanted.subject))
+    disputes.check(dispute)
+    bearer = next((each for each in BEARERS if each == wanted.arguments.get("from")), None)
+    if bearer is None:
+        raise ActRefused(Refusal.BEAR_ONE(bearers=", ".join(BEARERS)))
+    return dispute, bearer
+
+
+def _reference(wanted: WantedAct) -> str:
+    """A column of identifiers refuses other text on PostgreSQL."""
+    found = parse_reference(wanted.subject)
+    if found is None:
+        raise ActRefused(Refusal.NO_REFERENCE(subject=wanted.subject))
+    return found
+
+
+def wallet_subject(merchant_id: MerchantId, currency: Currency) -> str:
+    """How a request names a live wallet."""
+    return f"{merchant_id}/{currency}"
+
+
+def _wallet(wanted: WantedAct) -> tuple[MerchantId, Currency]:
+    merchant, _, text = wanted.subject.partition("/")
+    currency = next((each for each in CURRENCIES if each == text), None)
+    if currency is None or not (merchant.isascii() and merchant.isdigit()):
+        raise ActRefused(Refusal.NO_WALLET(subject=wanted.subject))
+    return MerchantId(int(merchant)), currency

@@ -1,0 +1,85 @@
+"""Everything that is stored about one payment, read for the people who look at it.
+
+Cost: up to fifteen reads of an index, each of a few rows, however many payments there are.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from guichet.audit_log import entries as audit_log
+from guichet.audit_log.entries import Entry
+from guichet.db.engine import Database
+from guichet.disputes import repository as dispute_repository
+from guichet.domain.disputes import Dispute
+from guichet.domain.events import Delivery
+from guichet.domain.late_results import LateResult
+from guichet.domain.payments import Payment, Refund
+from guichet.domain.posting_rules import Movement
+from guichet.incidents import repository as incidents
+from guichet.incidents.repository import Incident
+from guichet.late_money import repository as late_result_repository
+from guichet.ledger import postings
+from guichet.provider_callbacks import repository as callbacks
+from guichet.provider_callbacks.repository import ProviderCallback
+from guichet.refunds import repository as refund_repository
+from guichet.webhooks import deliveries
+from guichet.webhooks.deliveries import DeliveryFilter
+
+#: The latest acts of people about one payment or refund.
+_MOST_ACTS: Final = 50
+#: The latest webhooks.
+_MOST_DELIVERIES: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectStory:
+    """What is known about a payment or a refund, besides its row. `movements`: its postings, by cause."""
+
+    movements: list[Movement]
+    callback: ProviderCallback | None
+    late: LateResult | None
+    incidents: list[Incident]
+    #: Newest first.
+    acts: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentStory:
+    """`deliveries`: about the payment, its refund and its disputes, oldest first."""
+
+    payment: Payment
+    of_payment: SubjectStory
+    refund: Refund | None
+    of_refund: SubjectStory | None
+    disputes: list[tuple[Dispute, list[Movement]]]
+    deliveries: list[Delivery]
+
+
+async def read_story(db: Database, payment: Payment) -> PaymentStory:
+    """The caller has checked that the reader may see the payment."""
+    refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
+    found, _ = await deliveries.page(
+        db, payment.merchant_id, payment.env, _MOST_DELIVERIES, 0, DeliveryFilter(payment_id=payment.id)
+    )
+    return PaymentStory(
+        payment=payment,
+        of_payment=await _story_of(db, payment),
+        refund=refund,
+        of_refund=None if refund is None else await _story_of(db, refund),
+        disputes=[
+            (dispute, await postings.about(db, payment.merchant_id, "dispute", dispute.id))
+            for dispute in await dispute_repository.of_payment(db, payment.id)
+        ],
+        deliveries=found[::-1],
+    )
+
+
+async def _story_of(db: Database, subject: Payment | Refund) -> SubjectStory:
+    kind: postings.PostedSubject = "payment" if isinstance(subject, Payment) else "refund"
+    return SubjectStory(
+        movements=await postings.about(db, subject.merchant_id, kind, subject.id),
+        callback=await callbacks.about(db, subject),
+        late=await late_result_repository.about(db, subject),
+        incidents=await incidents.about(db, subject.merchant_id, subject.reference),
+        acts=await audit_log.about(db, subject.reference, _MOST_ACTS),
+    )

@@ -1,0 +1,291 @@
+"""One payment's story as a list of entries, oldest first: what happened, when, and the values that a page writes out.
+
+An entry has no text: pages have a sentence for each kind, in each language. What only the staff may know (names of
+provider accounts, providers' references, postings between our own accounts, acts of people) is in `staff`, and in
+entries of kinds in STAFF_KINDS; both are left out unless `for_staff` is set.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from guichet.clock import Instant
+from guichet.domain import posting_rules
+from guichet.domain.disputes import Dispute
+from guichet.domain.events import MAX_ATTEMPTS, Delivery
+from guichet.domain.failures import failure_of
+from guichet.domain.money import round_to_currency
+from guichet.domain.payments import Payment, Refund
+from guichet.domain.posting_rules import Movement
+from guichet.history.payment_history import PaymentStory, SubjectStory
+from guichet.history.timeline_facts import TimelineFacts
+from guichet.webhooks.history import past_attempts
+
+#: Whose story an entry belongs to. Its reference is in `PaymentStory`, or among the values.
+TimelineSubject = Literal["payment", "refund", "dispute", "webhook"]
+TimelineKind = Literal[
+    "payment.created",
+    "provider.asked",
+    "provider.not_answered",
+    "provider.told",
+    "provider.polled",
+    "payment.succeeded",
+    "payment.failed",
+    "payment.refunded",
+    "money.moved",
+    "refund.requested",
+    "refund.sent",
+    "refund.succeeded",
+    "refund.failed",
+    "dispute.opened",
+    "dispute.won",
+    "dispute.lost",
+    "webhook.queued",
+    "webhook.attempted",
+    "late.asking",
+    "late.found",
+    "incident.opened",
+    "incident.closed",
+    "person.acted",
+]
+STAFF_KINDS: Final[frozenset[TimelineKind]] = frozenset({"late.asking", "person.acted"})
+
+#: What a merchant is told about an incident, in plain words; incidents of other kinds are the staff's only, or another
+#: entry says the same.
+CONCERNS: Final[dict[str, str]] = {
+    "mismatch": "amount",
+    "stuck": "stuck",
+    "float_empty": "refund_waits",
+    "already_refunded": "refund_waits",
+    "payee_unconfirmed": "refund_waits",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """`values` by kind (amounts in hundredths of the payment's currency, instants as Instant, None where unknown):
+
+    payment.created        source ("api" or "link"), link_id, link_external_id
+    provider.asked         operator, redirects; staff: account, provider_reference
+    provider.not_answered  (the connection was lost before the answer came)
+    provider.told          count; staff: account, provider_reference
+    provider.polled        count, next_poll_at
+    payment.succeeded      debited
+    payment.failed         code, message (French); staff: reason
+    payment.refunded       –
+    money.moved            cause, wallet (signed: what it adds to the balance), waiting (for a frozen wallet);
+                           staff: postings (a tuple of `posting_rules.Posting`)
+    refund.requested       reference, amount, reason, by (who asked for it in the console)
+    refund.sent            staff: account, provider_reference, payee_number
+    refund.succeeded       –
+    refund.failed          code, message; staff: reason
+    dispute.opened         reference, amount, reason, evidence_due_at; staff: account, provider_reference
+    dispute.won            reference
+    dispute.lost           reference, borne_by ("merchant", "service")
+    webhook.queued         reference, event, url, target, status
+    webhook.attempted      reference, event, number, of, delivered, response_code, error, answer (what the receiver
+                           sent, its beginning: a stranger's text), next_attempt_at
+    late.asking            asked_count, next_poll_at
+    late.found             stage, amount
+    incident.opened        concern, open; staff: kind, detail, occurrences, last_seen_at
+    incident.closed        concern; staff: kind
+    person.acted           staff: actor, os_user, action, reason, before, after
+    """
+
+    at: Instant
+    kind: TimelineKind
+    subject: TimelineSubject
+    values: TimelineFacts = field(default_factory=dict)
+    staff: TimelineFacts = field(default_factory=dict)
+
+
+def timeline(story: PaymentStory, *, for_staff: bool = False) -> list[TimelineEntry]:
+    """Oldest first; entries of one instant stand in the order in which they follow from one another."""
+    entries = sorted(_all(story), key=lambda entry: entry.at)
+    if for_staff:
+        return entries
+    told = (entry for entry in entries if entry.kind not in STAFF_KINDS and _is_told(entry))
+    return [replace(entry, staff={}) for entry in told]
+
+
+def _is_told(entry: TimelineEntry) -> bool:
+    """Whether the merchant is told of a movement or an incident at all."""
+    if entry.kind == "money.moved":
+        return bool(entry.values["wallet"] or entry.values["waiting"])
+    if entry.kind in ("incident.opened", "incident.closed"):
+        return entry.values["concern"] is not None
+    return True
+
+
+def _all(story: PaymentStory) -> Iterator[TimelineEntry]:
+    yield from _payment(story)
+    if story.refund is not None and story.of_refund is not None:
+        yield from _refund(story.refund, story.of_refund)
+        if story.payment.status == "refunded":
+            yield TimelineEntry(story.payment.updated_at, "payment.refunded", "payment")
+    for dispute, movements in story.disputes:
+        yield from _dispute(dispute, movements)
+    for delivery in story.deliveries:
+        yield from _webhook(delivery)
+
+
+def _payment(story: PaymentStory) -> Iterator[TimelineEntry]:
+    payment = story.payment
+    link: TimelineFacts = {"link_id": payment.link_id, "link_external_id": payment.link_external_id}
+    source = "api" if payment.link_id is None else "link"
+    yield TimelineEntry(payment.created_at, "payment.created", "payment", {"source": source, **link})
+    if payment.provider_account is not None:
+        asked: TimelineFacts = {"operator": payment.operator, "redirects": payment.redirect_url is not None}
+        yield TimelineEntry(payment.created_at, "provider.asked", "payment", asked, _provider(payment))
+    if payment.initiation_ended_at is not None and payment.provider_reference is None:
+        yield TimelineEntry(payment.initiation_ended_at, "provider.not_answered", "payment")
+    yield from _heard(payment, story.of_payment)
+    yield from _payment_result(payment, story.of_payment)
+    yield from _aftermath("payment", story.of_payment)
+
+
+def _payment_result(payment: Payment, told: SubjectStory) -> Iterator[TimelineEntry]:
+    if payment.status == "failed":
+        yield _failed(payment.updated_at, "payment.failed", "payment", payment.failure_reason)
+    elif payment.status != "pending":
+        # A refund changes `updated_at` too; the posting keeps the time of the success.
+        collected = (each.created_at for each in told.movements if each.cause == posting_rules.COLLECTED)
+        values: TimelineFacts = {"debited": round_to_currency(payment.total_amount, payment.currency)}
+        yield TimelineEntry(next(collected, payment.updated_at), "payment.succeeded", "payment", values)
+
+
+def _refund(refund: Refund, told: SubjectStory) -> Iterator[TimelineEntry]:
+    asked_by = (act.actor for act in told.acts if act.action == "refund.requested")
+    values: TimelineFacts = {
+        "reference": refund.reference,
+        "amount": refund.amount,
+        "reason": refund.reason,
+        "by": next(asked_by, None),
+    }
+    yield TimelineEntry(refund.created_at, "refund.requested", "refund", values)
+    if refund.sent_at is not None:
+        sent: TimelineFacts = {**_provider(refund), "payee_number": refund.payee_number}
+        yield TimelineEntry(refund.sent_at, "refund.sent", "refund", staff=sent)
+    yield from _heard(refund, told)
+    if refund.processed_at is not None:
+        if refund.status == "failed":
+            yield _failed(refund.processed_at, "refund.failed", "refund", refund.failure_reason)
+        else:
+            yield TimelineEntry(refund.processed_at, "refund.succeeded", "refund")
+    yield from _aftermath("refund", told)
+
+
+def _heard(subject: Payment | Refund, told: SubjectStory) -> Iterator[TimelineEntry]:
+    """What the provider said by itself, and when it was asked."""
+    name: TimelineSubject = "payment" if isinstance(subject, Payment) else "refund"
+    if (callback := told.callback) is not None:
+        theirs: TimelineFacts = {
+            "account": callback.provider_account,
+            "provider_reference": callback.provider_reference,
+        }
+        values: TimelineFacts = {"count": callback.received_count}
+        yield TimelineEntry(callback.received_at, "provider.told", name, values, theirs)
+    # The time of a refund's request is noted too; that was no question about its status.
+    asked_since = (subject.sent_at or subject.asked_at or 0) if isinstance(subject, Refund) else 0
+    if subject.asked_at is not None and subject.asked_at > asked_since:
+        asked: TimelineFacts = {"count": subject.poll_count, "next_poll_at": subject.next_poll_at}
+        yield TimelineEntry(subject.asked_at, "provider.polled", name, asked)
+
+
+def _failed(
+    at: Instant, kind: Literal["payment.failed", "refund.failed"], subject: TimelineSubject, reason: str | None
+) -> TimelineEntry:
+    failure = failure_of(reason)
+    return TimelineEntry(at, kind, subject, {"code": failure.code, "message": failure.message}, {"reason": reason})
+
+
+def _provider(subject: Payment | Refund) -> TimelineFacts:
+    return {"account": subject.provider_account, "provider_reference": subject.provider_reference}
+
+
+def _aftermath(subject: Literal["payment", "refund"], told: SubjectStory) -> Iterator[TimelineEntry]:
+    """Postings, late results, incidents and acts of people."""
+    yield from _moved(subject, told.movements)
+    if (late := told.late) is not None:
+        if late.found_at is None:
+            asking: TimelineFacts = {"asked_count": late.asked_count, "next_poll_at": late.next_poll_at}
+            yield TimelineEntry(late.told_at, "late.asking", subject, asking, {"account": late.provider_account})
+        else:
+            found: TimelineFacts = {"stage": late.stage, "amount": late.amount}
+            yield TimelineEntry(late.found_at, "late.found", subject, found, {"account": late.provider_account})
+    for incident in told.incidents:
+        concern: TimelineFacts = {"concern": CONCERNS.get(incident.kind), "open": incident.closed_at is None}
+        seen: TimelineFacts = {
+            "detail": incident.detail,
+            "occurrences": incident.occurrences,
+            "last_seen_at": incident.last_seen_at,
+        }
+        kind: TimelineFacts = {"kind": incident.kind}
+        yield TimelineEntry(incident.opened_at, "incident.opened", subject, concern, {**kind, **seen})
+        if incident.closed_at is not None:
+            yield TimelineEntry(incident.closed_at, "incident.closed", subject, concern, kind)
+    for act in reversed(told.acts):
+        who: TimelineFacts = {"actor": act.actor, "os_user": act.os_user, "action": act.action}
+        what: TimelineFacts = {"reason": act.reason, "before": act.before, "after": act.after}
+        yield TimelineEntry(act.at, "person.acted", subject, staff={**who, **what})
+
+
+def _moved(subject: TimelineSubject, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
+    for movement in movements:
+        values: TimelineFacts = {
+            "cause": movement.cause,
+            "wallet": posting_rules.wallet_movement(movement.entries),
+            "waiting": sum(each.amount for each in movement.entries if each.destination == posting_rules.SUSPENSE),
+        }
+        yield TimelineEntry(movement.created_at, "money.moved", subject, values, {"postings": tuple(movement.entries)})
+
+
+def _dispute(dispute: Dispute, movements: Iterable[Movement]) -> Iterator[TimelineEntry]:
+    named: TimelineFacts = {"reference": dispute.reference}
+    opened: TimelineFacts = {
+        "amount": dispute.amount,
+        "reason": dispute.reason,
+        "evidence_due_at": dispute.evidence_due_at,
+    }
+    theirs: TimelineFacts = {"account": dispute.provider_account, "provider_reference": dispute.provider_reference}
+    yield TimelineEntry(dispute.opened_at, "dispute.opened", "dispute", {**named, **opened}, theirs)
+    if dispute.closed_at is not None and dispute.status == "lost":
+        lost: TimelineFacts = {**named, "borne_by": dispute.borne_by}
+        yield TimelineEntry(dispute.closed_at, "dispute.lost", "dispute", lost)
+    elif dispute.closed_at is not None:
+        yield TimelineEntry(dispute.closed_at, "dispute.won", "dispute", named)
+    yield from _moved("dispute", movements)
+
+
+def _webhook(delivery: Delivery) -> Iterator[TimelineEntry]:
+    about: TimelineFacts = {"reference": delivery.reference, "event": delivery.event}
+    queued: TimelineFacts = {"url": delivery.url, "target": delivery.target, "status": delivery.status}
+    yield TimelineEntry(delivery.created_at, "webhook.queued", "webhook", {**about, **queued})
+    attempts = past_attempts(delivery.history)
+    for number, attempt in enumerate(attempts, 1):
+        attempted: TimelineFacts = {
+            "number": number,
+            # One that was sent again has more than a delivery gets by itself.
+            "of": MAX_ATTEMPTS if len(attempts) <= MAX_ATTEMPTS else None,
+            "delivered": attempt.error is None,
+            "response_code": attempt.response_code,
+            "error": attempt.error,
+            "answer": attempt.answer,
+            "next_attempt_at": delivery.next_attempt_at if number == len(attempts) else None,
+        }
+        yield TimelineEntry(attempt.ended_at, "webhook.attempted", "webhook", {**about, **attempted})
+    if not attempts and delivery.last_attempt_at is not None:
+        yield TimelineEntry(delivery.last_attempt_at, "webhook.attempted", "webhook", {**about, **_latest(delivery)})
+
+
+def _latest(delivery: Delivery) -> TimelineFacts:
+    """The last attempt of a delivery from before each one was kept: the row has their number, and how it ended."""
+    return {
+        "number": delivery.attempts,
+        "of": MAX_ATTEMPTS,
+        "delivered": delivery.status == "success",
+        "response_code": delivery.response_code,
+        "error": delivery.error,
+        "answer": "",
+        "next_attempt_at": delivery.next_attempt_at,
+    }

@@ -1,0 +1,232 @@
+"""Late results: SQL and row mapping (`domain/late_results.py` explains the stages).
+
+Every change names the stage that it starts from, so that of two processes that found the same thing one changes the row
+and posts, and the other does nothing.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from sqlalchemy import Table, Update, bindparam, delete, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from guichet.clock import Instant, later
+from guichet.db.engine import Database, Reader, Transaction, Writer, require
+from guichet.db.tables import late_results, payments, refunds
+from guichet.db.work_queue import Claim, WorkQueue
+from guichet.domain.ids import LateResultId, PaymentId, RefundId
+from guichet.domain.late_results import QUESTIONS, STATUS_OF_STAGE, LateResult, LateStage
+from guichet.domain.money import Hundredths
+from guichet.domain.payments import Payment, Refund
+from guichet.payments import repository
+from guichet.refunds import repository as refund_repository
+
+#: Rows that a list for people shows.
+_MOST: Final = 500
+_NEW_COLUMNS: Final = [column.name for column in late_results.c if column.name != "id"]
+_values: Final[dict[str, Any]] = {name: bindparam(name) for name in _NEW_COLUMNS}
+_INSERT: Final = upsert(late_results).values(_values).on_conflict_do_nothing()
+#: A callback about a subject that is being asked about already only brings the question forward.
+_ASK_NOW: Final = (
+    upsert(late_results)
+    .values(_values)
+    .on_conflict_do_update(
+        index_elements=["merchant_id", "subject_type", "subject_id"],
+        set_={"next_poll_at": bindparam("next_poll_at")},
+        where=late_results.c.stage == "asking",
+    )
+)
+_AT_STAGE: Final = (late_results.c.id == bindparam("late_id"), late_results.c.stage == bindparam("from_stage"))
+_ADVANCE: Final = (
+    update(late_results)
+    .where(*_AT_STAGE)
+    .values(
+        stage=bindparam("to_stage"),
+        status=bindparam("to_status"),
+        amount=bindparam("found_amount"),
+        found_at=bindparam("new_found_at"),
+        next_poll_at=bindparam("next_due"),
+    )
+    .returning(*late_results.c)
+)
+_ASK_LATER: Final = (
+    update(late_results)
+    .where(*_AT_STAGE)
+    .values(asked_count=bindparam("asked"), next_poll_at=bindparam("next_due"))
+    .returning(late_results.c.id)
+)
+_END_QUESTIONS: Final = delete(late_results).where(*_AT_STAGE).returning(late_results.c.id)
+_START_RETURN: Final = (
+    update(late_results)
+    .where(*_AT_STAGE)
+    .values(
+        stage="returning",
+        status="pending",
+        return_reference=bindparam("new_reference"),
+        return_sent_at=None,
+        provider_reference=None,
+        provider_data=None,
+        next_poll_at=bindparam("next_due"),
+    )
+    .returning(*late_results.c)
+)
+_MARK_SENT: Final = (
+    update(late_results)
+    .where(*_AT_STAGE, late_results.c.return_sent_at.is_(None))
+    .values(return_sent_at=bindparam("now"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due"))
+    .returning(*late_results.c)
+)
+_RECORD_ACCEPTANCE: Final = (
+    update(late_results)
+    .where(*_AT_STAGE)
+    .values(
+        provider_reference=bindparam("new_ref"), provider_data=bindparam("new_data"), next_poll_at=bindparam("next_due")
+    )
+    .returning(late_results.c.id)
+)
+_OPEN: Final = select(late_results).where(late_results.c.status == "open").order_by(late_results.c.id).limit(_MOST)
+_ABOUT: Final = select(late_results).where(
+    late_results.c.merchant_id == bindparam("merchant_id"),
+    late_results.c.subject_type == bindparam("subject_type"),
+    late_results.c.subject_id == bindparam("subject_id"),
+)
+_BY_ID: Final = select(late_results).where(late_results.c.id == bindparam("late_id"))
+_QUEUE: Final = WorkQueue(
+    late_results, "next_poll_at", ("provider_account",), {}, tuple(late_results.c), lambda row: LateResult(*row)
+)
+
+
+def _note_question(table: Table) -> Update:
+    return update(table).where(table.c.id == bindparam("subject_id")).values(asked_at=bindparam("now"))
+
+
+_NOTE_QUESTION: Final = {"payment": _note_question(payments), "refund": _note_question(refunds)}
+
+
+def question_about(subject: Payment | Refund, now: Instant) -> dict[str, Any]:
+    """The row that asks about a payment or refund whose end was told `now`: first an hour later."""
+    empty: dict[str, Any] = dict.fromkeys(_NEW_COLUMNS)
+    return empty | {
+        "merchant_id": subject.merchant_id,
+        "env": subject.env,
+        "currency": subject.currency,
+        "subject_type": "payment" if isinstance(subject, Payment) else "refund",
+        "subject_id": subject.id,
+        "reference": subject.reference,
+        "provider_account": subject.provider_account,
+        "status": "pending",
+        "stage": "asking",
+        "told_at": now,
+        "asked_count": 0,
+        "next_poll_at": later(now, QUESTIONS[0]),
+    }
+
+
+async def insert_questions(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
+    """Rows of `question_about`, in the transaction that ends their payments and refunds."""
+    await tx.execute_many(_INSERT, rows)
+
+
+async def ask_now(db: Writer, subject: Payment | Refund, now: Instant) -> None:
+    """The worker asks about a payment or refund that ended, unless something was found already. The scheduled questions
+    whose time has passed are not asked again."""
+    told_at = subject.updated_at if isinstance(subject, Payment) else (subject.processed_at or now)
+    passed = sum(now - told_at >= each for each in QUESTIONS)
+    row = question_about(subject, told_at) | {"next_poll_at": now, "asked_count": min(passed, len(QUESTIONS) - 1)}
+    await db.write(_ASK_NOW, **row)
+
+
+async def note_question(db: Writer, late: LateResult, now: Instant) -> None:
+    """The subject is asked about now: a callback causes the next question some seconds later (`poll_schedule.py`)."""
+    await db.write(_NOTE_QUESTION[late.subject_type], subject_id=late.subject_id, now=now)
+
+
+async def advance(
+    tx: Writer, late: LateResult, stage: LateStage, *, amount: Hundredths | None, now: Instant
+) -> LateResult | None:
+    """Moves a row on to `stage`, which a person or nobody acts on next. None when another process moved it first."""
+    row = await tx.write(
+        _ADVANCE,
+        late_id=late.id,
+        from_stage=late.stage,
+        to_stage=stage,
+        to_status=STATUS_OF_STAGE[stage],
+        found_amount=amount,
+        new_found_at=late.found_at or now,
+        next_due=None,
+    )
+    return LateResult(*row) if row else None
+
+
+async def ask_later(db: Database, late: LateResult, asked_count: int, next_poll_at: Instant) -> None:
+    await db.write(_ASK_LATER, late_id=late.id, from_stage=late.stage, asked=asked_count, next_due=next_poll_at)
+
+
+async def end_questions(db: Database, late: LateResult) -> None:
+    """Removes a row about which nothing was found."""
+    await db.write(_END_QUESTIONS, late_id=late.id, from_stage="asking")
+
+
+async def start_return(tx: Writer, late: LateResult, reference: str, now: Instant) -> LateResult | None:
+    """Money that was found is to go back to the payer, under `reference`. None when it is no longer `found`."""
+    row = await tx.write(_START_RETURN, late_id=late.id, from_stage="found", new_reference=reference, next_due=now)
+    return LateResult(*row) if row else None
+
+
+async def mark_return_sent(
+    db: Database, late: LateResult, provider_data: str | None, now: Instant, next_poll_at: Instant
+) -> LateResult | None:
+    """Marks the return as sent, before the request is sent. None when it is marked already, or ended."""
+    row = await db.write(
+        _MARK_SENT, late_id=late.id, from_stage="returning", now=now, new_data=provider_data, next_due=next_poll_at
+    )
+    return LateResult(*row) if row else None
+
+
+async def record_acceptance(
+    db: Database, late: LateResult, provider_reference: str | None, provider_data: str | None, next_poll_at: Instant
+) -> None:
+    await db.write(
+        _RECORD_ACCEPTANCE,
+        late_id=late.id,
+        from_stage="returning",
+        new_ref=provider_reference,
+        new_data=provider_data,
+        next_due=next_poll_at,
+    )
+
+
+async def still_open(db: Database) -> list[LateResult]:
+    """Those that wait for a person, oldest first, at most 500."""
+    return [LateResult(*row) for row in await db.scan(_OPEN)]
+
+
+async def about(db: Reader, subject: Payment | Refund) -> LateResult | None:
+    row = await db.one(
+        _ABOUT,
+        merchant_id=subject.merchant_id,
+        subject_type="payment" if isinstance(subject, Payment) else "refund",
+        subject_id=subject.id,
+    )
+    return LateResult(*row) if row else None
+
+
+async def subject_of(db: Reader, late: LateResult) -> tuple[Payment | Refund, Payment]:
+    """The payment or refund that a row is about, and its payment."""
+    if late.subject_type == "payment":
+        payment = require(await repository.by_id(db, PaymentId(late.subject_id)))
+        return payment, payment
+    refund = require(await refund_repository.by_id(db, RefundId(late.subject_id)))
+    return refund, require(await repository.by_id(db, refund.payment_id))
+
+
+async def by_id(db: Reader, late_id: LateResultId) -> LateResult | None:
+    row = await db.one(_BY_ID, late_id=late_id)
+    return LateResult(*row) if row else None
+
+
+async def claim_due(
+    db: Database, now: Instant, until: Instant, most: int, saturated: Sequence[Collection[str]] = ()
+) -> Claim[LateResult]:
+    """Claims up to `most` rows on which the worker must act; the cost is described in `db/work_queue.py`."""
+    return await _QUEUE.claim(db, now, until, most, saturated)

@@ -1,0 +1,149 @@
+"""Late results: what a provider says after the end of a payment or refund was told (D86; docs/operations/runbook.md).
+
+A failure is asked about once more after an hour and after a day, and whenever a callback comes. Told statuses and their
+webhooks stay: the contract has no way back. The money is posted where a person finds it, with an incident:
+
+    a failed payment that was paid        operator → suspense:late, for a person to decide
+    a failed refund that was paid         receivable → operator: the merchant has its money and the customer too
+    a successful refund that came back    operator → suspense:late, for a person to decide
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from msgspec import structs
+
+from guichet.clock import Instant, later
+from guichet.context import AppContext
+from guichet.db.engine import require
+from guichet.db.work_queue import Claim
+from guichet.domain import posting_rules
+from guichet.domain.late_results import GIVE_UP_AFTER, QUESTIONS, REPEAT_AFTER, LateResult, LateStage
+from guichet.domain.money import Hundredths, plain, round_to_currency
+from guichet.domain.payments import Payment, Refund
+from guichet.domain.posting_rules import Movement, Posting
+from guichet.incidents import repository as incidents
+from guichet.incidents.details import IncidentDetail
+from guichet.late_money import repository as store
+from guichet.late_money import returns as late_returns
+from guichet.ledger import postings
+from guichet.logs import log
+from guichet.payments import integrity
+from guichet.payments.provider_calls import (
+    ANOTHER_ACCOUNT,
+    call_provider,
+    charge_for,
+    is_another_account,
+    reversal_for,
+)
+from guichet.providers.base import RefundStatusResult, Refused, Succeeded, Unknown
+
+
+async def ask_about_final(ctx: AppContext, subject: Payment | Refund) -> None:
+    """A callback came about a payment or refund that ended: the worker asks the provider about it. The success of a
+    payment is not doubted: what a bank takes back later is a dispute."""
+    if isinstance(subject, Payment) and subject.status != "failed":
+        return
+    if subject.provider_account is None or not ctx.registry.provider(subject.provider_account).remote:
+        return
+    await store.ask_now(ctx.db, subject, ctx.clock.now())
+    ctx.wakeups.late_results.set()
+
+
+async def ask(ctx: AppContext, late: LateResult) -> None:
+    """One question to the provider. What contradicts the end that was told is posted; anything else is asked again
+    later, or no more."""
+    subject, payment = await store.subject_of(ctx.db, late)
+    await store.note_question(ctx.db, late, ctx.clock.now())
+    answer = await _answer(ctx, subject, payment)
+    match subject, answer:
+        case Payment(status="failed"), Succeeded():
+            if await integrity.check(ctx, subject, answer):
+                await _found(ctx, late, subject, payment)
+                return
+        case Refund(status="failed"), Succeeded():
+            if await integrity.check(ctx, subject, answer):
+                await _found(ctx, late, subject, payment)
+                return
+        case Refund(status="succeeded"), Refused():
+            await _found(ctx, late, subject, payment)
+            return
+    await _ask_again(ctx, late, answered=not isinstance(answer, Unknown))
+
+
+async def _answer(ctx: AppContext, subject: Payment | Refund, payment: Payment) -> RefundStatusResult:
+    account = require(subject.provider_account)
+    provider = ctx.registry.provider(account)
+    if is_another_account(provider, subject):
+        return ANOTHER_ACCOUNT
+    if isinstance(subject, Refund):
+        reversal = replace(reversal_for(ctx, subject, payment), ask_only=True)
+        return await call_provider(provider, provider.refund_status(reversal), account, "refund_status")
+    charge = structs.replace(charge_for(ctx, subject), ask_only=True)
+    return await call_provider(provider, provider.status(charge), account, "status")
+
+
+async def _ask_again(ctx: AppContext, late: LateResult, *, answered: bool) -> None:
+    now = ctx.clock.now()
+    asked = late.asked_count + answered
+    if answered and asked < len(QUESTIONS):
+        await store.ask_later(ctx.db, late, asked, max(now, later(late.told_at, QUESTIONS[asked])))
+    elif answered or now - late.told_at > GIVE_UP_AFTER:
+        if not answered:
+            log.warning("late_result.not_answered", reference=late.reference, provider_account=late.provider_account)
+        await store.end_questions(ctx.db, late)
+    else:
+        await store.ask_later(ctx.db, late, asked, later(now, REPEAT_AFTER))
+
+
+async def _found(ctx: AppContext, late: LateResult, subject: Payment | Refund, payment: Payment) -> None:
+    """Posts what the provider did after the told end, and opens the incident. Whoever moves the row first does it."""
+    now = ctx.clock.now()
+    total = round_to_currency(payment.total_amount, payment.currency)
+    stage, cause, entries = _consequence(subject, payment, total)
+    log.error("late_result.found", reference=subject.reference, status=subject.status, cause=cause)
+    async with ctx.db.transaction() as tx:
+        if await store.advance(tx, late, stage, amount=total, now=now) is None:
+            return
+        wallet = payment.merchant_id, payment.env, payment.currency
+        await postings.post(tx, [Movement(*wallet, cause, late.subject_id, entries, now)])
+        came_back = cause == posting_rules.REFUND_FAILED_LATE
+        kind: incidents.IncidentKind = incidents.FAILED_AFTER_SUCCESS if came_back else incidents.PAID_AFTER_FAILURE
+        detail = IncidentDetail.CONTRADICTED(total=f"{plain(total)} {payment.currency}")
+        await incidents.report_about(tx, subject, kind, detail, now)
+
+
+def _consequence(
+    subject: Payment | Refund, payment: Payment, total: Hundredths
+) -> tuple[LateStage, str, list[Posting]]:
+    """The next stage, the cause of the postings, and the postings."""
+    operator = posting_rules.operator_account(payment.operator)
+    if isinstance(subject, Payment):
+        return "found", posting_rules.PAID_LATE, posting_rules.into_late_suspense(operator, total)
+    if subject.status == "succeeded":
+        return "found", posting_rules.REFUND_FAILED_LATE, posting_rules.into_late_suspense(operator, total)
+    entries = posting_rules.refund_disbursed(
+        operator, payment.amount, payment.fee_amount, payment.currency, held_in=posting_rules.RECEIVABLE
+    )
+    return "receivable", posting_rules.REFUND_PAID_LATE, entries
+
+
+class LateResultJobs:
+    """The worker's queue of late results: questions, and money on its way back to the payer."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(
+        self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]
+    ) -> Claim[LateResult]:
+        return await store.claim_due(self._ctx.db, now, until, most, saturated)
+
+    def partition_key(self, job: LateResult) -> tuple[str, ...]:
+        return (job.provider_account,)
+
+    async def work(self, job: LateResult) -> None:
+        if job.stage == "returning":
+            await late_returns.work(self._ctx, job)
+        else:
+            await ask(self._ctx, job)

@@ -1,0 +1,190 @@
+"""Creates and closes payment links, from the API and from the console (docs/contract.md, "Requests").
+
+In the API links are live only (D17). People make test links in the console.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import MINUTE, Instant, iso, later
+from guichet.context import AppContext
+from guichet.db.engine import Transaction, require
+from guichet.domain.audit_log import Act, Actor, Facts
+from guichet.domain.errors import Conflict, InvalidRequest, MerchantInactive
+from guichet.domain.ids import LinkId
+from guichet.domain.merchants import Caller, random_text
+from guichet.domain.money import plain
+from guichet.domain.payment_links import LIMITED, PaymentLink
+from guichet.links import repository as link_repository
+from guichet.merchants import limits as merchant_limits
+from guichet.schemas.json_codec import has_suspect_escape, parse_object
+from guichet.schemas.payment_link import LinkBody
+from guichet.schemas.validation import check_decimals, invalid_request, metadata_text, validate
+
+#: Letters and digits of a link's token, 261 random bits; its address shows them as two parts of 22.
+TOKEN_LENGTH: Final = 44
+#: How long a customer at the cash desk may take to open the page: longer than anybody stands there, and so short that
+#: nobody pays an old amount on the next day. A payment that was begun in time succeeds later, too.
+CASH_DESK_LASTS: Final = 15 * MINUTE
+#: The external_id of a link of the cash desk begins with this; the rest is the token of the form that made it.
+CASH_DESK_PREFIX: Final = "caisse-"
+
+
+#: What two forms must agree in to be the same link.
+_SAME: Final = ("type", "amount", "description", "max_uses", "starts_at", "metadata", "return_url", "cash_desk")
+
+
+class ExternalIdTaken(Conflict):
+    """Another link of the merchant has this external_id."""
+
+    def __init__(self, link_id: LinkId) -> None:
+        super().__init__(f"Le lien n° {link_id} porte déjà cet identifiant.")
+        self.link_id = link_id
+
+
+def wanted_link(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
+    """The body of a `POST /payment-links` as a link that is not stored yet. Raises InvalidRequest with every fault."""
+    values, suspect = parse_object(raw), has_suspect_escape(raw)
+    context = {"development": ctx.settings.development, "suspect": suspect}
+    body = validate(LinkBody, values, context)
+    currency = caller.merchant.currency
+    faults = _money_faults(values, body, caller)
+    if faults:
+        raise invalid_request(faults)
+    return PaymentLink(
+        id=LinkId(0),
+        merchant_id=caller.merchant.id,
+        token=random_text(TOKEN_LENGTH),
+        type=body.type,
+        amount=body.amount,
+        currency=currency,
+        description=body.description,
+        max_uses=body.max_uses,
+        reserved_uses=0,
+        completed_uses=0,
+        starts_at=body.starts_at,
+        expires_at=body.expires_at,
+        created_at=ctx.clock.now(),
+        external_id=body.external_id,
+        metadata=metadata_text(raw, body.metadata, suspect=suspect),
+        return_url=body.return_url,
+        test=not caller.livemode,
+    )
+
+
+def _money_faults(values: dict[str, Any], body: LinkBody, caller: Caller) -> dict[str, list[str]]:
+    currency, faults = caller.merchant.currency, {}
+    if values.get("currency") not in (None, currency):
+        faults["currency"] = [f"La devise d'un lien est celle de votre compte, {currency} : retirez ce champ."]
+    try:
+        check_decimals(body.amount, currency)
+    except ValueError as error:
+        faults["amount"] = [str(error)]
+    return faults
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedLink:
+    """`created` is False when the link existed already."""
+
+    link: PaymentLink
+    created: bool
+
+
+async def _check_limits(ctx: AppContext, caller: Caller, wanted: PaymentLink) -> None:
+    """Raises OverMerchantLimit for a new live link that nobody could ever pay. One that exists stays as it is."""
+    sentence = merchant_limits.never_taken(caller.merchant, wanted.amount) if caller.livemode else None
+    if sentence is None:
+        return
+    named = wanted.external_id
+    if named is None or await link_repository.by_external_id(ctx.db, wanted.merchant_id, wanted.env, named) is None:
+        raise merchant_limits.OverMerchantLimit(sentence)
+
+
+async def create_link(ctx: AppContext, caller: Caller, wanted: PaymentLink) -> CreatedLink:
+    """The new link, or the one that has its external_id already, in one statement without a transaction. Raises
+    OverMerchantLimit."""
+    await _check_limits(ctx, caller, wanted)
+    link = await link_repository.insert_new(ctx.db, wanted)
+    if link is not None:
+        return CreatedLink(link, created=True)
+    link = require(
+        await link_repository.by_external_id(ctx.db, wanted.merchant_id, wanted.env, require(wanted.external_id))
+    )
+    await ctx.db.wait_for_replication()  # The request that made it may still wait for the standby (D69).
+    return CreatedLink(link, created=False)
+
+
+async def create_link_by_hand(ctx: AppContext, caller: Caller, wanted: PaymentLink, actor: Actor) -> CreatedLink:
+    """As `create_link`, by a person: the audit log says who. A form that is sent twice makes one link.
+
+    Raises MerchantInactive, OverMerchantLimit, and ExternalIdTaken if a link that asks for something else has the
+    external_id.
+    """
+    if caller.livemode and caller.merchant.status != "active":
+        raise MerchantInactive
+    await _check_limits(ctx, caller, wanted)
+    async with ctx.db.transaction() as tx:
+        link = await link_repository.insert_new(tx, wanted)
+        if link is not None:
+            await audit_log.record(tx, _act(actor, "link.created", link, {}, _facts(link)), wanted.created_at)
+            return CreatedLink(link, created=True)
+    stored = await create_link(ctx, caller, wanted)
+    if not _is_same(stored.link, wanted):
+        raise ExternalIdTaken(stored.link.id)
+    return stored
+
+
+def _is_same(link: PaymentLink, wanted: PaymentLink) -> bool:
+    # A second click at the cash desk comes a moment later, and so would the end of its link.
+    names = _SAME if link.cash_desk else (*_SAME, "expires_at")
+    return all(getattr(link, name) == getattr(wanted, name) for name in names)
+
+
+def cash_desk_link(ctx: AppContext, caller: Caller, raw: bytes) -> PaymentLink:
+    """A sale at the cash desk: a link for one payment that ends soon. Raises InvalidRequest."""
+    wanted = wanted_link(ctx, caller, raw)
+    if wanted.external_id is None or not wanted.external_id.startswith(CASH_DESK_PREFIX):
+        raise InvalidRequest
+    ends = later(wanted.created_at, CASH_DESK_LASTS)
+    return replace(wanted, type=LIMITED, max_uses=1, expires_at=ends, cash_desk=True)
+
+
+def is_cancelled_sale(link: PaymentLink) -> bool:
+    """Whether a sale at the cash desk was closed by hand, before the end that it was given."""
+    by_itself = later(link.created_at, CASH_DESK_LASTS)
+    return link.cash_desk and link.expires_at is not None and link.expires_at < by_itself
+
+
+async def close_link(ctx: AppContext, link: PaymentLink, actor: Actor) -> PaymentLink:
+    """The link, closed from now on. One that has ended stays as it is. A payment that was begun can still succeed."""
+    now = ctx.clock.now()
+    async with ctx.db.transaction() as tx:
+        closed = await link_repository.close(tx, link, now)
+        if closed is None:
+            return link
+        await _record_close(tx, link, closed, actor, now)
+    return closed
+
+
+async def _record_close(tx: Transaction, link: PaymentLink, closed: PaymentLink, actor: Actor, now: Instant) -> None:
+    before: Facts = {"expires_at": None if link.expires_at is None else iso(link.expires_at)}
+    act = _act(actor, "link.closed", closed, before, {"expires_at": iso(now)})
+    await audit_log.record(tx, act, now)
+
+
+def _act(actor: Actor, action: str, link: PaymentLink, before: Facts, after: Facts) -> Act:
+    return Act(actor, action, "payment_link", str(link.id), link.merchant_id, before=before, after=after)
+
+
+def _facts(link: PaymentLink) -> Facts:
+    """What the audit log keeps of a new link. What the merchant wrote into it stays in the link."""
+    return {
+        "env": link.env,
+        "amount": plain(link.amount),
+        "currency": link.currency,
+        "max_uses": link.max_uses,
+        "expires_at": None if link.expires_at is None else iso(link.expires_at),
+        "cash_desk": link.cash_desk,
+    }

@@ -1,0 +1,244 @@
+"""FeexPay v2: all nineteen networks and cards with one account (docs/providers/feexpay.md).
+
+There is no idempotency key, callbacks are not signed and refunds are payouts. A payin whose response was lost is found
+in the history, where `callback_info` is our reference.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+from urllib.parse import quote
+
+from msgspec import structs
+
+from guichet.clock import Clock, Instant
+from guichet.domain.money import Currency, Hundredths
+from guichet.domain.reconciliation import Line
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    CARDS,
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    OtpRequestResult,
+    RefundInitiationResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.feexpay.history import FeexPayHistory
+from guichet.providers.feexpay.responses import (
+    is_about,
+    is_about_another,
+    read_code_sent,
+    read_initiation,
+    read_payin,
+    read_payout,
+    read_status,
+)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, answered, balances_read, no_call
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.balances import feexpay_balances, read_balances
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
+from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
+from guichet.providers.shared.results import probe_result, refuse_unserved
+
+REQUIRED: Final = ("api_key", "shop")
+#: The networks that do not settle in XOF.
+_CURRENCIES: Final = {"mtn_cg": "XAF"}
+_MIN_PAYIN: Final = Hundredths(100_00)
+#: The path and the `network` of payouts; the other operators have a path of their own name and no `network`.
+_PAYOUTS: Final[dict[str, tuple[str, str | None]]] = {
+    "mtn": ("transfer/global", "MTN"),
+    "moov": ("transfer/global", "MOOV"),
+    "celtiis_bj": ("celtiis_bj", "CELTIIS BJ"),
+    "togocom_tg": ("togo", "TOGOCOM TG"),
+    "moov_tg": ("togo", "MOOV TG"),
+}
+_NO_PAYOUT: Final = CARDS | {"coris"}
+#: Where a payin without a code makes FeexPay text one (docs/providers/feexpay.md, "Initiating a payment"); everywhere
+#: else the same request is a debit.
+_TEXTS_CODES: Final = frozenset({"coris"})
+#: Seconds. Some networks answer a payin only after the customer typed the PIN, or after a minute without it.
+_INITIATION_TIMEOUT: Final = 75.0
+_MAX_TEXT: Final = 60
+#: Bytes. The history's 500 rows need more than other responses.
+_MAX_HISTORY: Final = 1024 * 1024
+_PAYIN_STATUS: Final = "/api/transactions/public/single/status/"
+
+
+class FeexPay(HttpProvider):
+    initiation_timeout = _INITIATION_TIMEOUT
+
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        super().__init__(account, http_client, clock)
+        self._shop = account.settings["shop"]
+        self._balance_path = f"/api/balance/public/getByShop/{self._shop}"
+        self._headers = {"Authorization": f"Bearer {account.settings['api_key']}"}
+        self._history = FeexPayHistory(self._ask_history, self._shop, clock)
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return operator not in _NO_PAYOUT
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return currency == _currency(operator)
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        if unserved := self._unserved(charge):
+            return unserved
+        if charge.operator in _TEXTS_CODES and not charge.otp:
+            return Refused("bad_otp", ProviderAnswer.NO_CODE_GIVEN())
+        if charge.operator in CARDS:
+            result = await self._post("/api/transactions/public/initcard", self._card_body(charge))
+        else:
+            path = f"/api/transactions/public/requesttopay/{charge.operator}"
+            result = await self._post(path, self._payin_body(charge))
+        return read_initiation(result, self._clock.now())
+
+    async def send_code(self, charge: Charge) -> OtpRequestResult:
+        if charge.operator not in _TEXTS_CODES:
+            return NotProcessed("configuration", ProviderAnswer.NO_CODES_FOR(operator=charge.operator))
+        if unserved := self._unserved(charge):
+            return unserved
+        body = self._payin_body(structs.replace(charge, otp=None))
+        return read_code_sent(await self._post(f"/api/transactions/public/requesttopay/{charge.operator}", body))
+
+    async def status(self, charge: Charge) -> StatusResult:
+        if charge.provider_reference is None and charge.callback_reference is not None:
+            result = await self._get(_PAYIN_STATUS + quote(charge.callback_reference, safe=""))
+            if is_about(result, charge.reference):
+                return read_payin(result, charge, charge.callback_reference, _currency(charge.operator))
+        reference = charge.provider_reference or await self._history.find(
+            charge.reference, operator=charge.operator, sent_at=charge.created_at, kind="PAYIN"
+        )
+        if isinstance(reference, Unknown):
+            return reference
+        result = await self._get(_PAYIN_STATUS + reference)
+        if is_about_another(result, charge.reference):
+            return Unknown(ProviderAnswer.OTHER_CALLBACK_INFO())
+        return read_payin(result, charge, reference, _currency(charge.operator))
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        operator = reversal.charge.operator
+        path, network = _PAYOUTS.get(operator, (operator, None))
+        body: dict[str, object] = {
+            "shop": self._shop,
+            "amount": units(reversal.amount),
+            "phoneNumber": reversal.payee_number,
+            "motif": "Remboursement",
+            "callback_info": reversal.reference,
+        }
+        if network:
+            body["network"] = network
+        return read_payout(await self._post(f"/api/payouts/public/{path}", body), self._clock.now())
+
+    async def refund_status(self, reversal: Reversal) -> StatusResult:
+        reference = reversal.provider_reference or await self._history.find(
+            reversal.reference,
+            operator=reversal.charge.operator,
+            sent_at=reversal.sent_at or self._clock.now(),
+            kind="PAYOUT",
+        )
+        if isinstance(reference, Unknown):
+            return reference
+        result = await self._get(f"/api/payouts/status/public/{reference}")
+        return read_status(result, reference, _currency(reversal.charge.operator))
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await self._history.lines(since, until)
+
+    async def probe(self) -> str:
+        return probe_result(await self._get(self._balance_path))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(
+            await self._get(self._balance_path), partial(feexpay_balances, currency_of=_label_currency)
+        )
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        shop = await self._get(f"/api/shop/{self._shop}/get_shop")
+        registered = AccountFinding.IN_SHOP(address=setup.callback_addresses[0])
+        return [
+            answered(AccountSubject.SHOP(), shop, AccountFinding.SHOP_ACCEPTED()),
+            balances_read(await self.balances()),
+            no_call(AccountSubject.NETWORKS(), AccountFinding.NETWORK_CLOSED()),
+            no_call(AccountSubject.REGISTERED_CALLBACK(), registered),
+            no_call(AccountSubject.LIMITS(), AccountFinding.LIMITS_OF_FEEXPAY()),
+        ]
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """Callbacks are not signed."""
+        body = parse_callback_json(callback) or {}
+        reference = text_or_none(body.get("callback_info"))
+        provider_reference = text_or_none(body.get("reference")) or text_or_none(body.get("order_id"))
+        return CallbackReference(reference, provider_reference) if reference or provider_reference else None
+
+    def _payin_body(self, charge: Charge) -> dict[str, object]:
+        body: dict[str, object] = {
+            "shop": self._shop,
+            "amount": units(charge.amount),
+            "phoneNumber": charge.phone_number,
+            "description": plain_text(charge.description, _MAX_TEXT),
+            "callback_info": charge.reference,
+        }
+        optional = {
+            "first_name": charge.firstname and plain_text(charge.firstname, _MAX_TEXT),
+            "last_name": charge.lastname and plain_text(charge.lastname, _MAX_TEXT),
+            "email": charge.email,
+            "otp": charge.otp,
+            "return_url": charge.return_url,
+            "cancel_url": charge.return_url,
+        }
+        return body | {name: value for name, value in optional.items() if value}
+
+    def _card_body(self, charge: Charge) -> dict[str, object]:
+        page = charge.return_url
+        redirects: dict[str, object] = {"success_redirect_url": page, "error_redirect_url": page} if page else {}
+        return {
+            "shop": self._shop,
+            "amount": units(charge.amount),
+            "phone": charge.phone_number or "0",
+            "first_name": plain_text(charge.firstname or "", _MAX_TEXT),
+            "last_name": plain_text(charge.lastname or "", _MAX_TEXT),
+            "email": charge.email,
+            "country": charge.country,
+            "type_card": charge.operator,
+            "currency": charge.currency,
+            "description": plain_text(charge.description, _MAX_TEXT),
+            "callback_info": charge.reference,
+            **redirects,
+        }
+
+    async def _ask_history(self, body: Mapping[str, str]) -> CallResult:
+        path = "/api/transactions/history"
+        return await self._http.send("POST", path, json=body, headers=self._headers, max_bytes=_MAX_HISTORY)
+
+    async def _post(self, path: str, body: Mapping[str, object]) -> CallResult:
+        """How long it may take is the caller's rule; see `initiation_timeout`."""
+        return await self._http.send("POST", path, json=body, headers=self._headers, timeout=_INITIATION_TIMEOUT + 5)
+
+    def _unserved(self, charge: Charge) -> NotProcessed | None:
+        """Why this payin is not sent to FeexPay; None when it is."""
+        if charge.amount < _MIN_PAYIN:
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_SMALL_FOR_FEEXPAY())
+        return refuse_unserved(charge, "FeexPay", self.takes)
+
+    async def _get(self, path: str) -> CallResult:
+        return await self._http.send("GET", path, headers=self._headers)
+
+
+def _currency(operator: str) -> str:
+    return _CURRENCIES.get(operator, "XOF")
+
+
+def _label_currency(network: str) -> str:
+    """The currency of a network by FeexPay's own name for it, such as `MTN CG`."""
+    return _currency(network.lower().replace(" ", "_"))

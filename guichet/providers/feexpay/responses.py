@@ -1,0 +1,144 @@
+"""How FeexPay's responses become results (docs/providers/feexpay.md, "Errors")."""
+
+from dataclasses import replace
+from typing import Final
+
+from guichet.clock import Instant
+from guichet.domain.failures import RefusalReason
+from guichet.providers.base import (
+    Accepted,
+    Charge,
+    FloatEmpty,
+    InitiationResult,
+    NotProcessed,
+    OtpRequestResult,
+    RefundInitiationResult,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.fields import hundredths, payer_not_echoed, text_or_none
+from guichet.providers.shared.results import (
+    FAILED,
+    SUCCEEDED,
+    ProviderStatus,
+    as_unknown,
+    classify_http_error,
+    find_reason,
+    parse_status_word,
+)
+
+#: Every other word means pending (docs/providers/README.md, "States").
+STATUSES: Final[dict[str, ProviderStatus]] = {
+    "SUCCESSFUL": SUCCEEDED,
+    "SUCCESS": SUCCEEDED,
+    "FAILED": FAILED,
+    "CANCELLED": FAILED,
+    "REJECTED": FAILED,
+    "EXPIRED": FAILED,
+}
+#: A part of a code or of a message, and what it means.
+_REASONS: Final[dict[str, RefusalReason]] = {
+    "LOW_BALANCE": "insufficient_funds",
+    "NOT_ENOUGH_FUNDS": "insufficient_funds",
+    "INSUFFICIENT": "insufficient_funds",
+    "PAYER_NOT_FOUND": "payer_not_found",
+    "INVALID_PHONE": "payer_not_found",
+    "RESEAU": "payer_not_found",
+    "REJECTED": "rejected_by_payer",
+    "CANCEL": "rejected_by_payer",
+    "EXPIRED": "expired",
+    "OTP": "bad_otp",
+    "LIMIT": "limit_reached",
+    "DECLINED": "declined",
+}
+
+
+def read_initiation(result: CallResult, now: Instant) -> InitiationResult:
+    """The response to a payin or a payout.
+
+    Some networks state a final status here. It is not believed: the status is asked at once instead.
+    """
+    if not isinstance(result, ProviderResponse):
+        return result
+    if not result.ok:
+        return _read_refusal(result)
+    body = result.ok_object()
+    reference = body.get("reference") or body.get("transref") or body.get("order_id")
+    if not reference:
+        return Unknown(result.raw)
+    page = text_or_none(body.get("payment_url")) or text_or_none(body.get("url"))
+    final = parse_status_word(STATUSES, body.get("status")) is not None
+    return Accepted(str(reference), page, next_poll_at=now if final else None)
+
+
+def read_payout(result: CallResult, now: Instant) -> RefundInitiationResult:
+    """The response to a payout, which leaves our shop's balance."""
+    if isinstance(result, ProviderResponse) and not result.ok and result.error_code() == "ERR_INSUFFICIENT_BALANCE":
+        return FloatEmpty(result.raw)
+    return read_initiation(result, now)
+
+
+def read_code_sent(result: CallResult) -> OtpRequestResult:
+    """FeexPay does not document this response: any 2xx with an object counts unless it says that it failed."""
+    if not isinstance(result, ProviderResponse):
+        return result
+    if not result.ok:
+        return _read_refusal(result)
+    body = result.object()
+    if body is None:
+        return Unknown(result.raw)
+    if parse_status_word(STATUSES, body.get("status")) is FAILED:
+        return Refused(find_reason(_REASONS, body.get("reason") or body.get("message") or ""), result.raw)
+    return Accepted()
+
+
+def _read_refusal(response: ProviderResponse) -> Refused | NotProcessed | Unknown:
+    """An initiation that is not 2xx. A duplicate proves nothing about the first request."""
+    body = response.object()
+    code = response.error_code()
+    if body is None or code == "ERR_DUPLICATE_TRANSACTION":
+        return Unknown(response.raw)
+    if code == "ERR_PAYOUT_NOT_ENABLED":
+        return Refused("no_refund", response.raw)
+    if common := classify_http_error(response):
+        return common
+    if response.status == 404:
+        return NotProcessed("configuration", response.raw)
+    if response.status in (400, 405, 422):
+        return Refused(find_reason(_REASONS, f"{code} {body.get('message', '')}"), response.raw)
+    return Unknown(response.raw)
+
+
+def is_about(result: CallResult, reference: str) -> bool:
+    """Whether a status states our reference: the proof that a transaction which a callback named is our payment."""
+    return isinstance(result, ProviderResponse) and result.ok_object().get("callback_info") == reference
+
+
+def is_about_another(result: CallResult, reference: str) -> bool:
+    """Whether a status states somebody else's reference. It may also state none."""
+    stated = result.ok_object().get("callback_info") if isinstance(result, ProviderResponse) else None
+    return isinstance(stated, str) and stated not in ("", reference)
+
+
+def read_payin(result: CallResult, charge: Charge, reference: str, currency: str) -> StatusResult:
+    """`read_status`, with the number that paid."""
+    status = read_status(result, reference, currency)
+    if isinstance(result, ProviderResponse) and isinstance(status, Succeeded):
+        return replace(status, payer_number=payer_not_echoed(result.ok_object().get("phoneNumber"), charge))
+    return status
+
+
+def read_status(result: CallResult, reference: str, currency: str) -> StatusResult:
+    """Responses state no currency: `currency` is the one in which the network settles."""
+    if not isinstance(result, ProviderResponse):
+        return as_unknown(result)
+    body = result.ok_object()
+    match parse_status_word(STATUSES, body.get("status")):
+        case ProviderStatus.SUCCEEDED:
+            return Succeeded(hundredths(body.get("amount")), currency, reference)
+        case ProviderStatus.FAILED:
+            return Refused(find_reason(_REASONS, body.get("reason") or body.get("responsemsg") or ""), result.raw)
+    return Accepted(reference) if body else Unknown(result.raw)

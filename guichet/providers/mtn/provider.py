@@ -1,0 +1,242 @@
+"""MTN MoMo Open API: one account per country, with the products collection and disbursement (docs/providers/mtn.md).
+
+Our reference is sent as X-Reference-Id. MTN answers 409 when it comes twice and charges once, so a request that MTN
+says it never received is sent again under the same id while the customer still waits.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Final
+
+from guichet.clock import MINUTE, Clock
+from guichet.domain.money import Currency, Hundredths
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotFound,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.mtn import checks as mtn_checks
+from guichet.providers.mtn.responses import (
+    is_not_found,
+    read_initiation,
+    read_refund_initiation,
+    read_refund_status,
+    read_status,
+)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read, no_call
+from guichet.providers.shared.account_findings import AccountFinding, AccountSubject
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.balances import mtn_balance, read_balances
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderClient
+from guichet.providers.shared.fields import parse_callback_json, plain_text, text_or_none, units
+from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens, basic_auth
+from guichet.providers.shared.results import as_repeated, as_repeated_refund, probe_result, refuse_unserved
+
+REQUIRED: Final = ("target_env", "subscription_key", "api_user", "api_key")
+OPTIONAL: Final = ("disbursement_subscription_key", "disbursement_api_user", "disbursement_api_key", "refund_via")
+
+#: For each target environment the operator it serves (None: any, in MTN's sandbox) and its only currency.
+_ENVIRONMENTS: Final[dict[str, tuple[str | None, str]]] = {
+    "mtnbenin": ("mtn", "XOF"),
+    "mtnivorycoast": ("mtn_ci", "XOF"),
+    "mtncongo": ("mtn_cg", "XAF"),
+    "sandbox": (None, "EUR"),
+}
+#: A lost request is sent again during this time; later the customer has left.
+_RESEND_WITHIN: Final = 2 * MINUTE
+_MAX_TEXT: Final = 60
+#: The name under which the verb of a refund is stored with it.
+_VERB: Final = "verb"
+_OF_PRODUCT: Final = {"collection": ProviderAnswer.OF_COLLECTION, "disbursement": ProviderAnswer.OF_DISBURSEMENT}
+
+
+def operators(settings: Mapping[str, str]) -> Collection[str] | None:
+    operator, _ = _ENVIRONMENTS.get(settings["target_env"], (None, ""))
+    return (operator,) if operator else None
+
+
+class Mtn(HttpProvider):
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Raises ValueError for a `target_env` or a `refund_via` that does not exist."""
+        super().__init__(account, http_client, clock)
+        settings = account.settings
+        self._environment = settings["target_env"]
+        if self._environment not in _ENVIRONMENTS:
+            raise ValueError(f"target_env must be one of {', '.join(_ENVIRONMENTS)}")
+        self._operator, self._currency = _ENVIRONMENTS[self._environment]
+        self._refund_via = settings.get("refund_via") or "refund"
+        if self._refund_via not in ("refund", "transfer"):
+            raise ValueError("refund_via must be refund or transfer")
+        self._collection = _Product("collection", self._http, clock, settings)
+        self._disbursement = (
+            _Product("disbursement", self._http, clock, settings, prefix="disbursement_")
+            if settings.get("disbursement_subscription_key")
+            else None
+        )
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        """`refund` gives back what this account collected; `transfer` also what another account collected."""
+        serves = self._operator in (None, operator)
+        return serves and self._disbursement is not None and (collected_here or self._refund_via == "transfer")
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return self._refund_via == "transfer"
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return self._operator in (None, operator) and currency == self._currency
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        if unserved := refuse_unserved(charge, self._environment, self.takes):
+            return unserved
+        body = {
+            **self._amount_and_texts(charge.reference, charge.amount, charge.description),
+            "payer": {"partyIdType": "MSISDN", "partyId": charge.phone_number},
+        }
+        result = await self._collection.post(
+            "requesttopay", body, reference=charge.reference, notify_url=charge.notify_url
+        )
+        return read_initiation(result, charge.reference)
+
+    async def status(self, charge: Charge) -> StatusResult:
+        result = await self._collection.get(f"requesttopay/{charge.reference}")
+        if not is_not_found(result):
+            return read_status(result, charge.reference)
+        age = self._clock.now() - charge.created_at
+        if charge.provider_reference is None and 0 <= age < _RESEND_WITHIN and not charge.ask_only:
+            return as_repeated(await self.initiate(charge))
+        return NotFound(result.raw)
+
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        """The verb. `refund` and `transfer` are separate namespaces of references: a refund that was sent by one must
+        never be asked about, or sent again, by the other."""
+        return {_VERB: self._refund_via}
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        if self._disbursement is None:
+            return Refused("no_refund")
+        charge, verb = reversal.charge, self._verb(reversal)
+        body = self._amount_and_texts(reversal.reference, reversal.amount, "Remboursement")
+        payee: dict[str, object] = {"payee": {"partyIdType": "MSISDN", "partyId": reversal.payee_number}}
+        body |= {"referenceIdToRefund": charge.reference} if verb == "refund" else payee
+        result = await self._disbursement.post(verb, body, reference=reversal.reference, notify_url=charge.notify_url)
+        return read_refund_initiation(result, reversal.reference)
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        """A refund that MTN does not know is sent again: MTN pays only once under the same id."""
+        if self._disbursement is None:
+            return Unknown(ProviderAnswer.NO_DISBURSEMENT_KEYS())
+        result = await self._disbursement.get(f"{self._verb(reversal)}/{reversal.reference}")
+        if is_not_found(result) and reversal.provider_reference is None and not reversal.ask_only:
+            return as_repeated_refund(await self.refund(reversal), reversal)
+        return read_refund_status(result, reversal.reference)
+
+    def _verb(self, reversal: Reversal) -> str:
+        return reversal.provider_data.get(_VERB, self._refund_via)
+
+    def _products(self) -> "list[_Product]":
+        return [self._collection] + ([self._disbursement] if self._disbursement else [])
+
+    async def probe(self) -> str:
+        """Asks for the balance of each product."""
+        for product in self._products():
+            answer = probe_result(await product.get("account/balance"))
+            if answer != "ok":
+                return _OF_PRODUCT[product.name](answer=answer)
+        return "ok"
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        """Refunds are paid out of `disbursement`; `collection` holds what was collected."""
+        found: list[FloatBalance] = []
+        for product in self._products():
+            answer = await product.get("account/balance")
+            read = read_balances(answer, partial(mtn_balance, product=product.name))
+            if isinstance(read, Unknown):
+                return Unknown(_OF_PRODUCT[product.name](answer=read.raw))
+            found += read
+        return found
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        products = {each.name: partial(each.get, "account/balance") for each in self._products()}
+        return [
+            *await mtn_checks.check_products(products),
+            balances_read(await self.balances()),
+            await mtn_checks.check_callback_host(setup, partial(self._collection.api_user, setup)),
+            no_call(AccountSubject.LIMITS(), AccountFinding.MTN_TELLS_NONE()),
+        ]
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """Callbacks are not signed. `externalId` is our reference, which is also the last part of the path."""
+        body = parse_callback_json(callback)
+        if body is None or "status" not in body:
+            return None
+        return CallbackReference(text_or_none(body.get("externalId")))
+
+    def _amount_and_texts(self, reference: str, amount: Hundredths, description: str) -> dict[str, object]:
+        text = plain_text(description, _MAX_TEXT)
+        return {
+            "amount": str(units(amount)),
+            "currency": self._currency,
+            "externalId": reference,
+            "payerMessage": text,
+            "payeeNote": text,
+        }
+
+
+class _Product:
+    """Collection or disbursement: each has its own subscription key, API user and token."""
+
+    def __init__(
+        self, name: str, http: ProviderClient, clock: Clock, settings: Mapping[str, str], *, prefix: str = ""
+    ) -> None:
+        """`prefix` + key names the product's settings; the API user may be that of the collection."""
+        self.name = name
+        self._http = http
+        self._subscription_key = settings[f"{prefix}subscription_key"]
+        self._environment = settings["target_env"]
+        user = settings.get(f"{prefix}api_user") or settings["api_user"]
+        key = settings.get(f"{prefix}api_key") or settings["api_key"]
+        self._basic_auth = basic_auth(user, key)
+        self._tokens = AccessTokens(clock, self._fetch_token)
+
+    async def post(
+        self, path: str, body: Mapping[str, object], *, reference: str, notify_url: str | None
+    ) -> CallResult:
+        headers = {"X-Reference-Id": reference} | ({"X-Callback-Url": notify_url} if notify_url else {})
+        return await self._tokens.call(partial(self._send, "POST", path, body, headers))
+
+    async def get(self, path: str) -> CallResult:
+        return await self._tokens.call(partial(self._send, "GET", path, None, {}))
+
+    async def api_user(self, setup: AccountSetup) -> CallResult:
+        """The API user as MTN's sandbox has it, which needs no token."""
+        headers = {"Ocp-Apim-Subscription-Key": self._subscription_key}
+        return await self._http.send("GET", f"/v1_0/apiuser/{setup.account.settings['api_user']}", headers=headers)
+
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, object] | None, more_headers: Mapping[str, str], token: str
+    ) -> CallResult:
+        headers = {
+            "Authorization": f"Bearer {token}",
+            "X-Target-Environment": self._environment,
+            "Ocp-Apim-Subscription-Key": self._subscription_key,
+            **more_headers,
+        }
+        return await self._http.send(method, f"/{self.name}/v1_0/{path}", json=body, headers=headers)
+
+    async def _fetch_token(self) -> CallResult:
+        headers = {
+            "Authorization": self._basic_auth,
+            "Ocp-Apim-Subscription-Key": self._subscription_key,
+            "X-Target-Environment": self._environment,  # Required by MTN's new platform, ignored by the old one.
+        }
+        return await self._http.send("POST", f"/{self.name}/token/", headers=headers, timeout=TOKEN_TIMEOUT)

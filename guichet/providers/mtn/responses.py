@@ -1,0 +1,137 @@
+"""How MTN's responses become results (docs/providers/mtn.md, "Errors")."""
+
+from typing import Final
+
+from guichet.domain.failures import RefusalReason
+from guichet.providers.base import (
+    Accepted,
+    FloatEmpty,
+    InitiationResult,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.fields import full_number, hundredths, text_or_none
+from guichet.providers.shared.results import (
+    FAILED,
+    PENDING,
+    SUCCEEDED,
+    ProviderStatus,
+    as_unknown,
+    classify_http_error,
+    parse_status_word,
+)
+
+_REASONS: Final[dict[str, RefusalReason]] = {
+    "NOT_ENOUGH_FUNDS": "insufficient_funds",
+    "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED": "insufficient_funds",
+    "PAYER_NOT_FOUND": "payer_not_found",
+    "SENDER_ACCOUNT_NOT_ACTIVE": "payer_not_found",
+    "PAYEE_NOT_FOUND": "payer_not_found",
+    "PAYER_LIMIT_REACHED": "limit_reached",
+    "PAYEE_LIMIT_REACHED": "limit_reached",
+    "APPROVAL_REJECTED": "rejected_by_payer",
+    "PAYMENT_NOT_APPROVED": "rejected_by_payer",
+    "TRANSACTION_CANCELED": "rejected_by_payer",
+    "EXPIRED": "expired",
+    "COULD_NOT_PERFORM_TRANSACTION": "expired",
+    "PAYEE_NOT_ALLOWED_TO_RECEIVE": "configuration",
+    "INTERNAL_PROCESSING_ERROR": "operator_unavailable",
+    "SERVICE_UNAVAILABLE": "operator_unavailable",
+}
+#: Codes by which MTN says, about money that leaves our account, that there is not enough of it. The longer one, which
+#: also names the payee's limit, does not say which, and stays a refusal.
+_FLOAT_EMPTY: Final = frozenset({"NOT_ENOUGH_FUNDS"})
+#: Codes by which MTN says that our account, not the customer, is at fault: it took nothing.
+_ACCOUNT_ERRORS: Final = frozenset(
+    {"NOT_ALLOWED", "NOT_ALLOWED_TARGET_ENVIRONMENT", "INVALID_CALLBACK_URL_HOST", "INVALID_CURRENCY"}
+)
+#: Codes that MTN also sends during an outage: at initiation they prove nothing.
+_OUTAGE_CODES: Final = frozenset({"INTERNAL_PROCESSING_ERROR", "SERVICE_UNAVAILABLE"})
+_STATUSES: Final[dict[str, ProviderStatus]] = {
+    "PENDING": PENDING,
+    "CREATED": PENDING,
+    "ONGOING": PENDING,
+    "DELAYED": PENDING,
+    "SUCCESSFUL": SUCCEEDED,
+    "FAILED": FAILED,
+    "REJECTED": FAILED,
+    "TIMEOUT": FAILED,
+}
+
+
+def read_initiation(result: CallResult, reference: str) -> InitiationResult:
+    """The response to a POST. 409 means that MTN already has our request."""
+    if not isinstance(result, ProviderResponse):
+        return result
+    if result.status in (202, 409):
+        return Accepted(reference)
+    return _read_refusal(result) or classify_http_error(result) or Unknown(result.raw)
+
+
+def _read_refusal(response: ProviderResponse) -> Refused | NotProcessed | None:
+    """A 400, a 404, or a 500 with a business code; None for anything else."""
+    code = response.error_code()
+    if code in _ACCOUNT_ERRORS:
+        return NotProcessed("configuration", response.raw)
+    if response.status == 500 and code in _REASONS and code not in _OUTAGE_CODES:
+        return Refused(_REASONS[code], response.raw)
+    if response.status == 404:
+        return Refused("configuration", response.raw) if code else NotProcessed("configuration", response.raw)
+    return Refused(_REASONS.get(code, "refused"), response.raw) if response.status == 400 else None
+
+
+def read_status(result: CallResult, reference: str) -> StatusResult:
+    if not isinstance(result, ProviderResponse):
+        return as_unknown(result)
+    body = result.ok_object()
+    match parse_status_word(_STATUSES, body.get("status")):
+        case ProviderStatus.SUCCEEDED:
+            payer = body.get("payer")
+            return Succeeded(
+                amount=hundredths(body.get("amount")),
+                currency=text_or_none(body.get("currency")),
+                provider_reference=text_or_none(body.get("financialTransactionId")) or reference,
+                payer_number=full_number(payer.get("partyId")) if isinstance(payer, dict) else None,
+            )
+        case ProviderStatus.FAILED:
+            return Refused(_read_reason(body.get("reason")), result.raw)
+        case ProviderStatus.PENDING:
+            return Accepted(reference)
+    return Unknown(result.raw)
+
+
+def _read_reason(reason: object) -> RefusalReason:
+    """In practice `reason` is a text, in the documentation an object with a code."""
+    return _REASONS.get(_reason_code(reason), "refused")
+
+
+def _reason_code(reason: object) -> str:
+    return str(reason.get("code") if isinstance(reason, dict) else reason).upper()
+
+
+def read_refund_initiation(result: CallResult, reference: str) -> RefundInitiationResult:
+    """Like `read_initiation`, but money leaves our float: when that is empty, nobody refused anything."""
+    if isinstance(result, ProviderResponse) and not result.ok and result.error_code() in _FLOAT_EMPTY:
+        return FloatEmpty(result.raw)
+    return read_initiation(result, reference)
+
+
+def read_refund_status(result: CallResult, reference: str) -> RefundStatusResult:
+    """Like `read_status`; see `read_refund_initiation`."""
+    if isinstance(result, ProviderResponse):
+        body = result.ok_object()
+        failed = parse_status_word(_STATUSES, body.get("status")) is FAILED
+        if failed and _reason_code(body.get("reason")) in _FLOAT_EMPTY:
+            return FloatEmpty(result.raw)
+    return read_status(result, reference)
+
+
+def is_not_found(result: CallResult) -> bool:
+    """Whether MTN says that it does not know the reference. Another 404 does not say so."""
+    return isinstance(result, ProviderResponse) and result.status == 404 and result.error_code() == "RESOURCE_NOT_FOUND"

@@ -1,0 +1,240 @@
+"""pawaPay Merchant API v2: eleven operators with one account (docs/providers/pawapay.md).
+
+Our references are pawaPay's ids and idempotency keys. A deposit that pawaPay does not know fifteen minutes after it was
+sent was never received; a refund that it does not know is sent again.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from guichet.clock import Clock, Instant
+from guichet.domain.availability import OperatorState
+from guichet.domain.money import Currency
+from guichet.domain.reconciliation import Line
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    Accepted,
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotFound,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.pawapay import checks as pawapay_checks
+from guichet.providers.pawapay import http_message_signatures as http_signatures
+from guichet.providers.pawapay.history import PawaPayStatements
+from guichet.providers.pawapay.responses import (
+    is_not_found,
+    read_availability,
+    read_deposit,
+    read_initiation,
+    read_refund_initiation,
+    read_refund_status,
+    read_status,
+)
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.balances import pawapay_balances, read_balances
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount
+from guichet.providers.shared.fields import parse_callback_json, plain_text, return_url, text_or_none, units
+from guichet.providers.shared.results import as_repeated_refund, probe_result, refuse_unserved
+
+REQUIRED: Final = ("token",)
+OPTIONAL: Final = ("signing_key", "signing_key_id", "signature_encoding", "callback_public_key", "return_url")
+
+#: For each of our operators pawaPay's word for it, and its currency.
+_PROVIDERS: Final[dict[str, tuple[str, str]]] = {
+    "mtn": ("MTN_MOMO_BEN", "XOF"),
+    "moov": ("MOOV_BEN", "XOF"),
+    "moov_bf": ("MOOV_BFA", "XOF"),
+    "orange_bf": ("ORANGE_BFA", "XOF"),
+    "mtn_ci": ("MTN_MOMO_CIV", "XOF"),
+    "orange_ci": ("ORANGE_CIV", "XOF"),
+    "wave_ci": ("WAVE_CIV", "XOF"),
+    "orange_sn": ("ORANGE_SEN", "XOF"),
+    "free_sn": ("FREE_SEN", "XOF"),
+    "wave_sn": ("WAVE_SEN", "XOF"),
+    "mtn_cg": ("MTN_MOMO_COG", "XAF"),
+}
+OPERATORS: Final = frozenset(_PROVIDERS)
+#: The end of pawaPay's word for an operator is its country.
+_COUNTRIES: Final = frozenset(provider.rpartition("_")[2] for provider, _ in _PROVIDERS.values())
+#: Operators whose customers confirm on a page.
+_WITH_PAGE: Final = frozenset({"wave_ci", "wave_sn"})
+#: Operators whose customers give a code.
+_WITH_CODE: Final = frozenset({"orange_bf"})
+#: The address of the page comes shortly after the deposit. It is asked for this many times, with this pause in seconds,
+#: while the merchant waits for our response.
+_PAGE_ATTEMPTS: Final = 6
+_PAGE_PAUSE: Final = 0.5
+#: Seconds and bytes for the file of a statement: a hundred thousand lines and more.
+_DOWNLOAD_TIMEOUT: Final = 120.0
+_MAX_STATEMENT: Final = 32 * 1024 * 1024
+_MIN_MESSAGE: Final = 4
+_MAX_MESSAGE: Final = 22
+
+
+class PawaPay(HttpProvider):
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Raises ValueError for a key that cannot be used."""
+        super().__init__(account, http_client, clock)
+        settings = account.settings
+        self._headers = {"Authorization": f"Bearer {settings['token']}"}
+        signing_key, callback_key = settings.get("signing_key"), settings.get("callback_public_key")
+        self._signing_key = http_signatures.private_key(signing_key) if signing_key else None
+        self._signing_key_id = settings.get("signing_key_id") or ""
+        if self._signing_key is not None and not self._signing_key_id:
+            raise ValueError("signing_key needs signing_key_id")
+        self._signature_encoding = http_signatures.encoding(settings.get("signature_encoding") or "der")
+        self._callback_key = http_signatures.public_key(callback_key) if callback_key else None
+        self._return_url = settings.get("return_url")
+        self._statements = PawaPayStatements(self._get, self._post, self._download, _COUNTRIES, clock)
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return operator in _PROVIDERS
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return not collected_here
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator in _PROVIDERS and currency == _PROVIDERS[operator][1]
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        if unserved := refuse_unserved(charge, "pawaPay", self.takes):
+            return unserved
+        provider, currency = _PROVIDERS[charge.operator]
+        body: dict[str, object] = {
+            "depositId": charge.reference,
+            "amount": str(units(charge.amount)),
+            "currency": currency,
+            "payer": _party(charge.phone_number, provider),
+            "customerMessage": _message(charge.description),
+            "clientReferenceId": charge.reference,
+        }
+        if charge.operator in _WITH_CODE:
+            body["preAuthorisationCode"] = charge.otp
+        if charge.operator in _WITH_PAGE:
+            page = return_url(charge, self._return_url)
+            body |= {"successfulUrl": page, "failedUrl": page}
+        initiated = read_initiation(
+            await self._post("deposits", body), id_field="depositId", reference=charge.reference
+        )
+        if charge.operator in _WITH_PAGE and isinstance(initiated, Accepted):
+            return await self._wait_for_page(charge)
+        return initiated
+
+    async def _wait_for_page(self, charge: Charge) -> Accepted:
+        """The deposit with the address of its page. When that is late, polling finds it."""
+        for _ in range(_PAGE_ATTEMPTS):
+            await self._clock.sleep(_PAGE_PAUSE)
+            status = read_status(await self._get(f"/v2/deposits/{charge.reference}"), charge.reference)
+            if isinstance(status, Accepted) and status.redirect_url:
+                return status
+            if isinstance(status, Succeeded | Refused):
+                return Accepted(charge.reference, next_poll_at=self._clock.now())
+        return Accepted(charge.reference)
+
+    async def status(self, charge: Charge) -> StatusResult:
+        result = await self._get(f"/v2/deposits/{charge.reference}")
+        if not is_not_found(result):
+            return read_deposit(result, charge)
+        return NotFound(result.raw)
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        """A refund of the deposit; a payout when another account collected the payment."""
+        charge, reference = reversal.charge, reversal.reference
+        provider, currency = _PROVIDERS.get(charge.operator, ("", ""))
+        if reversal.currency != currency:
+            asked = {"operator": charge.operator, "currency": reversal.currency}
+            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_PAWAPAY(**asked))
+        body: dict[str, object] = {
+            "amount": str(units(reversal.amount)),
+            "currency": currency,
+            "clientReferenceId": reference,
+        }
+        if reversal.collected_here:
+            body |= {"refundId": reference, "depositId": charge.reference}
+            return read_refund_initiation(await self._post("refunds", body), id_field="refundId", reference=reference)
+        body |= {"payoutId": reference, "recipient": _party(reversal.payee_number, provider)}
+        body |= {"customerMessage": "Remboursement"}
+        return read_refund_initiation(await self._post("payouts", body), id_field="payoutId", reference=reference)
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        resource = "refunds" if reversal.collected_here else "payouts"
+        result = await self._get(f"/v2/{resource}/{reversal.reference}")
+        if not is_not_found(result) or reversal.provider_reference is not None or reversal.ask_only:
+            return read_refund_status(result, reversal.reference)
+        # A first request that is still on its way may be the reason why the second is refused.
+        return as_repeated_refund(await self.refund(reversal), reversal)
+
+    async def probe(self) -> str:
+        return probe_result(await self._get("/v2/wallet-balances"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._get("/v2/wallet-balances"), pawapay_balances)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        codes = {operator: code for operator, (code, _) in _PROVIDERS.items()}
+        found = await pawapay_checks.check(setup, self._get, self._post, codes)
+        return [balances_read(await self.balances()), *found]
+
+    async def availability(self) -> Mapping[str, OperatorState] | Unknown:
+        states = read_availability(await self._get("/v2/availability"))
+        if isinstance(states, Unknown):
+            return states
+        return {operator: states[word] for operator, (word, _) in _PROVIDERS.items() if word in states}
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await self._statements.lines(since, until, notify_url)
+
+    async def _download(self, url: str) -> CallResult:
+        return await self._http.download(url, timeout=_DOWNLOAD_TIMEOUT, max_bytes=_MAX_STATEMENT)
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """Signatures are checked when `callback_public_key` is configured."""
+        body = parse_callback_json(callback)
+        if body is None:
+            return None
+        if self._callback_key and not http_signatures.verify(self._callback_key, callback, self._clock.now()):
+            return None
+        for id_field in ("refundId", "payoutId", "depositId"):
+            if reference := text_or_none(body.get(id_field)):
+                return CallbackReference(reference, reference)
+        return CallbackReference(about_statement=True) if text_or_none(body.get("statementId")) else None
+
+    async def _get(self, path: str) -> CallResult:
+        return await self._http.send("GET", path, headers=self._headers)
+
+    async def _post(self, resource: str, body: dict[str, object]) -> CallResult:
+        path, raw = f"/v2/{resource}", msgspec.json.encode(body)
+        headers = {**self._headers, "Content-Type": "application/json"}
+        if self._signing_key is not None:
+            headers |= http_signatures.sign(
+                self._signing_key,
+                key_id=self._signing_key_id,
+                url=self._http.base_url + path,
+                body=raw,
+                now=self._clock.now(),
+                encoding=self._signature_encoding,
+            )
+        return await self._http.send("POST", path, body=raw, headers=headers)
+
+
+def _party(phone_number: str | None, provider: str) -> dict[str, object]:
+    return {"type": "MMO", "accountDetails": {"phoneNumber": phone_number, "provider": provider}}
+
+
+def _message(description: str) -> str:
+    message = plain_text(description, _MAX_MESSAGE)
+    return message if len(message) >= _MIN_MESSAGE else "Paiement"

@@ -1,0 +1,201 @@
+"""The HTTP client of one account, and the base class of the providers that use it.
+
+A call that fails returns a result of base.py instead of raising.
+"""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import msgspec
+
+from guichet.clock import Clock, Instant
+from guichet.domain.money import Currency, Hundredths
+from guichet.http_client import MAX_BODY, HttpClient, Lost, NotSent, Response
+from guichet.providers.base import (
+    PROVIDER_TIMEOUT,
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.fields import clean_text, decode_json, decode_json_object
+
+#: The settings that say whose account it is. None of them is a secret.
+_IDENTITY: Final = ("target_env", "api_user", "country", "client_id", "merchant_code", "shop", "code_pv")
+#: Seconds. Some providers wait for the customer's PIN before they answer an initiation.
+TIMEOUT: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAccount:
+    """One account with one provider: our name for it, the provider's type, the address of its API, its settings."""
+
+    name: str
+    provider: str
+    base_url: str
+    settings: Mapping[str, str]
+    #: See `Balances.float_alert_below`.
+    float_alert_below: Mapping[str, Hundredths] = field(default_factory=dict)
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits; see `Provider.fingerprint`."""
+        identity = (self.provider, self.base_url, *(self.settings.get(name, "") for name in _IDENTITY))
+        return hashlib.sha256("\0".join(identity).encode()).hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        """Without the settings, because they contain secrets."""
+        return f"ProviderAccount({self.name!r}, {self.provider!r}, {self.base_url!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderResponse:
+    """An HTTP response. `complete` is False when the connection broke or the body was cut off."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    complete: bool
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    def object(self) -> dict[str, Any] | None:
+        """The JSON object in the body; None when the body is anything else."""
+        return decode_json_object(self.body) if self.complete else None
+
+    def ok_object(self) -> dict[str, Any]:
+        """The JSON object of a 2xx response; empty for every other response."""
+        return (self.object() or {}) if self.ok else {}
+
+    def error_code(self) -> str:
+        """The field `code` of the body; empty when there is none."""
+        return str((self.object() or {}).get("code", ""))
+
+    def value(self) -> Any:
+        """The JSON value in the body; None when the body is not JSON."""
+        return decode_json(self.body) if self.complete else None
+
+    @property
+    def raw(self) -> str:
+        """The status and the beginning of the body, for the log."""
+        return f"{self.status} {clean_text(self.body[:300].decode('utf-8', 'replace'))}"
+
+
+#: What a call returns: the response; NotProcessed when nothing was sent; Unknown when no response came back.
+CallResult = ProviderResponse | NotProcessed | Unknown
+
+
+class ProviderClient:
+    """Calls one account's API."""
+
+    def __init__(self, http_client: HttpClient, base_url: str) -> None:
+        self._http_client = http_client
+        self.base_url = base_url.rstrip("/")
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        form: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT,
+        max_bytes: int = MAX_BODY,
+    ) -> CallResult:
+        """Send one request, with `json`, `form` or `body` as its body. `timeout` in seconds."""
+        url = f"{self.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
+        sent_headers = {"Accept": "application/json", **(headers or {})}
+        if json is not None:
+            body = msgspec.json.encode(json)
+            sent_headers.setdefault("Content-Type", "application/json")
+        elif form is not None:
+            body = urlencode(form).encode()
+            sent_headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        try:
+            response = await self._http_client.request(
+                method, url, headers=sent_headers, body=body, timeout=timeout, guarded=False, max_bytes=max_bytes
+            )
+        except NotSent as error:
+            return NotProcessed(raw=clean_text(str(error)))
+        except Lost as error:
+            return Unknown(raw=clean_text(str(error)))
+        return _provider_response(response)
+
+    async def download(self, url: str, *, timeout: float, max_bytes: int) -> CallResult:
+        """Fetches a file whose address the provider stated: without our credentials, and only from a public address."""
+        try:
+            response = await self._http_client.request("GET", url, timeout=timeout, max_bytes=max_bytes)
+        except (NotSent, Lost) as error:
+            return Unknown(raw=clean_text(str(error)))
+        return _provider_response(response)
+
+
+def _provider_response(response: Response) -> ProviderResponse:
+    return ProviderResponse(
+        status=response.status, headers=response.headers, body=response.body, complete=response.complete
+    )
+
+
+class HttpProvider(ABC):
+    """A provider called over HTTP. Without overrides: no refunds, no callbacks, the usual poll intervals."""
+
+    remote = True
+    initiation_timeout = PROVIDER_TIMEOUT
+    names_merchants = False
+
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Subclasses raise ValueError for settings that cannot work."""
+        self.fingerprint: str | None = account.fingerprint
+        self.float_alert_below: Mapping[str, Hundredths] = account.float_alert_below
+        self._http = ProviderClient(http_client, account.base_url)
+        self._clock = clock
+
+    def first_poll_at(self, charge: Charge) -> Instant | None:
+        return None
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return False
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    @abstractmethod
+    def takes(self, operator: str, currency: Currency) -> bool: ...
+
+    @abstractmethod
+    async def initiate(self, charge: Charge) -> InitiationResult: ...
+
+    @abstractmethod
+    async def status(self, charge: Charge) -> StatusResult: ...
+
+    def prepare_refund(self, reversal: Reversal) -> Mapping[str, str]:
+        return {}
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        return Refused("no_refund")
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        return Unknown(ProviderAnswer.NO_REFUNDS())
+
+    @abstractmethod
+    async def probe(self) -> str: ...
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        return None

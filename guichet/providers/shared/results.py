@@ -1,0 +1,123 @@
+"""How responses become results: the rules that all providers share (docs/providers/README.md)."""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum, auto
+from typing import Final, TypeVar
+
+from guichet.domain.failures import RefusalReason
+from guichet.domain.money import CURRENCIES, Currency
+from guichet.providers.base import (
+    Accepted,
+    AlreadyRefunded,
+    Charge,
+    FloatEmpty,
+    InitiationResult,
+    NotFound,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import CallResult, ProviderResponse
+
+
+class ProviderStatus(Enum):
+    """What a provider's own status word means. A word that is in no table means nothing: the result is Unknown."""
+
+    PENDING = auto()
+    SUCCEEDED = auto()
+    FAILED = auto()
+
+
+PENDING: Final = ProviderStatus.PENDING
+SUCCEEDED: Final = ProviderStatus.SUCCEEDED
+FAILED: Final = ProviderStatus.FAILED
+
+
+def parse_status_word(meanings: Mapping[str, ProviderStatus], word: object) -> ProviderStatus | None:
+    """The meaning of a status word in upper or lower case; None when the table does not have it."""
+    return meanings.get(str(word).upper())
+
+
+def find_reason(meanings: Mapping[str, RefusalReason], text: object) -> RefusalReason:
+    """The reason of the first key that `text` contains, for providers that word their refusals freely."""
+    upper = str(text).upper()
+    return next((reason for part, reason in meanings.items() if part in upper), "refused")
+
+
+def classify_http_error(response: ProviderResponse) -> NotProcessed | Unknown | None:
+    """What a status of an initiation means with every provider; None when the provider's own code must decide.
+
+    401 and 403 are faults of our configuration, 429 was not looked at, 5xx and broken responses are unknown.
+    """
+    if response.status in (401, 403):
+        return NotProcessed("configuration", response.raw)
+    if response.status == 429:
+        return NotProcessed("operator_unavailable", response.raw)
+    if response.status >= 500 or not response.complete:
+        return Unknown(response.raw)
+    return None
+
+
+def refuse_unserved(charge: Charge, account: str, takes: Callable[[str, Currency], bool]) -> NotProcessed | None:
+    """Why this account is not asked for the debit; None when it `takes` the operator in the currency.
+
+    If it does not serve the operator at all, the route is wrong, which is our fault; another currency than the
+    account's is the request's (D16).
+    """
+    if takes(charge.operator, charge.currency):
+        return None
+    if any(takes(charge.operator, each) for each in CURRENCIES):
+        asked = {"account": account, "operator": charge.operator, "currency": charge.currency}
+        return NotProcessed("currency_not_accepted", ProviderAnswer.CURRENCY_NOT_TAKEN(**asked))
+    return NotProcessed("configuration", ProviderAnswer.OPERATOR_NOT_SERVED(account=account, operator=charge.operator))
+
+
+def as_unknown(result: CallResult) -> Unknown:
+    """A status that could not be asked, or whose response says nothing."""
+    return result if isinstance(result, Unknown) else Unknown(result.raw)
+
+
+def as_status(result: InitiationResult) -> StatusResult:
+    """The result of a request that was sent again, as the status of the first one: not sent now proves nothing."""
+    return Unknown(result.raw) if isinstance(result, NotProcessed) else result
+
+
+def as_refund_status(result: RefundInitiationResult) -> RefundStatusResult:
+    """`as_status` for a refund. The same goes for a float that is empty now: the first request may have been paid."""
+    return Unknown(result.raw) if isinstance(result, NotProcessed | FloatEmpty) else result
+
+
+def as_repeated(result: InitiationResult) -> StatusResult:
+    """`as_status` where the provider did not know the first request, which may still be on its way: a refusal of the
+    second request says nothing about the first either."""
+    return Unknown(result.raw) if isinstance(result, NotProcessed | Refused) else result
+
+
+def as_repeated_refund(result: RefundInitiationResult, reversal: Reversal) -> RefundStatusResult:
+    """`as_refund_status` where the provider did not know the first request: that it does not take the second either is
+    believed only once it is proven that the first one never arrived. Until then it counts as one more "not found"."""
+    if isinstance(result, Accepted | Succeeded | Unknown):
+        return result
+    if not reversal.never_arrived:
+        return NotFound(result.raw)
+    return Unknown(result.raw) if isinstance(result, NotProcessed) else result
+
+
+_BY_WEIGHT: Final = (Succeeded, AlreadyRefunded, Accepted, Unknown, NotFound, FloatEmpty, Refused)
+AnyStatus = TypeVar("AnyStatus", StatusResult, RefundStatusResult)
+
+
+def most_conclusive(results: Iterable[AnyStatus]) -> AnyStatus | None:
+    """One result for several transactions under one reference: a success counts most, a refusal least."""
+    return min(results, key=lambda result: _BY_WEIGHT.index(type(result)), default=None)
+
+
+def probe_result(result: CallResult) -> str:
+    """What `probe` returns for a call that answers 2xx when our credentials are right."""
+    return "ok" if isinstance(result, ProviderResponse) and result.ok else result.raw

@@ -1,0 +1,199 @@
+"""Orange Money Sénégal by Sonatel: payment with a code in one step, cash-in as refund (docs/providers/sonatel.md).
+
+The response to a payment is final but states no amount. A success is therefore confirmed by the list of transactions
+under our reference, which states it; the same list finds a payment whose response was lost.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, Literal
+
+import msgspec
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from guichet.clock import Clock
+from guichet.domain.money import Currency
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.shared import signatures
+from guichet.providers.shared.account_checks import AccountSetup, Finding
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.fields import header, parse_callback_json, text_or_none, units
+from guichet.providers.shared.oauth import TOKEN_TIMEOUT, AccessTokens
+from guichet.providers.shared.results import as_unknown, most_conclusive, probe_result, refuse_unserved
+from guichet.providers.sonatel import checks as sonatel_checks
+from guichet.providers.sonatel.responses import (
+    SENEGAL,
+    read_cashin,
+    read_cashin_row,
+    read_initiation,
+    read_list,
+    read_row,
+)
+
+REQUIRED: Final = ("client_id", "client_secret", "merchant_code")
+OPTIONAL: Final = ("retailer_msisdn", "retailer_pin", "webhook_secret")
+OPERATOR: Final = "orange_sn"
+_CURRENCY: Final = "XOF"
+TransactionType = Literal["MERCHANT_PAYMENT", "CASHIN"]
+
+
+class Sonatel(HttpProvider):
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        super().__init__(account, http_client, clock)
+        settings = account.settings
+        self._token_form = {
+            "client_id": settings["client_id"],
+            "client_secret": settings["client_secret"],
+            "grant_type": "client_credentials",
+        }
+        self._merchant_code = settings["merchant_code"]
+        self._retailer = settings.get("retailer_msisdn")
+        self._retailer_pin = settings.get("retailer_pin")
+        self._webhook_secret = settings.get("webhook_secret")
+        self._tokens = AccessTokens(clock, self._fetch_token)
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        """A refund is a cash-in, whichever account collected; it needs a retailer's number and PIN."""
+        return operator == OPERATOR and bool(self._retailer and self._retailer_pin)
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return True
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator == OPERATOR and currency == _CURRENCY
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        if unserved := refuse_unserved(charge, "Sonatel", self.takes):
+            return unserved
+        body = {
+            "customer": {**_customer(charge.phone_number), "otp": charge.otp, "walletType": "PRINCIPAL"},
+            "partner": {"idType": "CODE", "id": self._merchant_code},
+            "amount": {"value": units(charge.amount), "unit": charge.currency},
+            "reference": charge.reference,
+        }
+        return read_initiation(await self._post("payments/onestep", body), charge.reference, self._clock.now())
+
+    async def status(self, charge: Charge) -> StatusResult:
+        rows = await self._listed(charge.reference, "MERCHANT_PAYMENT")
+        if isinstance(rows, Unknown):
+            return rows
+        return most_conclusive(read_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        if reversal.currency != _CURRENCY:
+            return NotProcessed("configuration", ProviderAnswer.NOT_PAID_BY_SONATEL(currency=reversal.currency))
+        pin = await self._encrypted_pin()
+        if isinstance(pin, NotProcessed):
+            return pin
+        body = {
+            "partner": {"idType": "MSISDN", "id": self._retailer, "encryptedPinCode": pin},
+            "customer": _customer(reversal.payee_number),
+            "amount": {"value": units(reversal.amount), "unit": reversal.currency},
+            "reference": reversal.reference,
+            "receiveNotification": False,
+        }
+        return read_cashin(await self._post("cashins", body), reversal.reference, self._clock.now())
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        rows = await self._listed(reversal.reference, "CASHIN")
+        if isinstance(rows, Unknown):
+            return rows
+        return most_conclusive(read_cashin_row(row) for row in rows) or Unknown(ProviderAnswer.NOT_LISTED())
+
+    async def probe(self) -> str:
+        return probe_result(await self._get("/api/account/v1/publicKeys"))
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        return await sonatel_checks.check(setup, self._get, await self.registered_callback())
+
+    async def registered_callback(self) -> CallResult:
+        """The callback address that Sonatel has for the merchant code; 404 when it has none."""
+        return await self._get(sonatel_checks.CALLBACK_PATH, {"code": self._merchant_code})
+
+    async def register_callback(self, address: str) -> CallResult:
+        """Replaces that address. Sonatel sends our secret back with each callback, and signs with it."""
+        body = {"apiKey": self._webhook_secret, "code": self._merchant_code, "name": "Guichet", "callbackUrl": address}
+        raw = msgspec.json.encode(body)
+        return await self._tokens.call(partial(self._send, "POST", sonatel_checks.CALLBACK_PATH, raw, None))
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """Signatures are checked when `webhook_secret` is configured."""
+        body = parse_callback_json(callback)
+        if body is None or not self._signature_is_valid(callback):
+            return None
+        nested = body.get("transaction")
+        transaction = nested if isinstance(nested, dict) else body
+        reference = text_or_none(transaction.get("reference"))
+        provider_reference = text_or_none(transaction.get("transactionId"))
+        return CallbackReference(reference, provider_reference) if reference or provider_reference else None
+
+    def _signature_is_valid(self, callback: Callback) -> bool:
+        if not self._webhook_secret:
+            return True
+        return signatures.verify_signature(
+            header(callback, "x-sonatel-signature"),
+            callback.body,
+            secret=self._webhook_secret,
+            separator=b",",
+            now=self._clock.now(),
+        )
+
+    async def _listed(self, reference: str, kind: TransactionType) -> list[dict[str, Any]] | Unknown:
+        """The transactions under our reference. An empty list proves nothing: it may lag."""
+        result = await self._get("/api/eWallet/v1/transactions", {"reference": reference})
+        if not isinstance(result, ProviderResponse):
+            return as_unknown(result)
+        rows = read_list(result)
+        if rows is None:
+            return Unknown(result.raw)
+        return [row for row in rows if row.get("reference") == reference and row.get("type", kind) == kind]
+
+    async def _encrypted_pin(self) -> str | NotProcessed:
+        """The retailer's PIN, encrypted with Sonatel's current RSA key."""
+        result = await self._get("/api/account/v1/publicKeys")
+        if not isinstance(result, ProviderResponse):
+            return NotProcessed(raw=ProviderAnswer.NO_PUBLIC_KEY(answer=result.raw))
+        try:
+            key = serialization.load_der_public_key(base64.b64decode(str((result.object() or {}).get("key", ""))))
+        except (ValueError, binascii.Error):
+            return NotProcessed(raw=ProviderAnswer.NO_PUBLIC_KEY(answer=result.status))
+        if not isinstance(key, rsa.RSAPublicKey):
+            return NotProcessed("configuration", ProviderAnswer.NOT_RSA())
+        return base64.b64encode(key.encrypt((self._retailer_pin or "").encode(), padding.PKCS1v15())).decode()
+
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> CallResult:
+        return await self._tokens.call(partial(self._send, "GET", path, None, query))
+
+    async def _post(self, call: str, body: Mapping[str, object]) -> CallResult:
+        raw = msgspec.json.encode(body)
+        return await self._tokens.call(partial(self._send, "POST", f"/api/eWallet/v1/{call}", raw, None))
+
+    async def _send(
+        self, method: str, path: str, body: bytes | None, query: Mapping[str, str] | None, token: str
+    ) -> CallResult:
+        """Sonatel wants the content type on a GET as well."""
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        return await self._http.send(method, path, body=body, query=query, headers=headers)
+
+    async def _fetch_token(self) -> CallResult:
+        return await self._http.send("POST", "/oauth/v1/token", form=self._token_form, timeout=TOKEN_TIMEOUT)
+
+
+def _customer(phone_number: str | None) -> dict[str, object]:
+    return {"idType": "MSISDN", "id": (phone_number or "").removeprefix(SENEGAL)}

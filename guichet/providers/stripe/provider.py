@@ -1,0 +1,202 @@
+"""Stripe Checkout for VISA and MASTERCARD: the customer pays on Stripe's page (docs/providers/stripe.md).
+
+Our reference is the Idempotency-Key: a POST whose response was lost is repeated and gets the same response again, for
+at least a day. A declined card leaves the session open, because the customer may try another card until it expires.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from guichet.clock import HOUR, Clock, Instant
+from guichet.domain.money import DECIMALS, Currency
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    CARDS,
+    Accepted,
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Reversal,
+    StatusResult,
+    Unknown,
+)
+from guichet.providers.capabilities import DisputeFacts, FloatBalance
+from guichet.providers.shared import signatures
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.balances import read_balances, stripe_balances
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none
+from guichet.providers.shared.results import as_refund_status, as_status, probe_result
+from guichet.providers.shared.sandbox_accounts import is_test_key
+from guichet.providers.stripe import checks as stripe_checks
+from guichet.providers.stripe import disputes as stripe_disputes
+from guichet.providers.stripe.responses import (
+    read_refund,
+    read_refund_refusal,
+    read_refusal,
+    read_session,
+    smallest_unit,
+)
+
+REQUIRED: Final = ("secret_key",)
+OPTIONAL: Final = ("webhook_secret", "api_version", "return_url")
+
+_SESSIONS: Final = "/v1/checkout/sessions"
+#: Stripe keeps an Idempotency-Key for a day at least; we stop relying on it before that.
+_KEY_LIFETIME: Final = 20 * HOUR
+_MAX_PRODUCT_NAME: Final = 250
+#: In the smallest unit of the currency.
+_MAX_AMOUNT: Final = 99_999_999
+
+
+class Stripe(HttpProvider):
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        super().__init__(account, http_client, clock)
+        settings = account.settings
+        self._headers = {"Authorization": f"Bearer {settings['secret_key']}"}
+        if version := settings.get("api_version"):
+            self._headers["Stripe-Version"] = version
+        self._is_live = not is_test_key(settings["secret_key"])
+        self._webhook_secret = settings.get("webhook_secret")
+        self._return_url = settings.get("return_url")
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        """Only the account that charged a card can refund it."""
+        return operator in CARDS and collected_here
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return False
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator in CARDS and currency in DECIMALS
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        page, amount = return_url(charge, self._return_url), smallest_unit(charge.amount, charge.currency)
+        if not self.takes(charge.operator, charge.currency) or page is None:
+            asked = {"operator": charge.operator, "currency": charge.currency, "page": page}
+            return NotProcessed("configuration", ProviderAnswer.NOT_TAKEN_BY_STRIPE(**asked))
+        if amount > _MAX_AMOUNT:
+            return NotProcessed("limit_reached", ProviderAnswer.TOO_LARGE_FOR_STRIPE())
+        price = "line_items[0][price_data]"
+        form = {
+            "mode": "payment",
+            "line_items[0][quantity]": "1",
+            f"{price}[currency]": charge.currency.lower(),
+            f"{price}[unit_amount]": str(amount),
+            f"{price}[product_data][name]": charge.description.strip()[:_MAX_PRODUCT_NAME] or "Paiement",
+            "payment_method_types[0]": "card",
+            "success_url": page,
+            "cancel_url": page,
+            "client_reference_id": charge.reference,
+            "metadata[reference]": charge.reference,
+            "payment_intent_data[metadata][reference]": charge.reference,
+        } | ({"customer_email": charge.email} if charge.email else {})
+        result = await self._post(_SESSIONS, form, idempotency_key=charge.reference)
+        if not isinstance(result, ProviderResponse) or not result.ok:
+            return read_refusal(result)
+        session = result.ok_object()
+        session_id = text_or_none(session.get("id"))
+        return Accepted(session_id, text_or_none(session.get("url"))) if session_id else Unknown(result.raw)
+
+    async def status(self, charge: Charge) -> StatusResult:
+        if charge.provider_reference is not None:
+            return self._read_session(await self._get(f"{_SESSIONS}/{charge.provider_reference}"))
+        if charge.ask_only or self._key_expired(charge.created_at):
+            return Unknown(ProviderAnswer.RESPONSE_LOST())
+        repeated = await self.initiate(charge)
+        if isinstance(repeated, Accepted):
+            return self._read_session(await self._get(f"{_SESSIONS}/{repeated.provider_reference}"))
+        return as_status(repeated)
+
+    def _read_session(self, result: CallResult) -> StatusResult:
+        """An object of Stripe's test mode proves nothing to a live account: no money moved."""
+        session = result.ok_object() if isinstance(result, ProviderResponse) else {}
+        if self._is_live and session.get("livemode") is False:
+            return Unknown(ProviderAnswer.TEST_MODE())
+        return read_session(result)
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        """Reads the session first, because a refund names the payment intent inside it."""
+        session = await self._get(f"{_SESSIONS}/{reversal.charge.provider_reference}")
+        intent = None
+        if isinstance(session, ProviderResponse):
+            intent = text_or_none((session.object() or {}).get("payment_intent"))
+        if intent is None:
+            return NotProcessed("operator_unavailable", ProviderAnswer.PAYMENT_NOT_FOUND(answer=session.raw))
+        form = {
+            "payment_intent": intent,
+            "amount": str(smallest_unit(reversal.amount, reversal.currency)),
+            "reason": "requested_by_customer",
+            "metadata[reference]": reversal.reference,
+        }
+        result = await self._post("/v1/refunds", form, idempotency_key=reversal.reference)
+        if isinstance(result, ProviderResponse) and result.ok:
+            return read_refund(result)
+        return read_refund_refusal(result)
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        if reversal.provider_reference is not None:
+            return read_refund(await self._get(f"/v1/refunds/{reversal.provider_reference}"))
+        if reversal.ask_only or self._key_expired(reversal.sent_at or Instant(0)):
+            return Unknown(ProviderAnswer.RESPONSE_LOST())
+        return as_refund_status(await self.refund(reversal))
+
+    async def probe(self) -> str:
+        return probe_result(await self._get("/v1/balance"))
+
+    async def disputes(self, since: Instant) -> list[DisputeFacts] | Unknown:
+        """Only those of the mode that the key belongs to: another one's money does not exist here."""
+        found = await stripe_disputes.list_disputes(self._list, since)
+        return found if isinstance(found, Unknown) else [each for each in found if each.is_live == self._is_live]
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._get("/v1/balance"), stripe_balances)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        found = await stripe_checks.check(setup, self._get)
+        return [balances_read(await self.balances()), *found, stripe_checks.limits()]
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        """Signatures are checked when `webhook_secret` is configured."""
+        event = parse_callback_json(callback)
+        data = event.get("data") if event else None
+        subject = data.get("object") if isinstance(data, dict) else None
+        if not isinstance(subject, dict) or not self._signature_is_valid(callback):
+            return None
+        if subject.get("object") == "dispute":
+            return CallbackReference(about_dispute=True)
+        metadata = subject.get("metadata")
+        reference = text_or_none(subject.get("client_reference_id"))
+        if reference is None and isinstance(metadata, dict):
+            reference = text_or_none(metadata.get("reference"))
+        provider_reference = text_or_none(subject.get("id"))
+        return CallbackReference(reference, provider_reference) if reference or provider_reference else None
+
+    def _signature_is_valid(self, callback: Callback) -> bool:
+        if not self._webhook_secret:
+            return True
+        return signatures.verify_signature(
+            header(callback, "stripe-signature"),
+            callback.body,
+            secret=self._webhook_secret,
+            separator=b".",
+            now=self._clock.now(),
+        )
+
+    def _key_expired(self, sent_at: Instant) -> bool:
+        return self._clock.now() - sent_at >= _KEY_LIFETIME
+
+    async def _get(self, path: str) -> CallResult:
+        return await self._http.send("GET", path, headers=self._headers)
+
+    async def _list(self, path: str, query: Mapping[str, str]) -> CallResult:
+        return await self._http.send("GET", path, query=dict(query), headers=self._headers)
+
+    async def _post(self, path: str, form: Mapping[str, str], *, idempotency_key: str) -> CallResult:
+        headers = {**self._headers, "Idempotency-Key": idempotency_key}
+        return await self._http.send("POST", path, form=form, headers=headers)

@@ -1,0 +1,106 @@
+"""How Stripe's objects and errors become results (docs/providers/stripe.md, "Asking for its state", "Errors")."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.domain.failures import RefusalReason
+from guichet.domain.money import DECIMALS, Currency, Hundredths
+from guichet.domain.sentences import verbatim
+from guichet.providers.base import (
+    Accepted,
+    AlreadyRefunded,
+    NotProcessed,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.fields import text_or_none, units
+from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
+
+_REASONS: Final[dict[str, RefusalReason]] = {
+    "card_declined": "declined",
+    "expired_card": "declined",
+    "insufficient_funds": "insufficient_funds",
+    "amount_too_small": "limit_reached",
+    "amount_too_large": "limit_reached",
+}
+#: The `status` of a session that is not paid.
+_SESSION_STATUSES: Final[dict[str, ProviderStatus]] = {"open": PENDING, "complete": PENDING, "expired": FAILED}
+_REFUND_STATUSES: Final[dict[str, ProviderStatus]] = {
+    "pending": PENDING,
+    "requires_action": PENDING,
+    "succeeded": SUCCEEDED,
+    "failed": FAILED,
+    "canceled": FAILED,
+}
+
+
+def smallest_unit(amount: Hundredths, currency: Currency) -> int:
+    """Stripe counts in the smallest unit of a currency; XOF and XAF have no decimals."""
+    return amount if DECIMALS.get(currency) else units(amount)
+
+
+def hundredths(smallest: object, currency: str | None) -> Hundredths | None:
+    """The reverse of `smallest_unit`; None when it is not an integer."""
+    if isinstance(smallest, bool) or not isinstance(smallest, int):
+        return None
+    return Hundredths(smallest if DECIMALS.get(currency or "") else smallest * 100)
+
+
+def currency_of(body: Mapping[str, Any]) -> str | None:
+    return (text_or_none(body.get("currency")) or "").upper() or None
+
+
+def read_session(result: CallResult) -> StatusResult:
+    if not isinstance(result, ProviderResponse):
+        return as_unknown(result)
+    session = result.ok_object()
+    session_id, currency = text_or_none(session.get("id")), currency_of(session)
+    if session.get("payment_status") == "paid":
+        return Succeeded(hundredths(session.get("amount_total"), currency), currency, session_id)
+    match _SESSION_STATUSES.get(str(session.get("status"))):
+        case ProviderStatus.FAILED:
+            return Refused("expired", result.raw)
+        case ProviderStatus.PENDING if session_id:
+            return Accepted(session_id, text_or_none(session.get("url")))
+    return Unknown(result.raw)
+
+
+def read_refund(result: CallResult) -> Accepted | Succeeded | Refused | Unknown:
+    if not isinstance(result, ProviderResponse):
+        return as_unknown(result)
+    refund = result.ok_object()
+    refund_id, currency = text_or_none(refund.get("id")), currency_of(refund)
+    match _REFUND_STATUSES.get(str(refund.get("status"))):
+        case ProviderStatus.SUCCEEDED:
+            return Succeeded(hundredths(refund.get("amount"), currency), currency, refund_id)
+        case ProviderStatus.FAILED:
+            return Refused(_REASONS.get(str(refund.get("failure_reason")), "refused"), result.raw)
+        case ProviderStatus.PENDING if refund_id:
+            return Accepted(refund_id)
+    return Unknown(result.raw)
+
+
+def read_refund_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | AlreadyRefunded:
+    """A refund that was made before, by hand or by another call, is no reason to give the merchant its money back."""
+    error = (result.object() or {}).get("error") if isinstance(result, ProviderResponse) else None
+    if isinstance(error, dict) and error.get("code") == "charge_already_refunded":
+        return AlreadyRefunded(verbatim("charge_already_refunded"))
+    return read_refusal(result)
+
+
+def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
+    """A POST that is not answered 2xx. A key that was used before means that something was taken under it."""
+    if not isinstance(result, ProviderResponse):
+        return result
+    if common := classify_http_error(result):
+        return common
+    error = (result.object() or {}).get("error")
+    if not isinstance(error, dict) or error.get("type") == "idempotency_error":
+        return Unknown(result.raw)
+    if result.status not in (400, 402, 404):
+        return Unknown(result.raw)
+    code = str(error.get("decline_code") or error.get("code") or "")
+    return Refused(_REASONS.get(code, "declined" if result.status == 402 else "refused"), result.raw)

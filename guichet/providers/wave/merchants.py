@@ -1,0 +1,67 @@
+"""Wave's aggregated merchants: under each an aggregator collects for one of its merchants.
+
+Source: docs/providers/wave.md, "Aggregated merchants". `guichet providers setup wave-merchants` makes them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.providers.base import NotProcessed, Refused, Unknown
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import ProviderResponse
+from guichet.providers.shared.fields import text_or_none
+from guichet.providers.shared.results import as_unknown
+from guichet.providers.wave.client import WaveClient
+from guichet.providers.wave.responses import read_refusal
+
+#: Characters that Wave takes as a name.
+MAX_NAME: Final = 255
+_PATH: Final = "/v1/aggregated_merchants"
+#: Rows of one page, and pages that are read at most.
+_PAGE: Final = 100
+_MAX_PAGES: Final = 1000
+
+
+class WaveMerchants:
+    """The aggregated merchants of one wallet."""
+
+    def __init__(self, client: WaveClient) -> None:
+        self._client = client
+
+    async def ids_by_name(self) -> dict[str, str] | Unknown:
+        """All of them; Unknown when the list cannot be read to its end. Costs a call for each hundred."""
+        found: dict[str, str] = {}
+        after: str | None = None
+        for _ in range(_MAX_PAGES):
+            query = {"first": str(_PAGE)} | ({"after": after} if after else {})
+            result = await self._client.get(_PATH, query)
+            if not isinstance(result, ProviderResponse) or not result.ok:
+                return as_unknown(result)
+            body = result.object() or {}
+            rows = body.get("items")
+            if not isinstance(rows, list):
+                return Unknown(result.raw)
+            found |= {str(row["name"]): str(row["id"]) for row in rows if _is_merchant(row)}
+            after = _next_page(body)
+            if after is None:
+                return found
+        return Unknown(ProviderAnswer.TOO_MANY_MERCHANTS(count=_PAGE * _MAX_PAGES))
+
+    async def create(self, name: str) -> str | NotProcessed | Refused | Unknown:
+        """The id of a new one. After Unknown it may exist: look for its name before it is made again."""
+        body = {"name": name[:MAX_NAME], "business_type": "other", "business_description": f"Paiements de {name}"[:255]}
+        result = await self._client.post(_PATH, body)
+        if not isinstance(result, ProviderResponse) or not result.ok:
+            return read_refusal(result)
+        return text_or_none(result.ok_object().get("id")) or Unknown(result.raw)
+
+
+def _is_merchant(row: object) -> bool:
+    return isinstance(row, dict) and bool(row.get("name")) and bool(row.get("id"))
+
+
+def _next_page(body: Mapping[str, Any]) -> str | None:
+    page = body.get("page_info")
+    return (
+        text_or_none(page.get("end_cursor")) if isinstance(page, dict) and page.get("has_next_page") is True else None
+    )

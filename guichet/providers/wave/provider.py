@@ -1,0 +1,246 @@
+"""Wave Business: checkout sessions on Wave's page, their refund, and payouts (docs/providers/wave.md).
+
+Creating a session has no idempotency key: when the response is lost, the session is searched by `client_reference` and
+never created again. A refund may be repeated: only the first one moves money.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from guichet.clock import Clock, Instant
+from guichet.domain.money import Currency
+from guichet.domain.reconciliation import Line
+from guichet.http_client import HttpClient
+from guichet.providers.base import (
+    Callback,
+    CallbackReference,
+    Charge,
+    InitiationResult,
+    NotFound,
+    NotProcessed,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Reversal,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.capabilities import FloatBalance
+from guichet.providers.shared import signatures
+from guichet.providers.shared.account_checks import AccountSetup, Finding, balances_read
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.balances import read_balances, wave_balance
+from guichet.providers.shared.client import CallResult, HttpProvider, ProviderAccount, ProviderResponse
+from guichet.providers.shared.fields import header, parse_callback_json, return_url, text_or_none, units
+from guichet.providers.shared.results import (
+    as_refund_status,
+    as_unknown,
+    most_conclusive,
+    probe_result,
+    refuse_unserved,
+)
+from guichet.providers.wave import checks as wave_checks
+from guichet.providers.wave.client import WaveClient
+from guichet.providers.wave.history import wave_history
+from guichet.providers.wave.merchants import WaveMerchants
+from guichet.providers.wave.responses import (
+    read_new_session,
+    read_payout,
+    read_payout_refusal,
+    read_refusal,
+    read_session,
+)
+
+REQUIRED: Final = ("country", "api_key")
+OPTIONAL: Final = (
+    "webhook_secret",
+    "webhook_mode",
+    "signing_secret",
+    "aggregated_merchants",
+    "aggregated_merchant_id",
+    "return_url",
+)
+#: A key belongs to one wallet in one country, here with its dialling code.
+_COUNTRIES: Final = {"ci": "225", "sn": "221", "bf": "226"}
+_CURRENCY: Final = "XOF"
+_SESSIONS: Final = "/v1/checkout/sessions"
+#: Bytes. A page of transactions is longer than other responses.
+_MAX_HISTORY: Final = 512 * 1024
+
+
+def operators(settings: Mapping[str, str]) -> Collection[str]:
+    return (f"wave_{settings['country'].lower()}",)
+
+
+class Wave(HttpProvider):
+    def __init__(self, account: ProviderAccount, http_client: HttpClient, clock: Clock) -> None:
+        """Raises ValueError for a `country` or a `webhook_mode` that does not exist, or contradicting settings."""
+        super().__init__(account, http_client, clock)
+        settings = account.settings
+        country = settings["country"].lower()
+        if country not in _COUNTRIES:
+            raise ValueError(f"country must be one of {', '.join(_COUNTRIES)}")
+        self._operator, self._dialling_code = f"wave_{country}", _COUNTRIES[country]
+        self._client = WaveClient(self._http, settings, clock)
+        self._webhook_secret = settings.get("webhook_secret")
+        self._webhook_mode = settings.get("webhook_mode") or "signing"
+        if self._webhook_mode not in ("signing", "shared"):
+            raise ValueError("webhook_mode must be signing or shared")
+        self._merchant_id = settings.get("aggregated_merchant_id")
+        aggregates = settings.get("aggregated_merchants") or "no"
+        if aggregates not in ("yes", "no"):
+            raise ValueError("aggregated_merchants must be true or false")
+        self.names_merchants = aggregates == "yes"
+        if self.names_merchants and self._merchant_id:
+            raise ValueError("aggregated_merchants and aggregated_merchant_id exclude each other")
+        #: For an aggregator: the names under which it collects.
+        self.merchants = WaveMerchants(self._client)
+        self._return_url = settings.get("return_url")
+
+    def can_refund(self, operator: str, *, collected_here: bool) -> bool:
+        return operator == self._operator
+
+    def pays_out(self, operator: str, *, collected_here: bool) -> bool:
+        return not collected_here
+
+    def takes(self, operator: str, currency: Currency) -> bool:
+        return operator == self._operator and currency == _CURRENCY
+
+    async def initiate(self, charge: Charge) -> InitiationResult:
+        page = return_url(charge, self._return_url)
+        if unserved := self._unserved(charge):
+            return unserved
+        if page is None:
+            return NotProcessed("configuration", ProviderAnswer.NO_RETURN_PAGE())
+        body = {
+            "amount": str(units(charge.amount)),
+            "currency": charge.currency,
+            "success_url": page,
+            "error_url": page,
+            "client_reference": charge.reference,
+            **self._merchant_field(charge),
+        }
+        if charge.phone_number:
+            body["restrict_payer_mobile"] = f"+{charge.phone_number}"
+        result = await self._client.post(_SESSIONS, body)
+        if isinstance(result, ProviderResponse) and result.ok:
+            return read_new_session(result)
+        return read_refusal(result)
+
+    def _unserved(self, charge: Charge) -> NotProcessed | None:
+        """Why Wave is not asked to move money for this customer; None when it is."""
+        if unserved := refuse_unserved(charge, self._operator, self.takes):
+            return unserved
+        if charge.phone_number and not charge.phone_number.startswith(self._dialling_code):
+            allowed = {"operator": self._operator, "prefix": self._dialling_code}
+            return NotProcessed("payer_not_found", ProviderAnswer.ONLY_NUMBERS_WITH(**allowed))
+        if self.names_merchants and charge.provider_merchant_id is None:
+            return NotProcessed("configuration", ProviderAnswer.NOT_AGGREGATED())
+        return None
+
+    def _merchant_field(self, charge: Charge) -> dict[str, str]:
+        merchant_id = charge.provider_merchant_id or self._merchant_id
+        return {"aggregated_merchant_id": merchant_id} if merchant_id else {}
+
+    async def status(self, charge: Charge) -> StatusResult:
+        if charge.provider_reference is None:
+            return await self._search(charge)
+        result = await self._client.get(f"{_SESSIONS}/{charge.provider_reference}")
+        session = result.ok_object() if isinstance(result, ProviderResponse) else None
+        return read_session(session) if session else as_unknown(result)
+
+    async def _search(self, charge: Charge) -> StatusResult:
+        """The session that was created under our reference, when the response with its id was lost."""
+        sessions = await self._sessions_by_reference(charge.reference)
+        if isinstance(sessions, Unknown):
+            return sessions
+        if found := most_conclusive(read_session(session) for session in sessions):
+            return found
+        return NotFound(ProviderAnswer.NO_SESSION())
+
+    async def refund(self, reversal: Reversal) -> RefundInitiationResult:
+        """A refund of the session; a payout when another account collected the payment."""
+        if not reversal.collected_here:
+            return await self._pay_out(reversal)
+        session_id = reversal.charge.provider_reference
+        if session_id is None:
+            return NotProcessed("operator_unavailable", ProviderAnswer.SESSION_UNKNOWN())
+        result = await self._client.post(f"{_SESSIONS}/{session_id}/refund", None)
+        if isinstance(result, ProviderResponse) and result.ok:
+            # The response is empty: Wave refunds a session as a whole.
+            return Succeeded(reversal.amount, reversal.currency)
+        return read_refusal(result)
+
+    async def refund_status(self, reversal: Reversal) -> RefundStatusResult:
+        """A refund has no status to ask: repeating it, or a payout under its key, tells what became of it."""
+        if not reversal.collected_here and reversal.provider_reference is not None:
+            return read_payout(await self._client.get(f"/v1/payout/{reversal.provider_reference}"))
+        if reversal.ask_only:
+            return Unknown(ProviderAnswer.ASKED_BY_REPEATING())
+        return as_refund_status(await self.refund(reversal))
+
+    async def _pay_out(self, reversal: Reversal) -> RefundInitiationResult:
+        if unserved := self._unserved(msgspec.structs.replace(reversal.charge, phone_number=reversal.payee_number)):
+            return unserved
+        body = {
+            "currency": reversal.currency,
+            "receive_amount": str(units(reversal.amount)),
+            "mobile": f"+{reversal.payee_number}",
+            "client_reference": reversal.reference,
+            "payment_reason": "Remboursement",
+            **self._merchant_field(reversal.charge),
+        }
+        result = await self._client.post("/v1/payout", body, {"Idempotency-Key": reversal.reference})
+        if isinstance(result, ProviderResponse) and result.ok:
+            return read_payout(result)
+        return read_payout_refusal(result)
+
+    async def probe(self) -> str:
+        return probe_result(await self._client.get("/v1/balance"))
+
+    async def balances(self) -> list[FloatBalance] | Unknown:
+        return read_balances(await self._client.get("/v1/balance"), wave_balance)
+
+    async def check_account(self, setup: AccountSetup) -> list[Finding]:
+        found = await wave_checks.check(setup, self._client, self.merchants if self.names_merchants else None)
+        return [*found, balances_read(await self.balances())]
+
+    async def history(self, since: Instant, until: Instant, notify_url: str) -> list[Line] | Unknown:
+        return await wave_history(self._ask_transactions, since, until)
+
+    async def _ask_transactions(self, query: dict[str, str]) -> CallResult:
+        return await self._client.get("/v1/transactions", query, max_bytes=_MAX_HISTORY)
+
+    def parse_callback(self, callback: Callback) -> CallbackReference | None:
+        body = parse_callback_json(callback)
+        session = body.get("data") if body else None
+        if not isinstance(session, dict) or not self._signature_is_valid(callback):
+            return None
+        reference, session_id = text_or_none(session.get("client_reference")), text_or_none(session.get("id"))
+        return CallbackReference(reference, session_id) if reference or session_id else None
+
+    def _signature_is_valid(self, callback: Callback) -> bool:
+        """True without a configured secret: the provider is asked before anything is booked in any case."""
+        if not self._webhook_secret:
+            return True
+        if self._webhook_mode == "shared":
+            return signatures.constant_time_equal(f"Bearer {self._webhook_secret}", header(callback, "authorization"))
+        return signatures.verify_signature(
+            header(callback, "wave-signature"),
+            callback.body,
+            secret=self._webhook_secret,
+            separator=b"",
+            now=self._clock.now(),
+        )
+
+    async def _sessions_by_reference(self, reference: str) -> list[dict[str, Any]] | Unknown:
+        result = await self._client.get(f"{_SESSIONS}/search", {"client_reference": reference})
+        if not isinstance(result, ProviderResponse):
+            return as_unknown(result)
+        rows = result.ok_object().get("result")
+        if not isinstance(rows, list):
+            return Unknown(result.raw)
+        ours = [row for row in rows if isinstance(row, dict) and row.get("client_reference") == reference]
+        return Unknown(ProviderAnswer.OTHER_SESSIONS()) if rows and not ours else ours

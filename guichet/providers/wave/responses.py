@@ -1,0 +1,127 @@
+"""How Wave's sessions, payouts and errors become results (docs/providers/wave.md, "Asking for its state", "Errors")."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.domain.failures import RefusalReason
+from guichet.domain.sentences import verbatim
+from guichet.providers.base import (
+    Accepted,
+    FloatEmpty,
+    NotProcessed,
+    Refused,
+    StatusResult,
+    Succeeded,
+    Unknown,
+)
+from guichet.providers.shared.answers import ProviderAnswer
+from guichet.providers.shared.client import CallResult, ProviderResponse
+from guichet.providers.shared.fields import full_number, hundredths, text_or_none
+from guichet.providers.shared.results import FAILED, PENDING, SUCCEEDED, ProviderStatus, as_unknown, classify_http_error
+
+_REASONS: Final[dict[str, RefusalReason]] = {
+    "insufficient-funds": "insufficient_funds",
+    "blocked-account": "payer_not_found",
+    "recipient-account-blocked": "payer_not_found",
+    "payer-mobile-mismatch": "payer_not_found",
+    "kyb-limits-exceeded": "limit_reached",
+    "recipient-limit-exceeded": "limit_reached",
+    "customer-age-restricted": "refused",
+}
+#: Of a payout: our wallet does not hold enough.
+_FLOAT_EMPTY: Final = "insufficient-funds"
+#: Codes that concern our account: nothing was taken.
+_ACCOUNT_ERRORS: Final = frozenset({"currency-mismatch", "country-mismatch"})
+_PAYOUT_STATUSES: Final[dict[str, ProviderStatus]] = {
+    "processing": PENDING,
+    "succeeded": SUCCEEDED,
+    "failed": FAILED,
+    "reversed": FAILED,
+}
+
+
+def read_new_session(response: ProviderResponse) -> Accepted | Unknown:
+    session = response.ok_object()
+    return _accepted(session) if session else Unknown(response.raw)
+
+
+def read_session(session: Mapping[str, Any]) -> StatusResult:
+    """A session has two statuses; it stays open after a refused attempt, because the customer may try again.
+
+    Wave states no payer, but a session that it made for one number can be paid by no other.
+    """
+    checkout, payment = session.get("checkout_status"), session.get("payment_status")
+    if checkout == "complete" and payment == "succeeded":
+        return Succeeded(
+            amount=hundredths(session.get("amount")),
+            currency=text_or_none(session.get("currency")),
+            provider_reference=text_or_none(session.get("id")),
+            payer_number=full_number(session.get("restrict_payer_mobile")),
+        )
+    if payment == "cancelled" or (checkout == "expired" and payment != "succeeded"):
+        code = _nested_code(session.get("last_payment_error"), "code")
+        return Refused(_REASONS.get(code, "expired" if checkout == "expired" else "rejected_by_payer"), code)
+    if checkout == "open" and payment == "processing":
+        return _accepted(session)
+    return Unknown(verbatim(f"{checkout} and {payment}"))
+
+
+def read_payout_refusal(result: CallResult) -> NotProcessed | Refused | Unknown | FloatEmpty:
+    """A payout leaves our own wallet: `insufficient-funds` is about that, not about the customer."""
+    if isinstance(result, ProviderResponse) and result.status == 400 and _error_code(result) == _FLOAT_EMPTY:
+        return FloatEmpty(result.raw)
+    return read_refusal(result)
+
+
+def read_payout(result: CallResult) -> Accepted | Succeeded | Refused | Unknown | FloatEmpty:
+    if not isinstance(result, ProviderResponse):
+        return as_unknown(result)
+    payout = result.ok_object()
+    payout_id = text_or_none(payout.get("id"))
+    match _PAYOUT_STATUSES.get(str(payout.get("status"))):
+        case ProviderStatus.SUCCEEDED:
+            return Succeeded(hundredths(payout.get("receive_amount")), text_or_none(payout.get("currency")), payout_id)
+        case ProviderStatus.FAILED:
+            code = _nested_code(payout.get("payout_error"), "error_code")
+            if code == _FLOAT_EMPTY:
+                return FloatEmpty(result.raw)
+            return Refused(_REASONS.get(code, "refused"), result.raw)
+        case ProviderStatus.PENDING if payout_id:
+            return Accepted(payout_id)
+    return Unknown(result.raw)
+
+
+def read_refusal(result: CallResult) -> NotProcessed | Refused | Unknown:
+    """A POST that is not answered 2xx. An Idempotency-Key that was used before means that something was taken."""
+    if not isinstance(result, ProviderResponse):
+        return result
+    if common := classify_http_error(result):
+        return common
+    code = _error_code(result)
+    if code in _ACCOUNT_ERRORS or (result.status == 400 and _concerns_aggregated_merchant(result)):
+        return NotProcessed("configuration", result.raw)
+    if result.status not in (400, 404, 409, 422) or not code or code == "idempotency-mismatch":
+        return Unknown(result.raw)
+    return Refused(_REASONS.get(code, "refused"), result.raw)
+
+
+def _error_code(response: ProviderResponse) -> str:
+    """Errors of payouts are documented under `code`, and seen under the other two names."""
+    body = response.object() or {}
+    return next((str(body[name]) for name in ("code", "error_code", "error") if body.get(name)), "")
+
+
+def _concerns_aggregated_merchant(response: ProviderResponse) -> bool:
+    """A missing or unknown `aggregated_merchant_id` is a fault of our configuration, not the payer's."""
+    return b"aggregated_merchant" in response.body
+
+
+def _accepted(session: Mapping[str, Any]) -> Accepted | Unknown:
+    session_id = text_or_none(session.get("id"))
+    if session_id is None:
+        return Unknown(ProviderAnswer.SESSION_WITHOUT_ID())
+    return Accepted(session_id, text_or_none(session.get("wave_launch_url")))
+
+
+def _nested_code(error: object, field: str) -> str:
+    return str(error.get(field)) if isinstance(error, dict) else ""

@@ -1,0 +1,277 @@
+"""The disbursement of a refund: sent to a provider once, then polled until its outcome is known.
+
+The row is marked as sent before the request is sent. After a crash in between, the provider is polled; the disbursement
+is not sent a second time. Only when the provider says that our own balance with it (the float) was too small, and that
+it moved nothing, is a new request made under a new reference: through another account that can pay, or later, the
+oldest refund first.
+
+A payout to a number needs the number that paid (`domain/payee.py`). Where nobody knows it, only the provider's own
+refund of the debit can be used; without one, the refund waits until a person confirms the number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from guichet import tracing
+from guichet.clock import MINUTE, SECOND, Instant, earlier, later
+from guichet.context import AppContext
+from guichet.db.engine import require
+from guichet.db.work_queue import Claim
+from guichet.domain.money import plain
+from guichet.domain.payee import PAYEE_RETRY_SECONDS, payee_number
+from guichet.domain.payments import Payment, Refund
+from guichet.domain.sentences import verbatim
+from guichet.incidents import repository as incidents
+from guichet.incidents.details import IncidentDetail
+from guichet.logs import log
+from guichet.payments import integrity, never_arrived, repository
+from guichet.payments.awaited_polls import REQUEST_WAIT, result_within
+from guichet.payments.poll_schedule import LEASE_DURATION, QUESTION_INTERVAL, next_poll
+from guichet.payments.provider_calls import (
+    ANOTHER_ACCOUNT,
+    call_provider,
+    decode_provider_data,
+    encode_provider_data,
+    is_another_account,
+    name_merchant,
+    reversal_for,
+)
+from guichet.payments.settlement import settle_refund
+from guichet.providers.base import (
+    Accepted,
+    AlreadyRefunded,
+    FloatEmpty,
+    NotFound,
+    NotProcessed,
+    Provider,
+    RefundInitiationResult,
+    RefundStatusResult,
+    Refused,
+    Reversal,
+    Succeeded,
+)
+from guichet.refunds import repository as refund_repository
+
+#: Microseconds between two tries to pay the oldest refund that waits for our balance with a provider.
+FLOAT_RETRY: Final = MINUTE
+#: The same for a refund behind it, which cannot be paid before. When the older one is paid it is tried at once; this is
+#: for what ends otherwise. With thousands that wait, a try of each every minute is most of what a worker does.
+FLOAT_RETRY_BEHIND: Final = 10 * MINUTE
+#: Refunds that are tried at once when there is money again; each that is paid leads to as many more.
+_NEXT_IN_LINE: Final = 10
+
+
+async def poll_refund(ctx: AppContext, refund: Refund) -> Refund:
+    """Polls the refund if it was sent to a provider and is pending; returns it as it is stored afterwards, or after
+    REQUEST_WAIT seconds."""
+    if refund.status != "pending" or refund.sent_at is None:
+        return refund
+    polled = await result_within(ctx, REQUEST_WAIT, process_refund(ctx, refund))
+    return polled or require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+async def poll_refund_at_most(ctx: AppContext, refund: Refund) -> Refund | None:
+    """As `poll_refund`, but at most once in QUESTION_INTERVAL, whichever process polled it before. None if it was not
+    polled for that reason, or because another process works on it."""
+    if refund.status != "pending" or refund.sent_at is None:
+        return refund
+    leased = await _lease(ctx, refund, QUESTION_INTERVAL)
+    return leased and await _process(ctx, leased)
+
+
+@tracing.traced("process refund", lambda _, refund: {tracing.PAYMENT: refund.payment_reference})
+async def process_refund(ctx: AppContext, refund: Refund) -> Refund:
+    """One step of a pending refund: sends it to a provider if it was not sent yet, otherwise polls it.
+
+    A lease lets one process work on it at a time. Returns the refund as it is stored afterwards.
+    """
+    leased = await _lease(ctx, refund)
+    if leased is None:
+        return require(await refund_repository.by_id(ctx.db, refund.id))
+    return await _process(ctx, leased)
+
+
+async def _lease(ctx: AppContext, refund: Refund, interval: int = 0) -> Refund | None:
+    now = ctx.clock.now()
+    return await refund_repository.lease(ctx.db, refund.id, now, later(now, LEASE_DURATION), earlier(now, interval))
+
+
+async def _process(ctx: AppContext, leased: Refund) -> Refund:
+    payment = require(await repository.by_id(ctx.db, leased.payment_id))
+    if not leased.held:
+        return await settle_refund(ctx, leased, payment, Refused("insufficient_funds"))
+    if leased.sent_at is None:
+        return await _send(ctx, leased, payment)
+    account = require(leased.provider_account)
+    provider = ctx.registry.provider(account)
+    if is_another_account(provider, leased):
+        return await _apply(ctx, leased, payment, ANOTHER_ACCOUNT)
+    call = provider.refund_status(await _reversal(ctx, provider, leased, payment))
+    return await _apply(ctx, leased, payment, await call_provider(provider, call, account, "refund_status"))
+
+
+async def _send(ctx: AppContext, refund: Refund, payment: Payment) -> Refund:
+    """Sends the refund through the first account that can pay it; it waits if none can now.
+
+    An account cannot pay while its float is empty, or while an older refund waits for it. A payout needs a payee.
+    """
+    collected_by = require(payment.provider_account)
+    routes = ctx.registry.refund_routes(payment.env, payment.operator, collected_by)
+    if not routes:
+        return await settle_refund(ctx, refund, payment, Refused("no_refund"))
+    payee = payee_number(refund, payment)
+    payouts = {account for account in routes if ctx.registry.pays_out(account, payment.operator, collected_by)}
+    accounts = [account for account in routes if payee is not None or account not in payouts]
+    if not accounts:
+        return await _wait_for_payee(ctx, refund)
+    if accounts := _that_know(ctx, payment, accounts, payouts):
+        return await _send_through(ctx, refund, payment, accounts, payouts)
+    log.warning("refund.account_changed", reference=refund.reference, provider_account=collected_by)
+    await refund_repository.mark_not_sent(ctx.db, refund.id, await next_poll(ctx, refund))
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+def _that_know(ctx: AppContext, payment: Payment, accounts: list[str], payouts: set[str]) -> list[str]:
+    """Without the account that collected, if its name stands for another account now: it would say that it does not
+    know the payment, which proves nothing (D84)."""
+    changed = is_another_account(ctx.registry.provider(require(payment.provider_account)), payment)
+    return [each for each in accounts if not (changed and each == payment.provider_account and each not in payouts)]
+
+
+async def _send_through(
+    ctx: AppContext, refund: Refund, payment: Payment, accounts: list[str], payouts: set[str]
+) -> Refund:
+    """Sends the refund through the first of these accounts whose float covers it."""
+    payee, waited, behind = payee_number(refund, payment), refund.float_empty_accounts is not None, True
+    for account in _after(refund.last_empty_account, accounts):
+        if await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
+            continue
+        provider = ctx.registry.provider(account)
+        data = encode_provider_data(dict(provider.prepare_refund(reversal_for(ctx, refund, payment))))
+        sent = await refund_repository.mark_sent(
+            ctx.db,
+            refund.id,
+            provider_account=account,
+            fingerprint=provider.fingerprint,
+            provider_data=data,
+            payee_number=payee if account in payouts else None,
+            now=ctx.clock.now(),
+        )
+        if sent is None:
+            break
+        call = provider.refund(await _reversal(ctx, provider, sent, payment))
+        result = await call_provider(provider, call, account, "refund")
+        if not isinstance(result, FloatEmpty):
+            applied = await _apply(ctx, sent, payment, result)
+            if waited:  # There is money again, for those behind it too.
+                await refund_repository.wake_next_in_line(ctx.db, account, _NEXT_IN_LINE, ctx.clock.now())
+                ctx.wakeups.refunds.set()
+            return applied
+        behind = False
+        refund = await _float_is_empty(ctx, sent, result) or sent
+    else:
+        await _wait_for_float(ctx, refund, accounts, behind)
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+async def _wait_for_float(ctx: AppContext, refund: Refund, accounts: list[str], behind: bool) -> None:
+    """`behind`: older refunds wait for each of these accounts; the one that is paid wakes this one.
+
+    It may have been paid, and have woken this one, just before this one began to wait: so it looks once more.
+    """
+    now = ctx.clock.now()
+    retry_at = later(now, FLOAT_RETRY_BEHIND if behind else FLOAT_RETRY)
+    await refund_repository.wait_for_float(ctx.db, refund.id, accounts, retry_at)
+    if not behind:
+        return
+    for account in accounts:
+        if not await refund_repository.an_older_one_waits(ctx.db, refund.id, account):
+            await refund_repository.wait_for_float(ctx.db, refund.id, accounts, now)
+            ctx.wakeups.refunds.set()
+            return
+
+
+async def _reversal(ctx: AppContext, provider: Provider, refund: Refund, payment: Payment) -> Reversal:
+    """What is sent to the provider. Only a payout names the merchant: a refund names the debit that it gives back."""
+    reversal = reversal_for(ctx, refund, payment)
+    if reversal.collected_here:
+        return reversal
+    return replace(reversal, charge=await name_merchant(ctx, provider, refund, reversal.charge))
+
+
+async def _wait_for_payee(ctx: AppContext, refund: Refund) -> Refund:
+    """Leaves the refund to a person. In one transaction: a confirmation that comes meanwhile must not be overlooked for
+    an hour, and its incident must not open again."""
+    now = ctx.clock.now()
+    detail = IncidentDetail.PAYEE_UNCONFIRMED(total=f"{plain(refund.amount)} {refund.currency}")
+    async with ctx.db.transaction() as tx:
+        if await refund_repository.wait_for_payee(tx, refund.id, later(now, PAYEE_RETRY_SECONDS * SECOND)):
+            await incidents.report_about(tx, refund, incidents.PAYEE_UNCONFIRMED, detail, now)
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+def _after(account: str | None, accounts: list[str]) -> list[str]:
+    """All accounts, those first that come after the one whose float was empty last."""
+    start = accounts.index(account) + 1 if account in accounts else 0
+    return accounts[start:] + accounts[:start]
+
+
+async def _float_is_empty(ctx: AppContext, refund: Refund, result: FloatEmpty) -> Refund | None:
+    """The refund as it waits now, for a new request."""
+    now, account = ctx.clock.now(), require(refund.provider_account)
+    log.error("refund.float_empty", reference=refund.reference, provider_account=account, raw=result.raw)
+    detail = IncidentDetail.FLOAT_EMPTY(account=account, total=f"{plain(refund.amount)} {refund.currency}")
+    await incidents.report_about(ctx.db, refund, incidents.FLOAT_EMPTY, detail, now)
+    return await refund_repository.mark_float_empty(ctx.db, refund.id, account, later(now, FLOAT_RETRY))
+
+
+async def _apply(
+    ctx: AppContext, refund: Refund, payment: Payment, result: RefundInitiationResult | RefundStatusResult
+) -> Refund:
+    next_poll_at = await next_poll(ctx, refund)
+    match result:
+        case Succeeded():
+            if await integrity.check(ctx, refund, result):
+                return await settle_refund(ctx, refund, payment, result)
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
+        case Refused():
+            return await settle_refund(ctx, refund, payment, result)
+        case NotProcessed():
+            log.warning("refund.not_processed", reference=refund.reference, raw=result.raw)
+            await refund_repository.mark_not_sent(ctx.db, refund.id, next_poll_at)
+        case FloatEmpty():
+            await _float_is_empty(ctx, refund, result)
+            retry_at = later(ctx.clock.now(), FLOAT_RETRY)
+            await refund_repository.wait_for_float(ctx.db, refund.id, [require(refund.provider_account)], retry_at)
+        case AlreadyRefunded():
+            await incidents.report_about(
+                ctx.db, refund, incidents.ALREADY_REFUNDED, verbatim(result.raw), ctx.clock.now()
+            )
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
+        case Accepted(provider_reference=reference, provider_data=data) if reference or data:
+            stored_data = encode_provider_data({**decode_provider_data(refund.provider_data), **data})
+            await refund_repository.record_acceptance(ctx.db, refund.id, reference, stored_data, next_poll_at)
+        case NotFound():
+            log.info("refund.not_found", reference=refund.reference, raw=result.raw)
+            counted = never_arrived.count_answer(ctx, refund)
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at, counted)
+        case _:
+            await refund_repository.schedule_next_poll(ctx.db, refund.id, next_poll_at)
+    return require(await refund_repository.by_id(ctx.db, refund.id))
+
+
+class RefundJobs:
+    """The worker's queue of refunds to send or to poll (see `worker/queue_loop.py`)."""
+
+    def __init__(self, ctx: AppContext) -> None:
+        self._ctx = ctx
+
+    async def claim(self, now: Instant, until: Instant, most: int, saturated: Sequence[Sequence[str]]) -> Claim[Refund]:
+        return await refund_repository.claim_due(self._ctx.db, now, until, most, saturated)
+
+    def partition_key(self, job: Refund) -> tuple[str, ...]:
+        return (job.provider_account or "",)
+
+    async def work(self, job: Refund) -> None:
+        await process_refund(self._ctx, job)

@@ -1,0 +1,139 @@
+"""Refund requests: the one refund of a succeeded payment (docs/contract.md, "States"; D22, D23).
+
+A request moves the merchant's part of the money to the hold account, in the transaction that records the refund. The
+disbursement follows (`refunds/disbursement.py`): it posts the held money, or releases it when the provider refuses.
+"""
+
+from functools import partial
+from typing import Final, Literal
+
+import msgspec
+
+from guichet.audit_log import entries as audit_log
+from guichet.clock import Instant
+from guichet.context import AppContext
+from guichet.db.engine import Reader, Transaction, require
+from guichet.db.lost_answers import repeat_when_lost
+from guichet.db.references import new_reference
+from guichet.domain import posting_rules
+from guichet.domain.audit_log import Act, Actor, Facts
+from guichet.domain.errors import Conflict
+from guichet.domain.ids import RefundId
+from guichet.domain.payments import DEFAULT_REASON, Payment, Refund
+from guichet.domain.posting_rules import ACTIVE, HELD, Movement
+from guichet.ledger import postings, suspense, wallets
+from guichet.refunds import repository as refund_repository
+from guichet.refunds.disbursement import process_refund
+
+#: At most so many suspended credits are released before the balance is compared with a refund.
+_RELEASED_AT_ONCE: Final = 500
+
+
+#: Why a refund cannot be asked for now. With too little in the wallet it would be recorded and would fail, and a
+#: payment has one refund (D22, D23): a page must not offer that.
+RefundObstacle = Literal["already_refunded", "not_refundable", "wallet_not_active", "insufficient_balance"]
+
+
+async def refund_obstacle(db: Reader, payment: Payment) -> RefundObstacle | None:
+    """Why the payment cannot be refunded as things are now; None if it can. `request_refund` decides."""
+    if payment.status == "refunded":
+        return "already_refunded"
+    if payment.status != "succeeded":
+        return "not_refundable"
+    if await refund_repository.of_payment(db, payment.merchant_id, payment.id) is not None:
+        return "already_refunded"
+    wallet = await wallets.wallet(db, payment.merchant_id, payment.env, payment.currency)
+    if wallet is not None and wallet.status != ACTIVE and payment.env == "live":
+        return "wallet_not_active"
+    return None if wallet is not None and wallet.balance >= payment.amount else "insufficient_balance"
+
+
+async def request_refund(ctx: AppContext, payment: Payment, reason: str | None, actor: Actor | None = None) -> Refund:
+    """Records the refund of a succeeded payment. In the test environment it is executed at once. `actor`: the person
+    who asks for it, whom the audit log names; None for a merchant's program.
+
+    Raises Conflict when the payment is not `succeeded`, has a refund already, or its wallet is not `Actif`.
+    """
+    if payment.status == "refunded":
+        raise await _already_refunded(ctx.db, payment)
+    if payment.status != "succeeded":
+        raise Conflict("Seul un paiement réussi peut être remboursé.", reason="not_refundable")
+    now = ctx.clock.now()
+    refund = await repeat_when_lost(
+        ctx.db, partial(_record, ctx, payment, _new_refund(payment, reason, now), actor, now)
+    )
+    if payment.env == "live":
+        ctx.wakeups.refunds.set()
+        return refund
+    return await process_refund(ctx, refund)
+
+
+async def _record(ctx: AppContext, payment: Payment, refund: Refund, actor: Actor | None, now: Instant) -> Refund:
+    """Stores the refund in one transaction, with `held` as the balance allows. It is not stored twice."""
+    async with ctx.db.transaction() as tx:
+        return await _record_in(tx, payment, refund, actor, now)
+
+
+async def _record_in(tx: Transaction, payment: Payment, refund: Refund, actor: Actor | None, now: Instant) -> Refund:
+    wallet = (payment.merchant_id, payment.env, payment.currency)
+    locked = await wallets.lock(tx, *wallet, now)
+    if payment.env == "live" and locked.status != ACTIVE:
+        raise Conflict("Le portefeuille n'accepte pas de mouvement pour le moment.", reason="wallet_not_active")
+    if locked.release_pending:
+        # It was reopened just now: its suspended credits must be in the balance before it is checked.
+        await suspense.release(tx, *wallet, now, _RELEASED_AT_ONCE)
+        locked = await wallets.lock(tx, *wallet, now)
+    covered = locked.balance >= payment.amount
+    refund_id = await refund_repository.insert_new(tx, msgspec.structs.replace(refund, held=covered))
+    if refund_id is None:
+        existing = await refund_repository.of_payment(tx, payment.merchant_id, payment.id)
+        if existing is not None and existing.reference == refund.reference:
+            return existing
+        raise await _already_refunded(tx, payment)
+    if covered:
+        movement = Movement(*wallet, HELD, refund_id, posting_rules.refund_hold(payment.amount), now)
+        await postings.post(tx, [movement])
+    if actor is not None:
+        await audit_log.record(tx, _act(actor, refund), now)
+    return require(await refund_repository.by_id(tx, refund_id))
+
+
+def _act(actor: Actor, refund: Refund) -> Act:
+    facts: Facts = {"payment": refund.payment_reference, "amount": refund.amount, "currency": refund.currency}
+    return Act(actor, "refund.requested", "refund", refund.reference, refund.merchant_id, refund.reason, after=facts)
+
+
+async def _already_refunded(db: Reader, payment: Payment) -> Conflict:
+    """The error that names the payment's refund, whatever became of it."""
+    refund = await refund_repository.of_payment(db, payment.merchant_id, payment.id)
+    return Conflict(
+        "Ce paiement a déjà fait l'objet d'une demande de remboursement.",
+        reason="already_refunded",
+        reference=refund.reference if refund else None,
+    )
+
+
+def _new_refund(payment: Payment, reason: str | None, now: Instant) -> Refund:
+    return Refund(
+        id=RefundId(0),
+        merchant_id=payment.merchant_id,
+        env=payment.env,
+        reference=new_reference(now),
+        payment_id=payment.id,
+        payment_reference=payment.reference,
+        amount=payment.total_amount,
+        currency=payment.currency,
+        status="pending",
+        reason=DEFAULT_REASON if reason is None else reason,
+        created_at=now,
+        processed_at=None,
+        held=False,
+        provider_account=None,
+        provider_reference=None,
+        provider_data=None,
+        failure_reason=None,
+        sent_at=None,
+        next_poll_at=now,
+        poll_count=0,
+        lease_expires_at=None,
+    )

@@ -1,0 +1,252 @@
+"""FeexPay v2: nineteen networks and cards, no idempotency, unsigned callbacks, payouts (docs/providers/feexpay.md)."""
+
+import json
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.feexpay.networks import NETWORKS, payout_network
+from guichet_simulator.feexpay.payloads import (
+    STATES,
+    callback_info_text,
+    callback_payload,
+    echoed_fields,
+    history_row,
+    initiation_payload,
+    network_label,
+    transaction_payload,
+)
+from guichet_simulator.feexpay.validation import CARDS, error, validate_card, validate_payin, validate_payout
+from guichet_simulator.http_helpers import (
+    ErrorResponse,
+    credential,
+    json_bytes,
+    json_object,
+    json_response,
+    new_uuid,
+)
+from guichet_simulator.models import CallbackRequest, Kind, QueuedCallback, Transaction
+from guichet_simulator.otp_messages import consume_code, send_code
+from guichet_simulator.scenarios import ResponseKind
+from guichet_simulator.store import undocumented_order
+
+_HISTORY_LIMIT: Final = 500
+
+
+class FeexPay(SimulatedProvider):
+    name = "feexpay"
+    title = "FeexPay"
+    errors = {
+        ResponseKind.UNAUTHORIZED: ErrorResponse(
+            401, {"success": False, "code": "UNAUTHORIZED", "message": "Unauthorized", "statusCode": 401}
+        ),
+        ResponseKind.RATE_LIMITED: error(429, "Too many requests", "RATE_LIMIT_EXCEEDED", retry_after="2"),
+        ResponseKind.UNAVAILABLE: error(503, "Network under maintenance", "NETWORK_UNAVAILABLE"),
+        ResponseKind.NOT_CONFIGURED: error(404, "MTN channel not configured"),
+        ("credit", ResponseKind.NOT_CONFIGURED): error(403, "Payout not enabled", "ERR_PAYOUT_NOT_ENABLED"),
+        ResponseKind.DUPLICATE: error(400, "Duplicate transaction", "ERR_DUPLICATE_TRANSACTION"),
+        ResponseKind.REFUSED: error(400, "Invalid phone number", "ERR_INVALID_PHONE_NUMBER"),
+        ("credit", ResponseKind.FLOAT_EMPTY): error(400, "Insufficient balance", "ERR_INSUFFICIENT_BALANCE"),
+        ResponseKind.SERVER_ERROR: error(500, "Internal server error"),
+    }
+
+    def routes(self) -> list[BaseRoute]:
+        public, payouts = "/api/transactions/public", "/api/payouts"
+        return [
+            Route(f"{public}/requesttopay/{{segment}}", self.payin, methods=["POST"]),
+            Route(f"{public}/single/status/{{reference}}", self.payin_status),
+            Route(f"{public}/initcard", self.card, methods=["POST"]),
+            Route(f"{payouts}/status/public/{{reference}}", self.payout_status),
+            Route(f"{payouts}/public/transfer/global", self.payout, methods=["POST"]),
+            Route(f"{payouts}/public/{{segment}}", self.payout, methods=["POST"]),
+            Route("/api/transactions/history", self.history, methods=["POST"]),
+            Route("/api/balance/public/getByShop/{shop}", self.balance),
+            Route("/api/shop/{shop}/get_shop", self.shop),
+            Route("/pay/{token}", self.hosted_page),
+        ]
+
+    def _check_credential(self, request: Request) -> Response | None:
+        return self.error(ResponseKind.UNAUTHORIZED) if credential(request) is None else None
+
+    async def payin(self, request: Request) -> Response:
+        if refusal := self._check_credential(request):
+            return refusal
+        segment = request.path_params["segment"]
+        network = NETWORKS.get(segment)
+        if network is None:
+            return error(404, f"{segment} channel not configured").response()
+        body = await json_object(request) or {}
+        if invalid := validate_payin(network, body):
+            return invalid.response()
+        phone, code = str(body["phoneNumber"]), body.get("otp")
+        if network.sends_code and not code:
+            send_code(self.ctx, self.name, phone, body["amount"])
+            return json_response({"status": "PENDING", "message": "OTP envoye au client", "amount": body["amount"]})
+        if code and not consume_code(self.ctx, self.name, phone, str(code)):
+            return error(400, "OTP incorrect ou expire", "ERR_TRANSACTION_FAILED").response()
+        scenario = self.ctx.choose_scenario(self.name, "debit", phone, preauthorised=bool(code))
+
+        def create() -> Response:
+            ref = new_uuid()
+            page = f"{self.address}/pay/{ref}" if network.redirects and not code else None
+            tx = self.ctx.create_transaction(
+                self.name,
+                "debit",
+                scenario,
+                operator=segment,
+                ref=network.reference(self.ctx.clock.now(), ref),
+                client_ref=callback_info_text(body.get("callback_info")),
+                phone=phone,
+                amount=body["amount"] * 100,
+                currency=network.currency,
+                lifetime=self.lifetime,
+                detail={
+                    "body": echoed_fields(body),
+                    "page_url": page,
+                    "success_url": body.get("return_url"),
+                    "cancel_url": body.get("cancel_url") or body.get("return_url"),
+                },
+            )
+            return json_response(initiation_payload(tx, final=scenario.response is ResponseKind.FINAL))
+
+        return await self.respond("debit", scenario, create)
+
+    async def card(self, request: Request) -> Response:
+        if refusal := self._check_credential(request):
+            return refusal
+        body = await json_object(request) or {}
+        if invalid := validate_card(body):
+            return invalid.response()
+        scenario = self.ctx.choose_scenario(self.name, "debit", str(body["amount"]))
+
+        def create() -> Response:
+            ref = new_uuid()
+            page = f"{self.address}/pay/{ref}"
+            tx = self.ctx.create_transaction(
+                self.name,
+                "debit",
+                scenario,
+                operator=body["type_card"],
+                ref=ref,
+                client_ref=callback_info_text(body.get("callback_info")),
+                amount=body["amount"] * 100,
+                currency="XOF",
+                lifetime=self.lifetime,
+                detail={
+                    "body": echoed_fields(body),
+                    "digits": str(body["amount"]),
+                    "page_url": page,
+                    "success_url": body.get("success_redirect_url"),
+                    "cancel_url": body.get("error_redirect_url") or body.get("success_redirect_url"),
+                },
+            )
+            return json_response({"reference": tx.ref, "status": "PENDING", "url": page, "message": "Accepted"})
+
+        return await self.respond("debit", scenario, create)
+
+    async def payout(self, request: Request) -> Response:
+        if refusal := self._check_credential(request):
+            return refusal
+        body = await json_object(request) or {}
+        found = payout_network(request.path_params.get("segment"), body.get("network"))
+        if found is None:
+            return error(404, "payout channel not configured").response()
+        operator, network = found
+        if invalid := validate_payout(network, body):
+            return invalid.response()
+        phone = str(body["phoneNumber"])
+        scenario = self.ctx.choose_scenario(self.name, "credit", phone)
+
+        def create() -> Response:
+            tx = self.ctx.create_transaction(
+                self.name,
+                "credit",
+                scenario,
+                operator=operator,
+                ref=new_uuid(),
+                client_ref=callback_info_text(body.get("callback_info")),
+                phone=phone,
+                amount=body["amount"] * 100,
+                currency=network.currency,
+                lifetime=self.lifetime,
+                detail={"body": echoed_fields(body)},
+            )
+            request_fields = {"phone_number": phone, "amount": body["amount"], "description": body.get("motif")}
+            payload = {"reference": tx.ref, "status": "PENDING", "message": "Accepted", "callback_info": tx.client_ref}
+            return json_response(payload | request_fields)
+
+        return await self.respond("credit", scenario, create)
+
+    async def payin_status(self, request: Request) -> Response:
+        return await self._status(request, "debit")
+
+    async def payout_status(self, request: Request) -> Response:
+        return await self._status(request, "credit")
+
+    async def _status(self, request: Request, kind: Kind) -> Response:
+        if refusal := self._check_credential(request):
+            return refusal
+        tx = self.ctx.find(self.name, kind, request.path_params["reference"])
+        if tx is None:
+            return error(404, "Transaction not found", "NOT_FOUND").response()
+        return await self.respond_to_status(tx, lambda: json_response(transaction_payload(tx)))
+
+    async def history(self, request: Request) -> Response:
+        if refusal := self._check_credential(request):
+            return refusal
+        body = await json_object(request) or {}
+        first, last = str(body.get("start_date", "")), str(body.get("end_date", ""))
+        if not (first and last and body.get("shop")):
+            return error(400, ["start_date, end_date and shop should not be empty"]).response()
+        self.ctx.apply_due_decisions()
+        found = undocumented_order(self._chosen(body, first, last))
+
+        def normal() -> Response:
+            return json_response({"success": True, "total": len(found), "data": [history_row(tx) for tx in found]})
+
+        return await self.respond("status", self.ctx.forced_scenario(self.name, "status"), normal)
+
+    def _chosen(self, body: dict[str, Any], first: str, last: str) -> list[Transaction]:
+        """At most _HISTORY_LIMIT transactions of these days (`2026-11-22`), whichever they are if there are more."""
+        everything = (None, "", "ALL")
+        kinds = {"PAYIN": ["debit"], "PAYOUT": ["credit"]}.get(str(body.get("type", "ALL")), ["debit", "credit"])
+        status, label = body.get("status"), body.get("reseau")
+        states = [state for state, word in STATES.items() if status in (*everything, word)]
+        networks = [name for name, network in NETWORKS.items() if label in (*everything, network.label)]
+        operators = [*networks, *(CARDS if label in everything else [label])]
+        return self.ctx.store.select(
+            "id IN (SELECT id FROM transactions WHERE provider = 'feexpay' AND kind IN (SELECT value FROM json_each(?))"
+            " AND state IN (SELECT value FROM json_each(?)) AND operator IN (SELECT value FROM json_each(?))"
+            " AND created_at >= 1000000 * strftime('%s', ?) AND created_at < 1000000 * strftime('%s', ?, '+1 day')"
+            " ORDER BY id * 7919 % 10007 LIMIT ?)",
+            json.dumps(kinds),
+            json.dumps(states),
+            json.dumps(operators),
+            first,
+            last,
+            _HISTORY_LIMIT,
+        )
+
+    async def balance(self, request: Request) -> Response:
+        if refusal := self._check_credential(request):
+            return refusal
+        balances = {network.label: 0 for network in NETWORKS.values()}
+        for tx in self.ctx.store.select("provider = 'feexpay' AND state = 'succeeded'"):
+            if (label := network_label(tx)) in balances:
+                balances[label] += tx.amount // 100 * (1 if tx.kind == "debit" else -1)
+        return json_response({"success": True, "data": {"data": {"balances": balances}}})
+
+    async def shop(self, request: Request) -> Response:
+        if refusal := self._check_credential(request):
+            return refusal
+        return json_response({"id": request.path_params["shop"], "name": "Boutique simulateur"})
+
+    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+        """To the shop's only URL. Callbacks are not signed, so a forged one looks like a true one."""
+        url = self.ctx.dashboard(self.name).callback_url
+        if url is None or queued.claim not in STATES:
+            return None
+        return CallbackRequest(url, json_bytes(callback_payload(tx, STATES[queued.claim], self.ctx.clock.now())))

@@ -1,0 +1,219 @@
+"""MTN MoMo Open API: collection and disbursement, one identifier of the client per call (docs/providers/mtn.md)."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from guichet.domain import money
+from guichet_simulator.http_helpers import ErrorResponse, hundredths, is_uuid, json_bytes, json_object, json_response
+from guichet_simulator.models import SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
+from guichet_simulator.mtn.api import MtnApi
+from guichet_simulator.mtn.api_users import ApiUsers
+from guichet_simulator.mtn.payloads import ENVIRONMENTS, SANDBOX_NUMBERS, STATES, error, transaction_payload
+from guichet_simulator.scenarios import BY_NAME, Scenario
+from guichet_simulator.store import DuplicateRef
+
+#: What the disbursement wallet held at first, in hundredths.
+_FLOAT: Final = 10_000_000_00
+_MAX_TEXT: Final = 160
+
+
+class _Verb(NamedTuple):
+    """A call that moves money. `resource`: the references of each verb are apart from those of the others. `party`: the
+    field with the customer's number; None for a refund, which names a debit instead."""
+
+    kind: Kind
+    resource: str
+    party: str | None
+
+    @property
+    def product(self) -> str:
+        return "collection" if self.kind == "debit" else "disbursement"
+
+
+_REQUEST_TO_PAY: Final = _Verb("debit", "", "payer")
+_TRANSFER: Final = _Verb("credit", "transfer", "payee")
+_REFUND: Final = _Verb("credit", "refund", None)
+
+
+class Mtn(MtnApi):
+    """The old platform. What it took can be read here only, and not on the new one."""
+
+    def routes(self) -> list[BaseRoute]:
+        collection, disbursement, holder = (
+            "/collection",
+            "/disbursement",
+            "/{product}/v1_0/accountholder/msisdn/{phone}",
+        )
+        return [
+            *ApiUsers(self).routes(),
+            Route("/{product}/token/", self.token, methods=["POST"]),
+            Route(f"{collection}/v1_0/requesttopay", self.request_to_pay, methods=["POST"]),
+            Route(f"{collection}/v1_0/requesttopay/{{ref}}", self.debit_status),
+            Route(f"{disbursement}/v1_0/refund", self.refund, methods=["POST"]),
+            Route(f"{disbursement}/v2_0/refund", self.refund, methods=["POST"]),
+            Route(f"{disbursement}/v1_0/transfer", self.transfer, methods=["POST"]),
+            Route(f"{disbursement}/v1_0/refund/{{ref}}", self.refund_status),
+            Route(f"{disbursement}/v1_0/transfer/{{ref}}", self.transfer_status),
+            Route("/{product}/v1_0/account/balance", self.balance),
+            Route(f"{holder}/active", self.active),
+            Route(f"{holder}/basicuserinfo", self.basic_user_info),
+        ]
+
+    # Calls that move money
+
+    async def request_to_pay(self, request: Request) -> Response:
+        return await self._move_money(request, _REQUEST_TO_PAY)
+
+    async def transfer(self, request: Request) -> Response:
+        return await self._move_money(request, _TRANSFER)
+
+    async def refund(self, request: Request) -> Response:
+        return await self._move_money(request, _REFUND)
+
+    async def _move_money(self, request: Request, verb: _Verb) -> Response:
+        if refusal := self.check_access(request, verb.product):
+            return refusal
+        body = await json_object(request) or {}
+        environment = request.headers["x-target-environment"]
+        if invalid := _validate(request, body, environment):
+            return invalid.response()
+        ref, amount = request.headers["x-reference-id"], hundredths(body["amount"], body["currency"])
+        assert amount is not None
+        if self.ctx.find(self.name, verb.kind, ref, verb.resource):
+            return error(409, "RESOURCE_ALREADY_EXIST").response()
+        parent = None
+        if verb.party is None:
+            debit = self._refundable_debit(body, amount, environment)
+            if isinstance(debit, ErrorResponse):
+                return debit.response()
+            parent, phone = debit.ref, debit.phone or ""
+        else:
+            holder = body.get(verb.party)
+            phone = str(holder.get("partyId", "")) if isinstance(holder, dict) else ""
+            if not phone.isdigit():
+                return json_response({"code": "VALIDATION_ERROR", "message": "partyId is not an MSISDN"}, 400)
+        scenario = self._choose_scenario(verb.kind, phone)
+
+        def create() -> Response:
+            echoed = {name: str(body.get(name, "")) for name in ("externalId", "payerMessage", "payeeNote")}
+            try:
+                self.ctx.create_transaction(
+                    self.name,
+                    verb.kind,
+                    scenario,
+                    operator=ENVIRONMENTS[environment].operator,
+                    ref=ref,
+                    resource=verb.resource,
+                    client_ref=echoed["externalId"] or ref,
+                    phone=phone,
+                    amount=amount,
+                    currency=body["currency"],
+                    lifetime=self.lifetime,
+                    parent=parent,
+                    callback_url=request.headers.get("x-callback-url"),
+                    detail=echoed,
+                )
+            except DuplicateRef:
+                return error(409, "RESOURCE_ALREADY_EXIST").response()
+            return Response(status_code=202)
+
+        return await self.respond(verb.kind, scenario, create)
+
+    def _choose_scenario(self, kind: Kind, phone: str) -> Scenario:
+        chosen = self.ctx.choose_scenario(self.name, kind, phone)
+        if kind == "debit" and chosen.waits_for_customer and phone in SANDBOX_NUMBERS:
+            return BY_NAME[SANDBOX_NUMBERS[phone]]
+        return chosen
+
+    def _refundable_debit(self, body: Mapping[str, Any], amount: int, environment: str) -> Transaction | ErrorResponse:
+        debit = self._find(_REQUEST_TO_PAY, str(body.get("referenceIdToRefund", "")), environment)
+        if debit is None:
+            return error(404, "RESOURCE_NOT_FOUND")
+        if debit.state != SUCCEEDED or self.ctx.store.refunded_amount(debit) + amount > debit.amount:
+            return error(500, "NOT_ALLOWED")
+        return debit
+
+    def _find(self, verb: _Verb, ref: str, environment: str) -> Transaction | None:
+        """What was made by this verb in this target environment."""
+        tx = self.ctx.find(self.name, verb.kind, ref, verb.resource)
+        return tx if tx and tx.operator == ENVIRONMENTS[environment].operator else None
+
+    # Status calls
+
+    async def debit_status(self, request: Request) -> Response:
+        return await self._status(request, _REQUEST_TO_PAY)
+
+    async def transfer_status(self, request: Request) -> Response:
+        return await self._status(request, _TRANSFER)
+
+    async def refund_status(self, request: Request) -> Response:
+        return await self._status(request, _REFUND)
+
+    async def _status(self, request: Request, verb: _Verb) -> Response:
+        if refusal := self.check_access(request, verb.product):
+            return refusal
+        tx = self._find(verb, request.path_params["ref"], request.headers["x-target-environment"])
+        if tx is None:
+            forced = self.ctx.forced_scenario(self.name, "status")
+            return await self.respond("status", forced, error(404, "RESOURCE_NOT_FOUND").response)
+        return await self.respond_to_status(tx, lambda: json_response(transaction_payload(tx)))
+
+    # Account holders and balances
+
+    async def active(self, request: Request) -> Response:
+        if refusal := self.check_access(request, request.path_params["product"]):
+            return refusal
+        return json_response({"result": not request.path_params["phone"].endswith("9006")})
+
+    async def basic_user_info(self, request: Request) -> Response:
+        if refusal := self.check_access(request, request.path_params["product"]):
+            return refusal
+        if request.path_params["phone"].endswith("9006"):
+            return error(404, "RESOURCE_NOT_FOUND").response()
+        return json_response({"given_name": "Awa", "family_name": "Diop", "locale": "fr_BJ", "status": "ACTIVE"})
+
+    async def balance(self, request: Request) -> Response:
+        product = request.path_params["product"]
+        if refusal := self.check_access(request, product):
+            return refusal
+        environment = ENVIRONMENTS[request.headers["x-target-environment"]]
+        kind = "debit" if product == "collection" else "credit"
+        where = "provider = ? AND kind = ? AND operator = ? AND state = 'succeeded'"
+        moved = sum(tx.amount for tx in self.ctx.store.select(where, self.name, kind, environment.operator))
+        total = moved if product == "collection" else self._left_to_pay_out(moved)
+        return json_response({"availableBalance": money.plain(total), "currency": environment.currency})
+
+    def _left_to_pay_out(self, paid_out: int) -> int:
+        """Disbursement is a wallet of its own, filled once."""
+        return 0 if self.ctx.dashboard(self.name).float_empty else max(0, _FLOAT - paid_out)
+
+    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+        """PUT for a debit and POST for a credit: the documentation shows both, so a client must accept both."""
+        if not tx.callback_url or queued.claim not in STATES:
+            return None
+        body = json_bytes(transaction_payload(tx, STATES[queued.claim]))
+        return CallbackRequest(tx.callback_url, body, method="PUT" if tx.kind == "debit" else "POST")
+
+
+class MtnNewPlatform(Mtn):
+    """The platform that replaces it (docs/providers/mtn.md, "Addresses and credentials")."""
+
+    name = "mtn_new_platform"
+    new_platform = True
+
+
+def _validate(request: Request, body: Mapping[str, Any], environment: str) -> ErrorResponse | None:
+    if not is_uuid(request.headers.get("x-reference-id", "")):
+        return ErrorResponse(400, {"code": "VALIDATION_ERROR", "message": "X-Reference-Id must be a UUID"})
+    if request.headers.get("x-callback-url") == "":
+        return error(500, "INVALID_CALLBACK_URL_HOST")
+    if body.get("currency") != ENVIRONMENTS[environment].currency:
+        return error(500, "INVALID_CURRENCY")
+    texts = [body.get(name, "") for name in ("payerMessage", "payeeNote")]
+    texts_valid = all(isinstance(text, str) and len(text) <= _MAX_TEXT and text.isascii() for text in texts)
+    amount_valid = isinstance(body.get("amount"), str) and hundredths(body["amount"], body["currency"]) is not None
+    return None if amount_valid and texts_valid else ErrorResponse(400)

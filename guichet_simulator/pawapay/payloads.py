@@ -1,0 +1,94 @@
+"""The JSON that pawaPay sends about a deposit, a refund or a payout (docs/providers/pawapay.md)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from guichet.clock import SECOND, Instant, iso
+from guichet_simulator.http_helpers import ErrorResponse
+from guichet_simulator.models import PENDING, Claim, Transaction
+from guichet_simulator.pawapay.networks import PROVIDERS
+
+CREDITS: Final = ("refund", "payout")
+#: Seconds after which an accepted transaction is processed, and one that never ends is reconciled.
+_PROCESSING_AFTER: Final = 1
+_RECONCILED_AFTER: Final = 3
+
+#: A reason of a scenario → the failure code.
+REASONS: Final[Mapping[str | None, str]] = {
+    "insufficient_funds": "INSUFFICIENT_BALANCE",
+    "payer_not_found": "PAYER_NOT_FOUND",
+    "rejected_by_payer": "PAYMENT_NOT_APPROVED",
+    "expired": "PAYMENT_NOT_APPROVED",
+    "limit_reached": "PAYER_LIMIT_REACHED",
+}
+_CREDIT_REASONS: Final[Mapping[str | None, str]] = {
+    "insufficient_funds": "WALLET_LIMIT_REACHED",
+    "payer_not_found": "RECIPIENT_NOT_FOUND",
+    "limit_reached": "WALLET_LIMIT_REACHED",
+    "cancelled_by_hand": "MANUALLY_CANCELLED",
+}
+_CLAIMED_STATUSES: Final[Mapping[str | None, str]] = {
+    "succeeded": "COMPLETED",
+    "failed": "FAILED",
+    "expired": "FAILED",
+    "processing": "PROCESSING",
+}
+
+
+def failure(code: str) -> dict[str, object]:
+    return {"failureReason": {"failureCode": code, "failureMessage": code.replace("_", " ").capitalize()}}
+
+
+def rejected(code: str, status: int = 200) -> ErrorResponse:
+    return ErrorResponse(status, {"status": "REJECTED", **failure(code)})
+
+
+def status_word(tx: Transaction, now: Instant) -> str:
+    """The true status, in pawaPay's word."""
+    if tx.state != PENDING:
+        return {"succeeded": "COMPLETED"}.get(tx.state, "FAILED")
+    age = (now - tx.created_at) / SECOND
+    never_ends = tx.scenario in ("never_final", "pending_long")
+    if tx.kind == "credit" and never_ends:
+        return "ENQUEUED"
+    if never_ends and age > _RECONCILED_AFTER:
+        return "IN_RECONCILIATION"
+    return "PROCESSING" if age > _PROCESSING_AFTER else "ACCEPTED"
+
+
+def transaction_payload(tx: Transaction, now: Instant, claim: Claim | None = None) -> dict[str, Any]:
+    """The `data` of a status response, and a callback; `claim` states another status than the true one."""
+    status = _CLAIMED_STATUSES.get(claim) or status_word(tx, now)
+    resource = tx.resource
+    account = {"type": "MMO", "accountDetails": {"phoneNumber": tx.phone, "provider": tx.operator}}
+    payload: dict[str, Any] = {
+        f"{resource}Id": tx.ref,
+        "status": status,
+        "currency": tx.stated_currency,
+        "country": PROVIDERS[tx.operator].country,
+        "recipient" if tx.kind == "credit" else "payer": account,
+        "customerMessage": tx.detail.get("message"),
+        "clientReferenceId": tx.client_ref,
+        "created": iso(tx.created_at),
+        "metadata": tx.detail["metadata"],
+    }
+    if tx.stated_amount is not None:
+        payload["amount"] = f"{tx.stated_amount // 100}.{tx.stated_amount % 100:02d}"
+    if resource == "refund":
+        payload["depositId"] = tx.detail["depositId"]
+    if status == "COMPLETED":
+        payload["providerTransactionId"] = str(8_000_000_000 + tx.id)
+    if status == "FAILED":
+        reasons = REASONS if tx.kind == "debit" else _CREDIT_REASONS
+        payload |= failure(reasons.get(tx.reason, "UNSPECIFIED_FAILURE"))
+    return payload | _page_fields(tx, status, now)
+
+
+def _page_fields(tx: Transaction, status: str, now: Instant) -> dict[str, str]:
+    """The address of the page where the customer confirms, which comes half a second after the deposit."""
+    page = tx.detail.get("page_url")
+    if not page or status in ("COMPLETED", "FAILED"):
+        return {}
+    if now - tx.created_at < SECOND // 2:
+        return {"nextStep": "GET_AUTH_URL"}
+    return {"nextStep": "REDIRECT_TO_AUTH_URL", "authorizationUrl": page}

@@ -1,0 +1,252 @@
+"""pawaPay Merchant API v2: deposits, refunds and payouts under the client's ids, signed callbacks.
+
+Source: docs/providers/pawapay.md.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from guichet.clock import iso, whole_second
+from guichet.domain import money
+from guichet_simulator.base import SimulatedProvider
+from guichet_simulator.context import SimulatorContext
+from guichet_simulator.http_helpers import (
+    ErrorResponse,
+    credential,
+    hundredths,
+    json_bytes,
+    json_object,
+    json_response,
+)
+from guichet_simulator.models import PENDING, SUCCEEDED, CallbackRequest, Kind, QueuedCallback, Transaction
+from guichet_simulator.otp_messages import BAD_CODE
+from guichet_simulator.pawapay import statements, toolkit
+from guichet_simulator.pawapay.networks import PROVIDERS, Provider, sandbox_scenario
+from guichet_simulator.pawapay.payloads import CREDITS, failure, rejected, transaction_payload
+from guichet_simulator.pawapay.signatures import is_signed
+from guichet_simulator.pawapay.validation import business_error, confirmation_error, input_error, refund_error
+from guichet_simulator.scenarios import BY_NAME, ResponseKind, Scenario
+from guichet_simulator.signatures import KEY_ID, HttpSigner
+
+#: Seconds until a provider with a page has given its address.
+PAGE_AFTER: Final = 0.5
+
+
+class PawaPay(SimulatedProvider):
+    name = "pawapay"
+    title = "pawaPay"
+    lifetime = 900
+    retries = (5, 30, 120, 600)
+    errors = {
+        ResponseKind.UNAUTHORIZED: rejected("AUTHENTICATION_ERROR", 403),
+        ("status", ResponseKind.UNAUTHORIZED): ErrorResponse(403, failure("AUTHENTICATION_ERROR")),
+        ResponseKind.RATE_LIMITED: ErrorResponse(429, failure("RATE_LIMITED"), {"Retry-After": "2"}),
+        ResponseKind.UNAVAILABLE: ErrorResponse(503, failure("UNKNOWN_ERROR")),
+        ResponseKind.NOT_CONFIGURED: rejected("DEPOSITS_NOT_ALLOWED", 403),
+        ("credit", ResponseKind.NOT_CONFIGURED): rejected("REFUNDS_NOT_ALLOWED", 403),
+        ResponseKind.DUPLICATE: ErrorResponse(200, {"status": "DUPLICATE_IGNORED"}),
+        ResponseKind.REFUSED: rejected("INVALID_PHONE_NUMBER"),
+        ("credit", ResponseKind.REFUSED): rejected("RECIPIENT_NOT_FOUND"),
+        ("credit", ResponseKind.FLOAT_EMPTY): rejected("PAWAPAY_WALLET_OUT_OF_FUNDS"),
+        ResponseKind.SERVER_ERROR: ErrorResponse(500, failure("UNKNOWN_ERROR")),
+    }
+
+    def __init__(self, ctx: SimulatorContext) -> None:
+        super().__init__(ctx)
+        self._signer = HttpSigner(ctx.store)
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/v2/deposits", self.deposit, methods=["POST"]),
+            Route("/v2/refunds", self.refund, methods=["POST"]),
+            Route("/v2/payouts", self.payout, methods=["POST"]),
+            Route("/v2/{resource}/resend-callback/{id}", self._checked(toolkit.resend_callback), methods=["POST"]),
+            Route(
+                "/v2/{resource}/fail-enqueued/{id}", self._checked(toolkit.fail_enqueued, "credit"), methods=["POST"]
+            ),
+            Route("/v2/active-conf", self._checked(toolkit.active_conf)),
+            Route("/v2/availability", self._checked(toolkit.availability)),
+            Route("/v2/predict-provider", self._checked(toolkit.predict), methods=["POST"]),
+            Route("/v2/wallet-balances", self._checked(toolkit.balances)),
+            Route("/v2/public-key/http", self.public_key),
+            Route("/v2/statements", self._checked(statements.create), methods=["POST"]),
+            Route("/v2/statements/{id}", self._checked(statements.read)),
+            Route("/statements/{id}.csv", partial(statements.download, self.ctx)),
+            Route("/v2/{resource}/{id}", self.read),
+            Route("/pay/{id}", self.hosted_page),
+        ]
+
+    def _check_access(self, request: Request, call: str, echo: Mapping[str, object] | None = None) -> Response | None:
+        if "authorization" not in request.headers:
+            status = {} if call == "status" else {"status": "REJECTED"}
+            return json_response({**(echo or {}), **status, **failure("NO_AUTHENTICATION")}, 401)
+        return self.error(ResponseKind.UNAUTHORIZED, call, echo) if credential(request) is None else None
+
+    # Calls that move money
+
+    async def _read_body(
+        self, request: Request, call: Kind, *, id_field: str, party_field: str | None
+    ) -> dict[str, Any] | Response:
+        """The body; an error response when the credential or the signature is refused, or a field is invalid."""
+        body = await json_object(request) or {}
+        echo = {id_field: body.get(id_field)}
+        if refusal := self._check_access(request, call, echo):
+            return refusal
+        keys, raw = self.ctx.dashboard(self.name).request_keys, await request.body()
+        if keys is not None and not is_signed(request, raw, keys=keys, now=self.ctx.clock.now()):
+            return rejected("HTTP_SIGNATURE_ERROR", 403).response(echo)
+        invalid = input_error(body, id_field, party_field)
+        return invalid.response(echo) if invalid else body
+
+    async def deposit(self, request: Request) -> Response:
+        body = await self._read_body(request, "debit", id_field="depositId", party_field="payer")
+        if isinstance(body, Response):
+            return body
+        echo, party = {"depositId": body["depositId"]}, body["payer"]["accountDetails"]
+        if code := business_error(body, party):
+            return rejected(code).response(echo)
+        if self.ctx.dashboard(self.name).availability.get(party["provider"]) == "CLOSED":
+            return rejected("PROVIDER_TEMPORARILY_UNAVAILABLE").response(echo)
+        provider, phone = PROVIDERS[party["provider"]], str(party["phoneNumber"])
+        if invalid := confirmation_error(provider, body):
+            return invalid.response(echo)
+        if self.ctx.find(self.name, "debit", body["depositId"], "deposit"):
+            return self.error(ResponseKind.DUPLICATE, "debit", echo)
+        scenario = self._choose_scenario("debit", provider, phone, preauthorised=provider.auth == "PREAUTH")
+        if body.get("preAuthorisationCode") == BAD_CODE:
+            scenario = BY_NAME["rejected"]
+        page = f"{self.address}/pay/{body['depositId']}" if provider.auth == "REDIRECT_AUTH" else None
+        detail = {"page_url": page, "success_url": body.get("successfulUrl"), "cancel_url": body.get("failedUrl")}
+
+        def create() -> Response:
+            tx = self._create("deposit", scenario, body, detail, provider=party["provider"], phone=phone)
+            if page:
+                self.ctx.queue_callback(tx, "processing", after=PAGE_AFTER)
+            next_step = "GET_AUTH_URL" if page else "FINAL_STATUS"
+            return json_response({**_accepted(tx), "nextStep": next_step})
+
+        return await self.respond("debit", scenario, create, echo)
+
+    async def payout(self, request: Request) -> Response:
+        body = await self._read_body(request, "credit", id_field="payoutId", party_field="recipient")
+        if isinstance(body, Response):
+            return body
+        echo, party = {"payoutId": body["payoutId"]}, body["recipient"]["accountDetails"]
+        if code := business_error(body, party):
+            return rejected(code).response(echo)
+        if self.ctx.find(self.name, "credit", body["payoutId"], "payout"):
+            return self.error(ResponseKind.DUPLICATE, "credit", echo)
+        phone = str(party["phoneNumber"])
+        scenario = self._choose_scenario("credit", PROVIDERS[party["provider"]], phone)
+
+        def create() -> Response:
+            tx = self._create("payout", scenario, body, {}, provider=party["provider"], phone=phone)
+            return json_response(_accepted(tx))
+
+        return await self.respond("credit", scenario, create, echo)
+
+    async def refund(self, request: Request) -> Response:
+        body = await self._read_body(request, "credit", id_field="refundId", party_field=None)
+        if isinstance(body, Response):
+            return body
+        echo = {"refundId": body["refundId"]}
+        if self.ctx.find(self.name, "credit", body["refundId"], "refund"):
+            return self.error(ResponseKind.DUPLICATE, "credit", echo)
+        debit = self.ctx.find(self.name, "debit", str(body.get("depositId")), "deposit")
+        if debit is None or debit.state != SUCCEEDED:
+            return rejected("INVALID_STATE" if debit else "NOT_FOUND").response(echo)
+        left = debit.amount - self.ctx.store.refunded_amount(debit)
+        # Amount and currency are optional: without them everything that is left is refunded.
+        body = {"amount": money.plain(left or debit.amount), "currency": debit.currency} | body
+        if code := refund_error(self.ctx.store, debit, left, body):
+            return rejected(code).response(echo)
+        phone = debit.phone or ""
+        scenario = self._choose_scenario("credit", PROVIDERS[debit.operator], phone)
+
+        def create() -> Response:
+            detail = {"depositId": debit.ref}
+            tx = self._create("refund", scenario, body, detail, provider=debit.operator, phone=phone, parent=debit.ref)
+            return json_response(_accepted(tx))
+
+        return await self.respond("credit", scenario, create, echo)
+
+    def _choose_scenario(self, kind: Kind, provider: Provider, phone: str, *, preauthorised: bool = False) -> Scenario:
+        """The numbers of pawaPay's own sandbox count where nothing else chooses a scenario."""
+        chosen = self.ctx.choose_scenario(self.name, kind, phone, preauthorised=preauthorised)
+        by_default = chosen.waits_for_customer or chosen.name in ("prompt", "succeeds")
+        return (by_default and sandbox_scenario(provider, phone, kind)) or chosen
+
+    def _create(
+        self,
+        resource: str,
+        scenario: Scenario,
+        body: Mapping[str, Any],
+        detail: Mapping[str, Any],
+        *,
+        provider: str,
+        phone: str,
+        parent: str | None = None,
+    ) -> Transaction:
+        """Store a deposit, a payout or a refund."""
+        amount = hundredths(body["amount"], body["currency"])
+        assert amount is not None
+        metadata = {name: value for pair in body.get("metadata", []) for name, value in pair.items() if name != "isPII"}
+        return self.ctx.create_transaction(
+            self.name,
+            "credit" if resource in CREDITS else "debit",
+            scenario,
+            operator=provider,
+            ref=body[f"{resource}Id"],
+            client_ref=body.get("clientReferenceId") or body[f"{resource}Id"],
+            phone=phone,
+            parent=parent,
+            resource=resource,
+            amount=amount,
+            currency=body["currency"],
+            lifetime=self.lifetime,
+            detail={"message": body.get("customerMessage"), "metadata": metadata, **detail},
+        )
+
+    # Status calls
+
+    async def read(self, request: Request) -> Response:
+        if refusal := self._check_access(request, "status"):
+            return refusal
+        tx = toolkit.find(self.ctx, request)
+        if tx is None:
+            forced = self.ctx.forced_scenario(self.name, "status")
+            return await self.respond("status", forced, lambda: json_response({"status": "NOT_FOUND"}))
+        data = transaction_payload(tx, self.ctx.clock.now())
+        return await self.respond_to_status(tx, lambda: json_response({"status": "FOUND", "data": data}))
+
+    def _checked(self, endpoint: toolkit.Endpoint, call: str = "status") -> Callable[[Request], Awaitable[Response]]:
+        """The endpoint, for requests with an accepted credential."""
+
+        async def checked(request: Request) -> Response:
+            return self._check_access(request, call) or await endpoint(self.ctx, request)
+
+        return checked
+
+    async def public_key(self, request: Request) -> Response:
+        return json_response([{"id": KEY_ID, "key": self._signer.public_key()}])
+
+    def callback_request(self, tx: Transaction, queued: QueuedCallback) -> CallbackRequest | None:
+        """Signed: deposits with raw ECDSA, the rest with DER, because the official samples show both."""
+        url = self.ctx.dashboard(self.name).callback_url
+        if url is None or (queued.claim == "processing" and tx.state != PENDING):
+            return None
+        now = self.ctx.clock.now()
+        payload = transaction_payload(tx, now, queued.claim)
+        payload.pop("clientReferenceId", None)
+        body = json_bytes(payload)
+        headers = self._signer.sign(url, body, whole_second(now), der=tx.kind == "credit", forged=queued.forged)
+        return CallbackRequest(url, body, headers)
+
+
+def _accepted(tx: Transaction) -> dict[str, object]:
+    return {f"{tx.resource}Id": tx.ref, "status": "ACCEPTED", "created": iso(tx.created_at)}
