@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
+    from guichet.accounts.sign_in import WithoutPassword
     from guichet.db.postgres import PostgresDatabase
     from guichet.worker.worker import Worker
 
@@ -267,11 +268,17 @@ def running_simulator(simulator: Starlette | None) -> AbstractAsyncContextManage
     return simulator.router.lifespan_context(simulator) if simulator else nullcontext()
 
 
-def application(service: Service, worker: Worker | None, operators_simulator: ASGIApp | None = None) -> ASGIApp:
+def application(
+    service: Service,
+    worker: Worker | None,
+    operators_simulator: ASGIApp | None = None,
+    demo: WithoutPassword | None = None,
+) -> ASGIApp:
     """The whole server: the API and its documentation, the hosted pages, the console, callbacks, and what a load
     balancer asks.
 
-    `worker`: the one of this process, whose health `/readyz` shows; None when it runs elsewhere.
+    `worker`: the one of this process, whose health `/readyz` shows; None when it runs elsewhere. `demo`: how the
+    people of a demonstration sign in.
     """
     from starlette.middleware import Middleware
     from starlette.routing import BaseRoute, Mount, Route
@@ -299,7 +306,7 @@ def application(service: Service, worker: Worker | None, operators_simulator: AS
         *doc_routes(ctx.settings),
         *callback_routes(ctx),
         *checkout_routes(ctx, limiter),
-        *console_routes(ctx, limiter, Passwords()),
+        *console_routes(ctx, limiter, Passwords(), demo),
     ]
     if operators_simulator is not None:
         routes.append(Mount("/simulator", operators_simulator))

@@ -14,7 +14,6 @@ from guichet.clock import Clock
 from guichet.db.batching import Batching, Result
 from guichet.db.engine import Database
 from guichet.db.write_probe import WriteProbe
-from guichet.domain.accounts import SignInLink, UserId
 from guichet.domain.ids import PaymentId
 from guichet.domain.payments import Payment, Refund, SubjectType
 from guichet.domain.settlement import Settlement
@@ -96,11 +95,6 @@ class AppContext:
     slow_initiations: set[asyncio.Task[Payment]] = field(init=False, default_factory=set)
     #: Audits of the ledger that were started in the back office (`console/admin/operations/ledger_page.py`).
     ledger_audits: set[asyncio.Task[None]] = field(init=False, default_factory=set)
-    #: Development only: the links that sign somebody in without a password, by the hash of their secret
-    #: (`accounts/sign_in_links.py`).
-    sign_in_links: dict[str, SignInLink] = field(init=False, default_factory=dict)
-    #: Development only: the demo's people, whose codes pages show (`accounts/demo_telephones.py`).
-    demo_people: set[UserId] = field(init=False, default_factory=set)
     #: The last "not found" about payments and refunds that this process got (`payments/never_arrived.py`).
     not_found_answers: dict[tuple[SubjectType, int], NotFoundAnswer] = field(init=False, default_factory=dict)
 

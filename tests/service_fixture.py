@@ -19,6 +19,7 @@ from guichet.domain.sentences import verbatim
 from guichet.incidents import repository as incidents
 from guichet.settings import Settings
 from guichet.worker.worker import Worker
+from guichet_demo.access import DemoAccess
 from tests.fakes.clock import ManualClock
 
 
@@ -102,6 +103,7 @@ class ServiceFixture:
     clock: ManualClock
     base_url: str
     client: aiohttp.ClientSession
+    demo: DemoAccess = field(default_factory=DemoAccess)
     _merchants: int = field(default=0)
 
     @property
@@ -186,8 +188,9 @@ async def open_service(
         worker = opened.worker()
         # aiohttp's own resolver starts and ends a thread, for names that no test looks up.
         connector = aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver())
+        demo = DemoAccess()
         async with (
-            serving(application(opened, None), port) as base_url,
+            serving(application(opened, None, demo=demo), port) as base_url,
             aiohttp.ClientSession(connector=connector) as client,
         ):
-            yield ServiceFixture(opened, worker, clock, base_url, client)
+            yield ServiceFixture(opened, worker, clock, base_url, client, demo)

@@ -26,6 +26,7 @@ from guichet.domain.accounts import Session, User, normal_email, secret_hash
 from guichet.domain.roles import MerchantRole, needs_second_factor
 from guichet.logs import log
 from guichet.mail.outbox import Outbox
+from guichet.merchants.vault import Vault
 
 #: What a session may do: everything its roles allow, or only give or set up the second factor.
 SessionState = Literal["open", "needs_factor", "needs_setup"]
@@ -61,6 +62,16 @@ class SignedIn:
     session: Session
     secret: str
     device: str | None
+
+
+class WithoutPassword(Protocol):
+    """How the demo's people come in (`guichet_demo/access.py`); an installation has none."""
+
+    async def sign_in(self, accounts: "Accounts", secret: str, browser: Browser) -> SignedIn:
+        """By a link that works once. Raises LinkUnusable."""
+
+    def code(self, user: User, vault: Vault, now: Instant) -> str | None:
+        """The code of the person's telephone, to be shown to them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from guichet.bootstrap import ensure_schema, service
 from guichet.cli.console import console
-from guichet.cli.demo import NAME, Demo, demo_merchant, refuse_in_production
+from guichet.cli.demo import refuse_in_production
 from guichet.cli.forwarding import ForwardTo, forward, forwarding_client
 from guichet.cli.runner import load_settings, name_database, run_async
 from guichet.clock import SECOND, Clock, SystemClock, to_datetime
@@ -27,6 +27,7 @@ from guichet.server.sockets import bind_socket, url_of
 from guichet.settings import Settings
 from guichet.webhooks import endpoints
 from guichet.webhooks.signing import verify
+from guichet_demo.merchant import NAME, Demo, demo_merchant
 
 #: Headers that belong to the connection to us, not to the event.
 _OF_THE_CONNECTION: Final = frozenset(

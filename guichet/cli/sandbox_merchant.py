@@ -6,11 +6,11 @@ import typer
 
 from guichet.cli.arguments import MerchantIdValue, row_id
 from guichet.cli.console import CommandError
-from guichet.cli.demo import demo_merchant
 from guichet.cli.runner import get_merchant
 from guichet.context import AppContext
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
+from guichet_demo.merchant import demo_merchant
 
 OfMerchant = Annotated[
     MerchantIdValue | None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from socket import socket
 
+from guichet.accounts.sign_in import WithoutPassword
 from guichet.bootstrap import (
     Service,
     application,
@@ -65,11 +66,12 @@ def serve_process(
     with_worker: bool,
     on_ready: Callable[[Service], Awaitable[None]] | None = None,
     migrate_first: bool = False,
+    demo: WithoutPassword | None = None,
 ) -> None:
     """Serves in this process until it receives a signal to stop.
 
     `on_ready` runs once the service is open, before the first request. `migrate_first`: brings the schema up to date,
-    on PostgreSQL too.
+    on PostgreSQL too. `demo`: how the people of a demonstration sign in.
     """
     begin_process(settings)
 
@@ -86,7 +88,7 @@ def serve_process(
                 providers = live_providers(public)
                 async with service(public, providers=providers) as opened:
                     await _serve_until_stopped(
-                        opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready
+                        opened, providers, listen, listener, with_worker=with_worker, on_ready=on_ready, demo=demo
                     )
 
     run_process(main())
@@ -100,13 +102,14 @@ async def _serve_until_stopped(
     *,
     with_worker: bool,
     on_ready: Callable[[Service], Awaitable[None]] | None,
+    demo: WithoutPassword | None,
 ) -> None:
     ctx = opened.ctx
     worker = opened.worker() if with_worker else None
     simulated = simulator(ctx.settings, ctx.clock, providers)
     stop_jobs = partial(_stop_jobs, ctx, worker, listen.options.grace)
     limits = ConnectionLimits.of(ctx.settings, tls=listen.options.tls is not None)
-    server = Server(application(opened, worker, simulated), stop_jobs, listen.options, listen.share, limits)
+    server = Server(application(opened, worker, simulated, demo), stop_jobs, listen.options, listen.share, limits)
     on_stop(server.handle_exit)
     if listen.inherited is not None:
         stop_with_parent(server.handle_exit)

@@ -35,7 +35,7 @@ from guichet.accounts.devices import Devices
 from guichet.accounts.errors import AccountError, Forbidden
 from guichet.accounts.passwords import Passwords
 from guichet.accounts.rights import Member, StaffMember, member, staff_member
-from guichet.accounts.sign_in import Accounts, SessionState
+from guichet.accounts.sign_in import Accounts, SessionState, WithoutPassword
 from guichet.console import (
     factor_pages,
     home_page,
@@ -71,9 +71,12 @@ _OPEN: Final[tuple[SessionState, ...]] = ("open",)
 _SIGNED_IN: Final[tuple[SessionState, ...]] = ("open", "needs_factor", "needs_setup")
 
 
-def console_routes(ctx: AppContext, limiter: RateLimiter, passwords: Passwords) -> list[BaseRoute]:
-    """The routes for the root of the server, below `server.request_context.RequestContext`."""
-    console = _console(ctx, limiter, passwords)
+def console_routes(
+    ctx: AppContext, limiter: RateLimiter, passwords: Passwords, without_password: WithoutPassword | None = None
+) -> list[BaseRoute]:
+    """The routes for the root of the server, below `server.request_context.RequestContext`. `without_password`: of a
+    demonstration."""
+    console = _console(ctx, limiter, passwords, without_password if ctx.settings.development else None)
     register_row_ids()
     page = partial(_page, console)
     routes = [
@@ -97,6 +100,7 @@ def console_routes(ctx: AppContext, limiter: RateLimiter, passwords: Passwords) 
     ]
     if ctx.settings.development:
         routes.append(page("/mailbox", mailbox_page.show, None, _ANY))
+    if console.without_password is not None:
         routes.append(page("/sign-in/{secret}", sign_in_page.sign_in_by_link, None, _ANY))
     limited = [Middleware(ConsoleLimitMiddleware, console, limiter, console_limit(ctx.settings))]
     app = application(routes, limited, partial(error_page, console), (AccountError,))
@@ -104,7 +108,9 @@ def console_routes(ctx: AppContext, limiter: RateLimiter, passwords: Passwords) 
     return [route for root in (ROOT, ADMIN_ROOT) for route in (Route(root, app), Route(f"{root}/{{page:path}}", app))]
 
 
-def _console(ctx: AppContext, limiter: RateLimiter, passwords: Passwords) -> Console:
+def _console(
+    ctx: AppContext, limiter: RateLimiter, passwords: Passwords, without_password: WithoutPassword | None
+) -> Console:
     settings = ctx.settings
     accounts = Accounts(
         ctx=ctx,
@@ -121,6 +127,7 @@ def _console(ctx: AppContext, limiter: RateLimiter, passwords: Passwords) -> Con
         addresses=ClientAddresses.of(settings),
         public_url=settings.public_url,
         base_path=public.path.rstrip("/"),
+        without_password=without_password,
     )
 
 

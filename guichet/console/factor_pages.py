@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from guichet.accounts import demo_telephones, factors, passkeys
+from guichet.accounts import factors, passkeys
 from guichet.accounts.errors import CodeRefused, SecondFactorNeeded, TooManyAttempts
 from guichet.accounts.own_factors import change_telephone
 from guichet.accounts.sign_in import give_factor, renewed
@@ -137,7 +137,10 @@ async def code_form(visit: Visit, status: int = 200, fault: Any = None, to: str 
     _, user = visit.signed_in
     has_passkeys = bool(await passkeys.of_user(visit.console.ctx.db, user.id))
     to = to or next_page(visit, visit.request.query_params.get("next"))
-    demo_code = demo_telephones.code(visit.console.ctx, user) if visit.is_from_this_machine else None
+    console, ctx = visit.console, visit.console.ctx
+    demo_code = None
+    if console.without_password is not None and visit.is_from_this_machine:
+        demo_code = console.without_password.code(user, ctx.vault, ctx.clock.now())
     return visit.show("factor.html", status, fault=fault, next=to, has_passkeys=has_passkeys, demo_code=demo_code)
 
 

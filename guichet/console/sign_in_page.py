@@ -4,7 +4,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from guichet.accounts import sessions, sign_in_links
+from guichet.accounts import sessions
 from guichet.accounts.errors import LinkUnusable, SignInRefused, TooBusy, TooManyAttempts
 from guichet.accounts.sign_in import sign_in as check_password
 from guichet.console.visit import ADMIN_ROOT, ROOT, Visit
@@ -48,11 +48,13 @@ async def sign_in(visit: Visit) -> Response:
 
 
 async def sign_in_by_link(visit: Visit) -> Response:
-    """The link that `guichet demo` printed: in development, from this machine only."""
-    if not visit.is_from_this_machine:
+    """The link that `guichet demo` printed: from this machine only."""
+    console = visit.console
+    if console.without_password is None or not visit.is_from_this_machine:
         raise NotFound
+    secret = visit.request.path_params["secret"]
     try:
-        signed = await sign_in_links.use(visit.console.accounts, visit.request.path_params["secret"], visit.browser())
+        signed = await console.without_password.sign_in(console.accounts, secret, visit.browser())
     except LinkUnusable:
         return visit.show("message.html", 410, name="sign_in_link_unusable", action=visit.at("/sign-in"))
     return visit.sign_in_response(signed, visit.at_admin("") if signed.user.staff_role else visit.at(""))

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from guichet.accounts import sessions, users
 from guichet.accounts.errors import AccountError
 from guichet.accounts.rights import Member
-from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, state_of
+from guichet.accounts.sign_in import Accounts, Browser, SessionState, SignedIn, WithoutPassword, state_of
 from guichet.console import form_tokens
 from guichet.console.cookies import Cookies
 from guichet.console.sentences import said, word
@@ -58,6 +58,8 @@ class Console:
     addresses: ClientAddresses
     public_url: str
     base_path: str
+    #: Only in a demonstration.
+    without_password: WithoutPassword | None = None
     renderer: Renderer = field(default_factory=console_renderer)
 
     @property

@@ -119,14 +119,6 @@ class Session:
         return self.factor_at is not None and now - self.factor_at <= STEP_UP_LASTS
 
 
-@dataclass(frozen=True, slots=True)
-class SignInLink:
-    """Whom a link signs in without a password, in development (`accounts/sign_in_links.py`)."""
-
-    user_id: UserId
-    expires_at: Instant
-
-
 def new_secret() -> str:
     """For a cookie or a link: 256 random bits, which need no salt and no slow hash where they are stored."""
     return secrets.token_urlsafe(_SECRET_BYTES)

@@ -6,9 +6,6 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import func, select
 
 from guichet.accounts import users
-from guichet.cli.demo import demo_merchant
-from guichet.cli.demo_people import demo_people
-from guichet.cli.demo_sales import days_of_sales
 from guichet.clock import DAY, HOUR, MINUTE, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
@@ -16,6 +13,10 @@ from guichet.db.tables import api_keys, payment_links, payments, webhook_deliver
 from guichet.domain.ids import MerchantId
 from guichet.ledger.audit import audit
 from guichet.payments.repository import PaymentFilter, page
+from guichet_demo.access import DemoAccess
+from guichet_demo.merchant import demo_merchant
+from guichet_demo.people import demo_people
+from guichet_demo.sales import days_of_sales
 from tests.fakes.clock import ManualClock
 from tests.invariants import check_books
 from tests.service_fixture import ServiceFixture
@@ -33,7 +34,8 @@ async def _statuses(ctx: AppContext, merchant_id: MerchantId) -> dict[str, int]:
 async def test_the_month_has_right_books_and_is_made_once(service: ServiceFixture) -> None:
     ctx: AppContext = service.ctx
     empty = (await demo_merchant(ctx)).merchant_id
-    links = await demo_people(ctx, empty)
+    access = DemoAccess()
+    links = await demo_people(ctx, access, empty)
     assert links.owner != links.staff
     owner = require(await users.by_email(ctx.db, "proprietaire@demo.example.com"))
     places = await users.merchants_of(ctx.db, owner.id)
@@ -65,11 +67,11 @@ async def test_the_month_has_right_books_and_is_made_once(service: ServiceFixtur
     assert (await audit(ctx.db, ctx.clock, lambda _: None)).fault is None
     # A start on the next day, and one after a start that was interrupted: the last thing that is made was missing.
     service.clock.advance(DAY // 1_000_000)
-    assert (await demo_people(ctx, empty)).owner != links.owner
+    assert (await demo_people(ctx, access, empty)).owner != links.owner
     assert await _statuses(ctx, shop) == made
     async with ctx.db.transaction() as tx:
         await tx.write(api_keys.delete().where(api_keys.c.expires_at.is_not(None)).returning(api_keys.c.id))
-    await demo_people(ctx, empty)
+    await demo_people(ctx, access, empty)
     again = await _statuses(ctx, shop)
     assert sum(made.values()) <= sum(again.values()) < sum(made.values()) * 1.2
     await check_books(ctx.db)

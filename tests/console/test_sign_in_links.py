@@ -4,15 +4,14 @@ import re
 from dataclasses import replace
 
 import aiohttp
-import pytest
 
-from guichet.accounts import demo_telephones, sign_in_links, users
-from guichet.accounts.errors import LinkUnusable
+from guichet.accounts import users
 from guichet.audit_log import entries as audit_log
-from guichet.clock import MINUTE, SECOND, later
+from guichet.clock import SECOND
 from guichet.db.engine import require
-from guichet.domain.accounts import SignInLink, User, new_secret, secret_hash
+from guichet.domain.accounts import User
 from guichet.settings import Settings
+from guichet_demo.access import SIGN_IN_LINK_LASTS
 from tests.console.conftest import PASSWORD, ConsoleFixture
 from tests.service_fixture import open_service
 
@@ -22,7 +21,7 @@ AWA = "awa@example.com"
 async def _link(console: ConsoleFixture, email: str) -> str:
     """The path of a new link."""
     user = require(await users.by_email(console.service.ctx.db, email))
-    return f"/console/sign-in/{sign_in_links.create(console.service.ctx, user.id)}"
+    return f"/console/sign-in/{console.service.demo.new_link(user.id, console.service.clock.now())}"
 
 
 async def test_a_link_signs_in_once_with_a_fresh_second_factor(sqlite_console: ConsoleFixture) -> None:
@@ -57,7 +56,7 @@ async def test_a_link_ends_after_a_quarter_of_an_hour_and_with_the_account(sqlit
     ctx = console.service.ctx
     await console.joined(AWA, await console.merchant(), "reader")
     in_time, too_late, disabled = [await _link(console, AWA) for _ in range(3)]
-    console.service.clock.advance(sign_in_links.SIGN_IN_LINK_LASTS // SECOND - 1)
+    console.service.clock.advance(SIGN_IN_LINK_LASTS // SECOND - 1)
     assert (await console.browser().get(in_time)).status == 200
     user = require(await users.by_email(ctx.db, AWA))
     await users.set_status(ctx.db, user.id, "disabled", ctx.clock.now())
@@ -81,16 +80,12 @@ async def test_a_link_works_on_this_machine_only(sqlite_console: ConsoleFixture)
     assert (await console.browser().get(path)).status == 200
 
 
-async def test_production_neither_makes_nor_takes_links(sqlite_settings: Settings) -> None:
+async def test_production_takes_no_links(sqlite_settings: Settings) -> None:
     async with open_service(replace(sqlite_settings, profile="production")) as service:
         console = ConsoleFixture(service)
         await console.joined(AWA, await console.merchant(), "reader")
         user: User = require(await users.by_email(service.ctx.db, AWA))
-        with pytest.raises(LinkUnusable):
-            sign_in_links.create(service.ctx, user.id)
-        secret = new_secret()
-        link = SignInLink(user.id, later(service.clock.now(), MINUTE))
-        service.ctx.sign_in_links[secret_hash(secret)] = link
+        secret = service.demo.new_link(user.id, service.clock.now())
         assert (await console.browser().get(f"/console/sign-in/{secret}")).status == 404
 
 
@@ -101,7 +96,7 @@ async def test_pages_show_the_codes_of_the_demos_people_and_of_nobody_else(sqlit
     browser = console.browser()
     await browser.get(await console.invited(AWA, merchant))
     await browser.submit("password", password=PASSWORD, name="Awa")
-    await demo_telephones.give(ctx, require(await users.by_email(ctx.db, AWA)))
+    await console.service.demo.give_telephone(ctx, require(await users.by_email(ctx.db, AWA)))
     for _ in range(2):
         page = await browser.get("/console/factor?next=/console/security")
         found = re.search(r"son code est en ce moment (\d{6})", page.text)
@@ -115,15 +110,3 @@ async def test_pages_show_the_codes_of_the_demos_people_and_of_nobody_else(sqlit
     other = console.browser()
     await other.sign_in("zoe@example.com")
     assert (other.page.path, "en ce moment" in other.page.text) == ("/console/factor", False)
-
-
-async def test_production_gives_no_telephones(sqlite_settings: Settings) -> None:
-    production = replace(sqlite_settings, profile="production", public_url="https://pay.example")
-    async with open_service(production) as service:
-        ctx = service.ctx
-        async with ctx.db.transaction() as tx:
-            user = require(await users.create(tx, AWA, "Awa", "fr", "admin", ctx.clock.now()))
-        await demo_telephones.give(ctx, user)
-        ctx.demo_people.add(user.id)
-        after = require(await users.get(ctx.db, user.id))
-        assert (after.totp_secret, demo_telephones.code(ctx, after)) == (None, None)

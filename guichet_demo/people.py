@@ -1,26 +1,27 @@
 """The people of the demonstration: an owner of both demo merchants, and an admin of the staff.
 
-Nobody knows their passwords: they come in by the links that `guichet demo` prints (`accounts/sign_in_links.py`).
-They have no telephone either: pages that ask for a code show theirs (`accounts/demo_telephones.py`).
+Nobody knows their passwords, and they have no telephones: `access.py` lets them in.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-from guichet.accounts import demo_telephones, sign_in_links, users
+from guichet.accounts import users
 from guichet.accounts.passwords import Passwords
 from guichet.audit_log import entries as audit_log
-from guichet.cli import demo_month
-from guichet.cli.arguments import actor
 from guichet.context import AppContext
 from guichet.db.engine import require
 from guichet.domain.accounts import User, new_secret
-from guichet.domain.audit_log import Act, Facts
+from guichet.domain.audit_log import Act, Actor, Facts
 from guichet.domain.ids import MerchantId
 from guichet.domain.merchants import Merchant
 from guichet.domain.roles import StaffRole
+from guichet_demo import month
+from guichet_demo.access import DemoAccess
 
 _OWNER: Final = ("proprietaire@demo.example.com", "Awa Démo")
+#: Who made the demonstration, in the audit log.
+_ACTOR: Final = Actor("guichet demo", "guichet demo")
 _STAFF: Final = ("equipe@demo.example.com", "Équipe Démo")
 
 
@@ -32,24 +33,24 @@ class DemoLinks:
     staff: str
 
 
-async def demo_people(ctx: AppContext, merchant_id: MerchantId) -> DemoLinks:
+async def demo_people(ctx: AppContext, access: DemoAccess, merchant_id: MerchantId) -> DemoLinks:
     """New links of the demo people, who are created on the first call with the second merchant and its month."""
     owner = await _person(ctx, *_OWNER)
     staff = await _person(ctx, *_STAFF, staff_role="admin")
     places = [merchant for _, merchant in await users.merchants_of(ctx.db, owner.id)]
     if merchant_id not in [merchant.id for merchant in places]:
         await _join(ctx, owner, merchant_id)
-    month = next((merchant for merchant in places if merchant.name == demo_month.NAME), None)
-    await demo_month.fill_month(ctx, month or await _merchant_with_month(ctx, owner))
+    shop = next((merchant for merchant in places if merchant.name == month.NAME), None)
+    await month.fill_month(ctx, shop or await _merchant_with_month(ctx, owner))
     for person in (owner, staff):
-        await demo_telephones.give(ctx, person)
+        await access.give_telephone(ctx, person)
     site = f"{ctx.settings.browser_url}/console/sign-in"
-    secrets = [sign_in_links.create(ctx, person.id) for person in (owner, staff)]
+    secrets = [access.new_link(person.id, ctx.clock.now()) for person in (owner, staff)]
     return DemoLinks(*(f"{site}/{secret}" for secret in secrets))
 
 
 async def _merchant_with_month(ctx: AppContext, owner: User) -> Merchant:
-    merchant = await demo_month.add_merchant(ctx)
+    merchant = await month.add_merchant(ctx)
     await _join(ctx, owner, merchant.id)
     return merchant
 
@@ -66,7 +67,7 @@ async def _person(ctx: AppContext, email: str, name: str, staff_role: StaffRole 
     async with ctx.db.transaction() as tx:
         created = require(await users.create(tx, email, name, "fr", staff_role, now))
         user = require(await users.set_password(tx, created.id, hashed, now, None))
-        act = Act(actor(None), "user.created", "user", str(user.id), after={"role": staff_role})
+        act = Act(_ACTOR, "user.created", "user", str(user.id), after={"role": staff_role})
         await audit_log.record(tx, act, now)
     return user
 
@@ -77,5 +78,5 @@ async def _join(ctx: AppContext, owner: User, merchant_id: MerchantId) -> None:
         await users.join(tx, owner.id, merchant_id, "owner", now)
         after: Facts = {"role": "owner"}
         await audit_log.record(
-            tx, Act(actor(None), "user.role_changed", "user", str(owner.id), merchant_id, after=after), now
+            tx, Act(_ACTOR, "user.role_changed", "user", str(owner.id), merchant_id, after=after), now
         )

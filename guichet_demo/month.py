@@ -16,8 +16,7 @@ from typing import Final
 
 import msgspec
 
-from guichet.bootstrap import create_merchant
-from guichet.cli.demo_sales import DAYS, Sale, days_of_sales
+from guichet.back_office.merchants import create_merchant
 from guichet.clock import DAY, SECOND, Clock, Instant, earlier, later
 from guichet.context import AppContext
 from guichet.db.engine import require
@@ -45,6 +44,7 @@ from guichet.refunds.request import request_refund
 from guichet.schemas.payment import PaymentObject, payment_object
 from guichet.schemas.refund import RefundObject, refund_object
 from guichet.webhooks import deliveries, endpoints, outbox
+from guichet_demo.sales import DAYS, Sale, days_of_sales
 
 NAME: Final = "Marché Démo"
 _ENV: Final[Environment] = "test"
